@@ -1,1 +1,1 @@
-"""Sessions at work: the journal, its fold, what is rendered for a call, and recall."""
+"""The engine: sessions with their journals, states, rendered requests and recalls."""

@@ -1,14 +1,14 @@
-"""Where a request stands in the journal of its session, what is decided for it there, and the bytes that it goes out as.
+"""Resolve the branch of a request, decide its evictions, and render its bytes.
 
 Rules of this file
 ------------------
-1. A message is known by its name, which stands for all that was said before it (`chain`). What of a request is known already
-   is where its branch goes on.
-2. What was sent once is sent again: a request whose last message ended one before is not decided anew, whoever sent it.
-3. All of it happens in one turn of the session, up to the bytes that go out and their check: two processes on one store decide once,
-   and what is journaled as sent is sent. Whatever fails takes back all of it.
-4. A message that was lost from the journal, and of which a repair left a bridge, takes its place there again before anything is decided for
-   a request that says it. Where that cannot be done the conversation goes on behind the last message before, and all since is said anew.
+1. A message is known by its name, which covers everything before it (`message_chain`). The known messages of a request show where its
+   branch continues.
+2. A sent request is sent again unchanged: if a request's last message ended an earlier request, there is no new decision in any process.
+3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and only a journaled
+   request is sent. Any failure takes back everything.
+4. A lost message with a bridge is put back, before a decision, when a request contains it again. If that is impossible, the conversation
+   continues after the last message before it, and later messages are recorded anew.
 """
 
 import contextlib
@@ -44,12 +44,24 @@ from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"
 MENDED: Final = "request.mended"
-"""The kind of a note that messages were put back in the places of their bridges."""
+"""Kind of the note that lost messages replaced their bridges."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRequest:
-    """Where a request stands after it was placed, and what was decided for it. call: as it goes out. made: its bytes; chosen: its marks."""
+    """A request with its branch and its decision.
+
+    call: the call to send.
+    placed: relation to earlier requests.
+    shared: number of known messages.
+    entry: entry of the request.
+    made: its bytes.
+    chosen: its cache breakpoints.
+    terms: its cache terms; None if left to the client.
+    prepared: the decision; None for a retry.
+    changes: parts that the client changed.
+    repaired: True if the request had to be repaired.
+    """
 
     call: PendingCall
     placed: Placed
@@ -64,7 +76,9 @@ class ResolvedRequest:
 
 
 class BranchResolver:
-    """Places the requests of one session. Called by one thread at a time. `Traffic` says what `begins_anew` and `marks` mean."""
+    """Resolve the requests of one session. Called by one thread at a time. `Traffic` explains `begins_anew` and
+    `marks`.
+    """
 
     def __init__(self, talk: Talk, *, begins_anew: bool, marks: cache_breakpoints.BreakpointSettings) -> None:
         self._talk = talk
@@ -84,7 +98,9 @@ class BranchResolver:
         self._caching = Fold(talk.journal, cache_use.FROM_THE_START, cache_use.step, "caching")
 
     def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
-        """What a later process needs to go on behind a request, besides the states of folds; None where it was not looked at lately."""
+        """Return values for a later process to continue after a request, besides the states of folds; None if
+        unavailable.
+        """
         shown = self.outgoing.showing.snapshot_values(sent)
         messages = self.listening.snapshot_values(self.places.owner(sent))
         if shown is None or messages is None:
@@ -99,7 +115,7 @@ class BranchResolver:
     def resolve(
         self, call: PendingCall, at: float | None, claim: DecisionClaim | None = None
     ) -> ResolvedRequest | None:
-        """Where a request stands from now on, None for one that is passed as it is. Raises GivenUp where nobody waits for it any more."""
+        """Resolve and decide a request; None for passthrough. Raises GivenUp if the caller no longer waits."""
         units = call.script.units
         with self._talk.turn():
             self.learn()
@@ -119,13 +135,13 @@ class BranchResolver:
         return stood
 
     def mended(self, script: Transcript, envelope: Envelope) -> Transcript:
-        """The messages of a request in a journal from which some may have been lost: those are put back, or said anew. Raises StoreError.
+        """Return the messages of a request after lost messages were put back or recorded anew. Raises StoreError.
 
-        script: as they were read.
+        script: the messages as read.
         """
         if not self.places.has_lost:
             return script
-        script = self.listening.read(envelope)  # by names that the journal may have told of only now
+        script = self.listening.read(envelope)  # read again, because newly read entries may change names
         names = [one.name for one in script.units[: self.known_length(script.units)]]
         lost = self.places.lost(names)
         if lost:
@@ -134,7 +150,7 @@ class BranchResolver:
                 for place, parent in lost:
                     self._talk.move(parent)
                     self._talk.append(script.units[place].message, name=names[place])
-                self._talk.move(here)  # where others take the session up
+                self._talk.move(here)  # the entry from which other processes continue
                 self._talk.note(MENDED, json.dumps({"messages": len(lost)}))
             for place, _ in lost:
                 self.places.mended(names[place])
@@ -147,7 +163,7 @@ class BranchResolver:
         return script if broken is None else self.listening.read(envelope)
 
     def _again(self, call: PendingCall, known: int, sent: EntryId, at: float | None) -> ResolvedRequest:
-        """A request that went out before: as it was sent then, marks included."""
+        """Render a retried request as it was sent, with its cache breakpoints."""
         chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
         made = self.outgoing.mark_breakpoints(call, self.outgoing.render(call, sent), chosen)
         self.outgoing.hold(call, made, decided=False)
@@ -156,7 +172,7 @@ class BranchResolver:
         )
 
     def _decide(self, call: PendingCall, known: int, at: float | None) -> ResolvedRequest:
-        """A request that did not go out before."""
+        """Decide a new request."""
         talk = self._talk
         placed, parent = self._parent(call.script.units, known, call.head)
         talk.move(parent)
@@ -176,7 +192,7 @@ class BranchResolver:
         if entry is None:
             raise HostError("a session stands nowhere after it advanced")
         begun = call.after_decision(self._settled.at(entry))
-        # tools stand in front of all else
+        # tools come before everything else
         anew = cache_breakpoints.Anew(prepared.opened, is_unread or begun is not call)
         terms = terms if terms is None else terms.settle(rewritten=prepared.opened is not None)
         call = begun
@@ -185,7 +201,7 @@ class BranchResolver:
         return ResolvedRequest(call, placed, known, entry, made, chosen, terms, prepared, parts, repaired)
 
     def _append_news(self, call: PendingCall, known: int, parent: EntryId | None) -> tuple[Part, ...]:
-        """Say what is new in a request, where the session stands; what the client changed in front of it."""
+        """Append the new messages of a request, and return the prompt prefix parts that the client changed."""
         self._note_client(profile_in(call.envelope))
         for unit in call.script.units[known:]:
             self._talk.append(unit.message, name=unit.name)
@@ -205,7 +221,7 @@ class BranchResolver:
         *,
         decided: bool,
     ) -> tuple[Bytes, cache_breakpoints.BreakpointChoice]:
-        """The bytes of a request that stands here, checked, and its marks, which are journaled behind it."""
+        """Render and check a request, and journal its cache breakpoints."""
         made = self.outgoing.render(call, entry)
         chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
         made = self.outgoing.mark_breakpoints(call, made, chosen)
@@ -217,7 +233,7 @@ class BranchResolver:
     def _economics(
         self, call: PendingCall, parent: EntryId | None, terms: cache_ttl.CacheTerms | None, at: float | None
     ) -> Economics | None:
-        """The prices of a call, None for a model that has none."""
+        """Return the prices of a call; None for a model without a price."""
         found = self._prices_without_cache(call, parent, at)
         if found is not None:
             return found
@@ -229,7 +245,7 @@ class BranchResolver:
         return found
 
     def _prices_without_cache(self, call: PendingCall, parent: EntryId | None, at: float | None) -> Economics | None:
-        """The prices of a call of whose conversation the cache holds nothing, None for any other."""
+        """Return the prices of a call whose conversation is not cached; None for any other."""
         if cache_use.has_marks(call.theirs.fields, call.script):
             return None
         front = cache_use.marks_front(call.theirs.fields, call.script)
@@ -238,18 +254,18 @@ class BranchResolver:
     def _terms(
         self, call: PendingCall, parent: EntryId | None, here: EntryId | None, at: float | None, placed: Placed
     ) -> cache_ttl.CacheTerms | None:
-        """What the cache is asked for with a request, None where that is left to the client."""
+        """Choose the cache terms of a request; None if left to the client."""
         script, model = call.script, call.head.model
         if call.lasting <= 0 or script.api != "anthropic" or self._prices_without_cache(call, parent, at) is not None:
             return None
         long = asks_long(call.envelope.fields, script)
-        # on the way back to a front, too: each has a cache of its own
+        # also on return to an earlier prompt prefix: each has its own cache entries
         switched = prompt_prefix.is_switched(self.heads.at(parent), call.head)
         asking = cache_ttl.TtlQuery(model, long, call.lasting, self._chosen.at(parent).short, switched)
         return self.leases.terms(parent, here, asking, at, anew=placed in ("new", "compacted"))
 
     def known_length(self, units: Sequence[Unit]) -> int:
-        """How many messages were said before, behind each other."""
+        """Return the number of known leading messages."""
         return next((count for count in range(len(units), 0, -1) if units[count - 1].name in self.places), 0)
 
     def _parent(self, units: Sequence[Unit], known: int, head: PrefixDigests) -> tuple[Placed, EntryId | None]:
@@ -263,7 +279,7 @@ class BranchResolver:
         return "new", self.places.root
 
     def _note_prefix(self, head: PrefixDigests, parent: EntryId | None) -> tuple[Part, ...]:
-        """What stands in front of the conversation, journaled where it is not what it was; and what of it the client changed."""
+        """Journal a changed prompt prefix, and return the parts that the client changed."""
         before = self.heads.at(parent)
         if before == head:
             return ()
@@ -271,7 +287,10 @@ class BranchResolver:
         return () if before == NO_HEAD else before.differs_in(head)
 
     def resolve_offer(self, call: PendingCall, known: int) -> PendingCall:
-        """The call as it stands to recall where its first so many messages are known."""
+        """Return the call with the recall tools of its branch.
+
+        known: number of known leading messages.
+        """
         if call.offers is None:
             return call
         _, parent = self._parent(call.script.units, known, call.head)
@@ -281,16 +300,17 @@ class BranchResolver:
         offers = call.offers
         if (
             not offers and isinstance(settled, tuple) and may_be_bound(call)
-        ):  # what is thought beside our tools is refused without them
+        ):  # thinking made with recall tools is refused without them
             offers = settled
         return call.with_recall(recall_tools.recall_of(call.theirs, call.script, offers, settled))
 
     def _note_client(self, profile: Profile | None) -> None:
-        """Which client it is, journaled where nobody said so yet. A request without tools does not tell."""
+        """Journal the client profile if it is new. A request without tools does not show it."""
         if profile is not None and self._talk.client is not profile:
             self._talk.note(reread_notes.KIND, reread_notes.encode_profile(profile))
 
     def learn(self) -> None:
+        """Add new journal entries to the message index."""
         fresh = self._talk.journal.newest(len(self._talk.journal) - len(self.places))
         self.places.learn(fresh)
         for entry in fresh:
@@ -298,13 +318,14 @@ class BranchResolver:
                 self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
 
     def note_behind(self, entry: EntryId, kind: str, data: str) -> None:
-        """Journal a fact behind a request."""
+        """Journal a fact after a request."""
         with self._talk.turn():
             self.learn()
             self._note_at(self.places.owner(entry), kind, data)
         self.learn()
 
     def stand_behind(self, entry: EntryId | None) -> None:
+        """Move the session to the place after a request."""
         if entry is None:
             raise HostError(NOWHERE)
         with self._talk.turn():
@@ -312,7 +333,7 @@ class BranchResolver:
             self._talk.move(self.places.stand(self.places.owner(entry)))
 
     def note_passthrough(self, call: PendingCall) -> None:
-        """What was sent before goes out otherwise: noted, so that the answer is not taken for one to that."""
+        """Record that this retry was forwarded unmodified, so its reply is not credited to our version."""
         name = call.script.units[-1].name if call.script.units else ""
         sent = self.places.request_at(name)
         if sent is not None and may_be_bound(call):
@@ -320,7 +341,7 @@ class BranchResolver:
                 self.note_behind(sent, passthrough.KIND, passthrough.DATA)
 
     def settle(self, debts: Sequence[Debt]) -> None:
-        """Journal what is owed. Raises StoreError, and whatever a debt raises; then none of it is journaled."""
+        """Journal the backlog. Raises StoreError, or the error of an item; then nothing is journaled."""
         with self._talk.turn():
             self.learn()
             for debt in debts:
@@ -334,7 +355,7 @@ class BranchResolver:
         self.learn()
 
     def _went_out(self, sent: UndecidedRequest) -> None:
-        """A request of a conversation that is known went out without a decision: so it stands where one with a decision would."""
+        """Record a request that was sent without a decision at the same place as one with a decision."""
         script = self.listening.read(sent.envelope)
         units, known = script.units, self.known_length(script.units)
         head = head_of(sent.envelope, script, sent.context)
@@ -358,7 +379,9 @@ class BranchResolver:
 
 
 def _is_unread(state: State, economics: Economics | None, at: float | None) -> bool:
-    """Whether the cache holds nothing of the request that comes next: it is the first, or nothing of the last one can be read any more."""
+    """Return whether the cache holds nothing of the next request: it is the first, or the last one's entries have
+    expired.
+    """
     if state.sent_at is None:
         return True
     return economics is not None and is_cold(moment_of(state, state.now if at is None else at), economics)

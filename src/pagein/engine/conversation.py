@@ -1,4 +1,4 @@
-"""What requests of a provider are placed in, and what they are answered with."""
+"""The session interface for provider requests, and the usage in their replies."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -18,44 +18,44 @@ T = TypeVar("T")
 
 
 class Talk(Protocol):
-    """What of a session requests are placed in."""
+    """The part of a session that resolves and decides requests."""
 
     name: str
     model: str | None
 
     @property
     def journal(self) -> Journal[State]:
-        """All that happened."""
+        """The journal of the session."""
         ...
 
     @property
     def leaf(self) -> EntryId | None:
-        """Where it stands."""
+        """The session's current entry."""
         ...
 
     @property
     def client(self) -> Profile | None:
-        """Which client it is, where it stands; None where nobody said."""
+        """The client profile at the current entry; None if unknown."""
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """A time of its own (see `JournalPersistence.turn`)."""
+        """Lock the session (see `JournalPersistence.turn`)."""
         ...
 
     def move(self, leaf: EntryId | None) -> None:
-        """Stand elsewhere."""
+        """Go to another entry."""
         ...
 
     def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
-        """Say something."""
+        """Append a message."""
         ...
 
     def note_compaction(self, kept: int = 0) -> EntryId:
-        """The host began anew."""
+        """Record a compaction by the client."""
         ...
 
     def is_private(self, text: str) -> bool:
-        """Whether a text holds what must not be stored."""
+        """Return whether a text holds spans that must not be stored."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -63,19 +63,21 @@ class Talk(Protocol):
         ...
 
     def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> WindowRequest:
-        """Decide, and note that a request was sent."""
+        """Decide the next request and record it as sent."""
         ...
 
     def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
-        """What takes a snapshot of its state behind this request, None where none is due (see `snapshots.OfSession.taking`)."""
+        """Return a function that takes a snapshot after this request; None if no snapshot is due (see
+        `snapshots.OfSession`).
+        """
         ...
 
 
 class SdkReply(Protocol):
-    """A reply as the object of a provider's SDK."""
+    """A reply object of a provider's SDK."""
 
     def model_dump(self) -> dict[str, Any]:
-        """Its fields."""
+        """Return the reply's fields."""
         ...
 
 
@@ -83,11 +85,11 @@ Reply: TypeAlias = Usage | Mapping[str, Any] | SdkReply
 
 
 def usage_of(reply: Reply, api: Api) -> Usage | None:
-    """What a reply tells of the tokens it took, None where it tells nothing. Raises BadInput for what is no reply."""
+    """Return the token usage in a reply; None without one. Raises BadInput for a value that is no reply."""
     if isinstance(reply, Usage):
         return reply
     told = usage_in(reply if isinstance(reply, Mapping) else _dump_reply(reply), api)
-    # an event of a stream may tell of the answer alone, which says nothing of the request
+    # an event of a stream may report output tokens alone, without the request's
     return told if told is not None and told.prompt else None
 
 
@@ -102,7 +104,7 @@ def _dump_reply(reply: SdkReply) -> Mapping[str, Any]:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Do this in a worker thread and wait for it."""
+    """Run a function in a worker thread and await its result."""
     import asyncio
 
     return await asyncio.to_thread(work)

@@ -1,4 +1,4 @@
-"""What may be decided for a request, by what stands in it."""
+"""Restrict the decisions for a request by its content."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,11 +14,15 @@ from pagein.policy.eviction.residency import Residency
 
 
 def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool, repaired: bool) -> Gate:
-    """What may be decided for a request: nothing where it is not valid by itself; no epoch in front of bound thinking, but where
-    the user has the word: then that thinking may go (T8, M10), and so may all of it where tools of ours enter. Arguments are never
-    masked where thinking may be bound to them.
+    """Return the allowed decisions for a request.
 
-    here: the state where the session stands. has_exchanges: whether it has turns that the client did not see.
+    An invalid request allows none. Bound thinking forbids an epoch before it, except after a user message: then the
+    thinking may be removed
+    (T8, M10), and with new recall tools all thinking. Bound thinking also forbids masked arguments.
+
+    here: returns the state at the current entry.
+    has_exchanges: True if the session has hidden recall exchanges.
+    repaired: True if the request had to be repaired.
     """
     script, recall = call.script, call.recall
     if repaired:
@@ -30,7 +34,7 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     if not binds_thinking(call.head, script.api):
         return replace(gate, thinking=None) if carries_thinking(call.head, script.api) else gate
     gate = replace(gate, arguments=False, thinking="leaves")
-    # what stands in an exchange may have thinking anywhere
+    # hidden exchanges may have thinking anywhere
     last = len(units) - 1 if has_exchanges else units[-1].thought
     if not in_loop or last < 0:
         return gate
@@ -46,7 +50,7 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
 
 
 def gated_residency(usual: Residency, gate: Gate) -> Residency:
-    """The settings, without arguments where none may be masked, and with what becomes of thinking."""
+    """Return the residency settings under a gate: masked arguments and thinking."""
     arguments = usual.arguments if gate.arguments else None
     thinking = gate.thinking or usual.thinking
     same = arguments is usual.arguments and thinking == usual.thinking
@@ -54,5 +58,5 @@ def gated_residency(usual: Residency, gate: Gate) -> Residency:
 
 
 def at_prices(usual: Residency, economics: Economics | None) -> Residency:
-    """The settings with the prices of one call; the same where they decide by size alone."""
+    """Return the residency settings with the prices of one call; unchanged if they decide by size alone."""
     return usual if None in (economics, usual.economics) else replace(usual, economics=economics)

@@ -40,21 +40,27 @@ from pagein.providers.wire.tool_offers import ToolOffer
 
 T = TypeVar("T")
 
-_SHORT: Final = 0.2  # seconds for a session that is at work: who asks has waited before
+_SHORT: Final = 0.2  # seconds to wait for a busy session: the caller has waited before
 _IN_USE: Final = "there is a session {!r} already; choose another name"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that can be set, as one value.
+    """The settings of an engine.
 
-    residency: when old results leave the window. reading: bounds of what a read is answered with. excluded: patterns of
-    file names whose content is never stored, neither by reads nor by paging out. valve: what is done where the window is nearly full.
-    recall, ingest: bounds of these. manifest: whether what left is listed for the model, a page at each epoch's edge, of
-    manifest_budget tokens at most. rereads: whether what a client's own tools read
-    again is answered by a marker or a diff. marks: whether cache marks of the client's are only respected, or ours stand where an
-    epoch reads and at the edit frontier. witness: whether an independent checker
-    looks at each answer and each request before it goes out (law 2); what it objects to is shown as the file's text, or leaves.
+    residency: when old results are evicted.
+    reading: limits of read answers.
+    excluded: name patterns of files whose content is never stored, neither by reads nor by evictions.
+    valve: settings of the overflow.
+    recall: limits of recall.
+    ingest: limits of one ingest.
+    manifest: whether evicted objects are listed for the model, one page at each epoch's edge.
+    manifest_budget: most tokens of one page.
+    witness: whether an independent checker judges each answer and each request first (law 2); rejected answers are
+        shown in full or evicted.
+    rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
+    marks: whether the client's cache breakpoints are only respected, or pagein adds its own before an epoch's changes
+        and at the frontier.
     """
 
     residency: Residency = PRICED
@@ -77,11 +83,17 @@ class Settings:
 class Engine:
     """Sessions on one store.
 
-    workspace: whose objects may be recalled here. journals: where sessions are kept from one process to the next; None
-    for sessions that end with this one; snapshots: where their states are kept beside, None: nowhere. outside: None for sessions that read no files. reach: what recall has beyond the store.
+    blobs: store of content.
+    counter: token counter.
+    journals: store of sessions; None for sessions that end with this process.
+    snapshots: store of session states; None for no snapshots.
+    settings: settings; None for the defaults.
+    workspace: workspace whose objects may be recalled.
+    outside: resources of reads; None for sessions that read no files.
+    reach: resources of recall beyond the store.
     """
 
-    def __init__(  # noqa: PLR0913 -- what it works with, by name
+    def __init__(  # noqa: PLR0913 -- its parts, by name
         self,
         *,
         blobs: BlobStore,
@@ -107,12 +119,15 @@ class Engine:
         self._forgettings: int | None = None
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
-        """The session of this name: as it was left, in this process or another, or a new one.
+        """Return the session of this name: the open one, the stored one, or a new one.
 
-        workspace: the folder in which relative paths of its reads begin, else the engine's own. model: the one it talks to,
-        where that is known. One that nobody holds and that was not asked for in a while is taken up again from the store (see
-        `Sessions`), and told neither. A store that cannot be asked is no error here: reads and requests tell of it. Raises BadInput
-        for a name that is no text, or empty.
+        workspace: folder for relative paths of its reads; None for the engine's own.
+        model: name of the session's model, if known.
+
+        A session that is not in use and was idle for a while may be closed and later reopened from the store, without
+        `workspace` and `model`. An
+        unavailable store is no error here: reads and requests report it. Raises BadInput for a name that is empty or
+        not a text.
         """
         if not isinstance(name, str):
             raise BadInput(f"a session's name is a text, not {name!r}")
@@ -127,10 +142,10 @@ class Engine:
         return found
 
     def _notice(self) -> None:
-        """Let go of what is remembered of the store where something was ordered to be forgotten since: it is taken up anew from there."""
+        """Close the sessions after an erasure in the store, so that they are loaded anew."""
         try:
             count = self._blobs.forgettings()
-        except StoreError:  # reads and requests tell of it
+        except StoreError:  # reads and requests report it
             return
         if count != self._forgettings:
             if self._forgettings is not None:
@@ -168,13 +183,13 @@ class Engine:
         return SessionRecall(branch, self._pager, self._keeper, self._reach)
 
     def _begin_session(self, name: str) -> Session:
-        """A new session. Raises BadInput where there is one of this name."""
+        """Return a new session. Raises BadInput if the name is in use."""
         made = Session(name, self._parts())
 
         def begin() -> Session:
             known = False
             if self._journals is not None:
-                with contextlib.suppress(StoreError):  # a store that cannot be asked keeps nobody from going on
+                with contextlib.suppress(StoreError):  # an unavailable store does not stop a new session
                     known = self._journals.leaf(name) is not None
             if known:
                 raise BadInput(_IN_USE.format(name))
@@ -197,23 +212,28 @@ class Engine:
         lasting: float = 0.0,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
-        """The request to send for one that came over the wire; placed in the session that it belongs to (DESIGN, law 7 and 11).
+        """Return the request to send for a client's request, after its session has decided (law 7 and law 11).
 
-        at: seconds since 1970. hint: the client's own name for its session, one that several conversations do not share; None:
-        told by the first message. context: what the provider's cache depends on besides the body (beta headers, account), in
-        any form that does not change while that does not. offers: tools of ours, None: the caller sees to recall; their calls are
-        the caller's to answer (see `spliced`). envelope: the body's parts, where the caller had it `opened`.
-        lasting: what a keep-alive request may cost, BIT, where the caller sends those that `observe` asks for (`Observation.keep`) and
-        tells of them (`kept`); 0: it sends none. claim: by which the caller may give the decision up (`forward` has what goes out then).
-        Raises BadInput where no provider would read the body, GivenUp where the caller gave it up, and nothing else: what fails in here is
-        told by `failure`.
+        at: seconds since 1970.
+        hint: the client's own name for its session, which no other conversation shares; None to use the first message.
+        context: further input of the provider's cache (beta headers, account), in any stable form.
+        offers: recall tools; None if recall is the caller's own business. The caller answers their calls (see
+            `splice_answer`).
+        envelope: the parsed body, if the caller has it from `parse_body`.
+        lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
+            reports them by
+        `note_keepalive`; 0 if it sends none.
+        claim: lets the caller give up the decision; `forward` then returns the request to send.
+
+        Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
+        reported in `failure`.
         """
         envelope = self.parse_body(body, api, hint) if envelope is None else envelope
         try:
             traffic = self._traffic_of(envelope, hint)
         except BadInput:
             raise
-        except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+        except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             forwarded = self.forward(body, api, at=at, hint=hint, context=context, envelope=envelope)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
         return traffic.prepare(body, envelope, at, context, offers, lasting=lasting, claim=claim)
@@ -229,10 +249,12 @@ class Engine:
         envelope: Envelope | None = None,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
-        """The request to send where its decision failed or came too late: as its conversation was sent last with the client's news behind
-        it, where that is at hand; else as `untouched` has it. Waits for nobody who decides, and is journaled as soon as that can be done.
+        """Return the request to send after a failed or late decision.
 
-        The arguments are as in `prepare`. Raises nothing.
+        Sends the last rendering of its conversation with the client's new messages, if known; else the body of
+        `unchanged_request`. Does not wait
+        for a running decision. The request is journaled as soon as possible. The arguments are as in `prepare`. Raises
+        nothing.
         """
         asked = PreparedRequest(body, api, at, original=body)
         try:
@@ -244,30 +266,35 @@ class Engine:
             if found is None:
                 return replace(asked, body=self.unchanged_request(body, api, hint, patience=_SHORT))
             return undecided_request(asked, name, *found)
-        except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+        except Exception:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             return asked
 
     def settle(self) -> bool:
-        """Journal what the journals are owed (see `owing`). Whether nothing is owed any more. Raises nothing."""
+        """Journal the backlog. Returns whether it is empty now. Raises nothing."""
         if not self._shared.owed.sessions():
             return True
         try:
-            if self._journals is not None:  # where nobody can write, no session is to wait for that
+            if self._journals is not None:  # if the store is locked or read-only, no session should wait for it
                 with self._journals.exclusive():
                     pass
         except StoreError:
             return False
         for name in self._shared.owed.sessions():
-            with contextlib.suppress(Exception):  # the next one may go well
+            with contextlib.suppress(Exception):  # the next session may succeed
                 self.session(name).traffic.settle()
         return not self._shared.owed.sessions()
 
     def unchanged_request(self, body: bytes, api: Api, hint: str | None = None, *, patience: float = 1.0) -> bytes:
-        """The request that came, for when nothing is to be decided for it: the very bytes, but for thinking that is no longer valid.
+        """Return a request without a decision: the client's bytes, without invalid thinking.
 
-        A model that binds its thinking to what stood before it refuses what it thought of a window of ours, once that is gone. Such
-        thinking is left out, and nothing else. hint: as in `prepare`. patience: seconds to wait where the session is at work; then all of
-        its thinking is left out. Raises nothing: what cannot be told goes out as it came.
+        A model that binds thinking to its prompt refuses thinking from a window of pagein's once that window is gone.
+        Only such thinking is
+        removed.
+
+        hint: as in `prepare`.
+        patience: seconds to wait for a busy session; after that, every thinking block is removed.
+
+        Raises nothing: after a failure the body is returned as it came.
         """
         if api != "anthropic":
             return body
@@ -276,11 +303,11 @@ class Engine:
             if not abilities(model_in(envelope)).may_bind:
                 return body
             return self._traffic_of(envelope, hint).unchanged_request(body, envelope, patience)
-        except Exception:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+        except Exception:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             return body
 
     def parse_body(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
-        """A body taken apart, at the cost of what is new in it. Raises BadInput where no provider would read it."""
+        """Parse a body, at the cost of its new part. Raises BadInput for a body that no provider would read."""
         return self._shared.opener.parse(body, api, hint)
 
     async def aprepare(
@@ -293,11 +320,11 @@ class Engine:
         context: str = "",
         offers: Sequence[ToolOffer] | None = None,
     ) -> PreparedRequest:
-        """The same for coroutines: the work is done in a thread."""
+        """Run `prepare` in a thread, for coroutines."""
         return await in_thread(lambda: self.prepare(body, api, at=at, hint=hint, context=context, offers=offers))
 
     def observe(self, prepared: PreparedRequest, reply: Reply) -> Observation:
-        """What the reply to a request of `prepare` tells (see `Traffic.observe`). Raises nothing."""
+        """Record the reply to a prepared request (see `Traffic.observe`). Raises nothing."""
         try:
             traffic = self.session(prepared.session).traffic if prepared.session else None
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
@@ -305,17 +332,17 @@ class Engine:
         return Observation() if traffic is None else traffic.observe(prepared, reply)
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
-        """A window was kept alive (see `Traffic.kept`). None for a request that stands in no session."""
+        """Record a keep-alive request (see `Traffic.note_keepalive`). None for a request without a session."""
         if not prepared.session:
             return None
         return self.session(prepared.session).traffic.note_keepalive(prepared, usage, at)
 
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observation:
-        """The same for coroutines: the work is done in a thread."""
+        """Run `observe` in a thread, for coroutines."""
         return await in_thread(lambda: self.observe(prepared, reply))
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
-        """The answer to a request stands for turns that its client did not see (see `Traffic.spliced`)."""
+        """Record a recall exchange behind a client's answer (see `Traffic.splice_answer`)."""
         if not prepared.session:
             return NOWHERE
         try:
@@ -324,7 +351,7 @@ class Engine:
             return f"{type(problem).__name__}: {problem}"
 
     def behind(self, prepared: PreparedRequest, work: Callable[[Session], T]) -> T:
-        """Do something with the session of a request, where it stands behind that (see `Traffic.behind`)."""
+        """Run a function on the session of a request, at the entry after it (see `Traffic.behind`)."""
         if not prepared.session:
             raise HostError(NOWHERE)
         session = self.session(prepared.session)
@@ -334,11 +361,11 @@ class Engine:
         return self.session(hint or first_name(envelope)).traffic
 
     def recall(self, object_id: str) -> str:
-        """What `Session.recall` gives, without a session to journal it in."""
+        """Return an evicted text as `Session.recall` does, without a journal entry."""
         return self._pager.recall(object_id)
 
     def close(self) -> None:
-        """Let go of the store. Sessions of this engine are of no use afterwards. What the journals are owed is tried once more."""
+        """Try to journal the backlog, then close the store. Sessions of this engine are unusable afterwards."""
         self.settle()
         self._sessions.clear()
         self._blobs.close()

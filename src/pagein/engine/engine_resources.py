@@ -1,4 +1,4 @@
-"""What the sessions of one engine share: what outlives one of them, or must be had while it is at work."""
+"""Resources that the sessions of one engine share."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,12 @@ from pagein.engine.send.undecided_requests import UndecidedRequests
 
 @dataclass(frozen=True, slots=True)
 class EngineResources:
-    """opener: what takes request bodies apart. forwarding: what was sent last. owed: what the journals are owed."""
+    """Resources that outlive a session, or must be available while a session is busy.
+
+    opener: parser of request bodies.
+    forwarding: last sent requests.
+    owed: backlog of the journals.
+    """
 
     opener: Opener = field(default_factory=Opener)
     forwarding: UndecidedRequests = field(default_factory=UndecidedRequests)

@@ -1,4 +1,4 @@
-"""What comes out of preparing a request, and of comparing its answer with what was expected."""
+"""The results of `prepare` and `observe`: the request to send, and the cache use of its answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,19 +17,22 @@ from pagein.providers.caches.cache_doctor import WELL, Diagnosis
 from pagein.providers.validity import Api
 
 Placed: TypeAlias = Literal["new", "continued", "retried", "forked", "compacted", "passed"]
-"""How a request stands to those before it: the first of its conversation; more of one that is known; the same as one before; part
-of one before and then something else; a conversation that the client began anew; or not looked at."""
+"""Relation of a request to earlier ones: the first of its conversation; a continuation; a retry; a fork, which shares only the
+beginning of one; a conversation that the client began anew; or passthrough."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowRequest:
-    """A request: the first `keep` messages of the one that this session prepared before, then `tail`.
+    """A request: the first `keep` messages of the session's previous request, then `tail`.
 
-    epoch: how often the window was rewritten so far, by us or by the host. While it lasts, `keep` is all of the request before.
-    previewed: big outputs that enter as previews with this request. opened: the epoch that we opened for it, None where we
-    left the window alone.
-    failure: why what should have been done was not (law 7); the request is good all the same. None where all went well.
-    crowded: the window is nearly full although all left that may; the host should compact.
+    keep: number of unchanged messages.
+    tail: the further messages.
+    epoch: rewrites of the window so far, by pagein or by the client. Within an epoch, `keep` is the whole previous
+        request.
+    opened: the epoch opened for this request; None if the window was left alone.
+    failure: reason of an incomplete decision (law 7); the request is valid anyway. None without one.
+    previewed: large outputs that enter as previews with this request.
+    crowded: True if the window is nearly full after the decision; the client should compact.
     """
 
     keep: int
@@ -42,19 +45,21 @@ class WindowRequest:
 
     @property
     def length(self) -> int:
-        """How many messages the request has."""
+        """Number of messages in the request."""
         return self.keep + len(self.tail)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What may be decided before a call. previews: outputs may enter as such. opens: whether an epoch may begin at a message.
+    """The allowed decisions for a call.
 
-    Both are given where a request is not to be touched, or must not be for what stands in it. economics: prices that hold for this call
-    alone, None: those of the settings. arguments: texts in those of calls may be masked, where the settings have it so. thinking: what
-    becomes of that of finished turns behind an epoch's frontier, None: what the settings say. way: how
-    what leaves is brought back, None: nothing leaves that the window does not show. begins: what the first that leaves has to pay for
-    besides.
+    previews: True if outputs may enter as previews.
+    opens: returns whether an epoch may begin at a message.
+    economics: prices of this call; None for those of the settings.
+    arguments: True if texts in arguments may be masked, as far as the settings allow.
+    thinking: treatment of thinking in finished turns after an epoch's frontier; None for the settings.
+    way: how evicted content is recalled; None forbids evictions.
+    begins: recall tools that the first eviction must pay for; None without any.
     """
 
     previews: bool = True
@@ -72,18 +77,27 @@ CLOSED_GATE: Final = Gate(previews=False, opens=lambda _: False)
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A provider's request, ready to be sent.
+    """A provider's request, ready to send.
 
-    body: the bytes to send; the client's own where nothing was replaced. session: the name of the session that it was placed in, and
-    entry: where its request stands there, None where it stands nowhere.
-    messages: how many the client sent, and shared: how many of them, from the first on, were known there.
-    epoch, opened, previewed: as in `WindowRequest`. replaced: results of the request that stand as a stub or preview now.
-    changed_by_client: what of the prefix the client itself changed since the request before on this branch.
-    crowded: the window is nearly full although all left that may; the client should compact.
-    repaired: the request is not valid by itself, so nothing was decided for it. offered: names of our tools that it has.
-    terms: what the cache was asked for, None where that was left to the client.
-    failure: why what should have been done was not; the body is good all the same (law 7). ticket: the engine's own, for `observe`.
-    last: the name of its last message, by which one that stands nowhere yet is found once it was journaled.
+    body: bytes to send; the client's own if nothing was changed.
+    api: the wire format.
+    at: time of the request, in seconds since 1970.
+    session: name of its session; "" without one.
+    entry: its entry in the session; None if not journaled.
+    placed: relation to earlier requests.
+    messages: number of messages that the client sent.
+    shared: number of leading messages that the session knew.
+    epoch, opened, previewed: as in `WindowRequest`.
+    replaced: results that are sent as a stub or preview.
+    changed_by_client: prompt prefix parts that the client changed since the request before on this branch.
+    crowded: True if the window is nearly full after the decision; the client should compact.
+    repaired: True if the client's request is invalid by itself, so that nothing was decided.
+    failure: reason of an incomplete decision; the body is valid anyway (law 7).
+    offered: names of the recall tools in it.
+    terms: its cache terms; None if left to the client.
+    original: the client's bytes.
+    ticket: private data for `observe`.
+    last: name of its last message, which finds a request without an entry after it was journaled.
     """
 
     body: bytes
@@ -110,7 +124,7 @@ class PreparedRequest:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it differs from what the client sent."""
+        """True if the body differs from the client's."""
         return self.body is not self.original and self.body != self.original
 
     @property
@@ -124,11 +138,14 @@ class PreparedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an answer tells of its request. Tokens as the provider counts them.
+    """The cache use of an answered request. Tokens as the provider counts them.
 
-    usage: as reported, None where the reply tells none. expected: what the call before on the branch left in the cache, None for a
-    first one; predicted: what the simulator says was read of it. diagnosis: why less was read than expected, where less was.
-    failure: why this could not be taken in whole. keep: when the window is to be kept alive, None: not at all.
+    usage: reported usage; None if the reply has none.
+    expected: tokens that the call before on the branch left in the cache; None for a first call.
+    predicted: tokens that the simulator predicts to be read.
+    diagnosis: why less was read than expected, if so.
+    failure: why the reply could not be recorded in full; None without one.
+    keep: the next keep-alive request; None for no keep-alive.
     """
 
     usage: Usage | None = None
@@ -140,10 +157,10 @@ class Observation:
 
     @property
     def shortfall(self) -> int:
-        """How many tokens less than expected were read."""
+        """Number of tokens read less than expected."""
         return self.diagnosis.shortfall
 
     @property
     def explanation(self) -> str:
-        """Why, in one sentence."""
+        """The reason, in one sentence."""
         return self.diagnosis.words

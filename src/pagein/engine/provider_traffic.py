@@ -1,11 +1,11 @@
-"""Requests of a provider in a session: what goes out for them, what their answers tell, and what happens behind them.
+"""Prepare and observe the provider requests of a session.
 
 Rules of this file
 ------------------
-1. Where a request stands, and what becomes of it, is decided in one turn (`placing`).
-2. What fails is taken back whole. The request then goes out as its branch was rendered last, with the client's news behind it; else as
-   it came, without thinking that is no longer valid (law 7).
-3. Requests of a session take turns.
+1. The branch and the decision of a request are made in one turn (`branch_resolution`).
+2. A failure takes back everything. Then the last rendering of the branch is sent with the client's new messages; else the client's
+   request without invalid thinking (law 7).
+3. Requests of a session run one at a time.
 """
 
 import contextlib
@@ -50,9 +50,11 @@ T = TypeVar("T")
 class Traffic:
     """The requests of one session. Any number of threads may call it; they take turns.
 
-    begins_anew: whether a request that has nothing in common with those before, but the same tools and instructions, is the same
-    conversation after a compaction by the client. So it is where clients name their sessions.
-    marks: what is set for cache marks of ours beside the client's. shared: what it has in common with other sessions, None: nothing.
+    begins_anew: True if a request that shares only tools and instructions with earlier ones is the same conversation
+        after a compaction by the
+    client. This holds where clients name their sessions.
+    marks: settings for added cache breakpoints.
+    shared: resources shared with other sessions; None for separate ones.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Traffic:
         shared: EngineResources | None = None,
     ) -> None:
         self._talk = talk
-        self.largest = 0  # bytes of a request
+        self.largest = 0  # bytes of the largest request
         self._shared = shared or EngineResources()
         self._lock = RLock()
         self._placing = BranchResolver(talk, begins_anew=begins_anew, marks=marks)
@@ -72,7 +74,7 @@ class Traffic:
         self._last: PreparedRequest | None = None
 
     def prepare_fields(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
-        """The request to send for one of the library, given as its fields or its bytes. Raises as `prepare` does."""
+        """Prepare a request of the library, given as fields or as bytes. Raises as `prepare` does."""
         body = body_of(request)
         self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._talk.name), at)
         return self._last
@@ -88,11 +90,15 @@ class Traffic:
         lasting: float = 0.0,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
-        """The request to send for this one. offers: tools of ours beside the client's, None: the caller sees to recall. lasting: what it
-        may spend on keeping the window alive as `observe` says, BIT, so that marks may ask for less than the client's.
-        claim: by which the caller may give the decision up, None: the caller waits.
+        """Return the request to send for a client's request.
 
-        Raises BadInput where no provider would read it, GivenUp where the caller gave it up, and nothing else.
+        offers: recall tools; None if recall is the caller's own business.
+        lasting: most that a keep-alive request may cost, in BIT, so that breakpoints may ask for a shorter TTL than the
+            client's.
+        claim: lets the caller give up the decision; None if the caller waits.
+
+        Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
+        reported in `failure`.
         """
         with self._lock:
             if claim is not None and claim.is_given_up:
@@ -106,7 +112,7 @@ class Traffic:
             )
             if not script.units:
                 return asked
-            call: PendingCall | None = None  # as far as it came
+            call: PendingCall | None = None  # the call as far as it was built
             try:
                 self._talk.model = model_in(envelope) or self._talk.model
                 head = head_of(envelope, script, context)
@@ -116,7 +122,7 @@ class Traffic:
                 asked = replace(asked, last=script.units[-1].name)
                 call = replace(call, script=script)
                 call = self._placing.resolve_offer(call, self._placing.known_length(script.units))
-                if problem is not None:  # asked again, the store would have us wait again
+                if problem is not None:  # another attempt would wait for the store again
                     return self._fallen_back(asked, call, _problem_words(problem))
                 stood = self._placing.resolve(call, at, claim)
                 if stood is None:
@@ -124,16 +130,17 @@ class Traffic:
                 self._shared.forwarding.note_sent(self._talk.name, _as_sent(stood, self._placing))
                 return self._learn_usage(replace(asked, offered=stood.call.own_tool_names), stood)
             except GivenUp:
-                self._settle_debts()  # what went out instead
+                self._settle_debts()  # record the request that was sent instead
                 raise
-            except Exception as problem:  # noqa: BLE001 -- law 7: what fails in here is ours, and the agent must not pay for it
+            except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
                 failure = _problem_words(problem)
                 return replace(asked, failure=failure) if call is None else self._fallen_back(asked, call, failure)
 
     def unchanged_request(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
-        """The request as it came, for when nothing is to be decided; without thinking that our renderings made invalid. Raises BadInput.
+        """Return the client's request without a decision and without invalid thinking. Raises BadInput.
 
-        patience: seconds to wait for those who decide. Where they take longer all thinking goes: nobody can say which of it is valid.
+        patience: seconds to wait for a running decision; after that, every thinking block is removed, because their
+            validity is unknown.
         """
         if not self._lock.acquire(timeout=patience):
             script = transcript(envelope.items, envelope.api)
@@ -152,16 +159,16 @@ class Traffic:
             self._lock.release()
 
     def observe_reply(self, reply: Reply, prepared: PreparedRequest | None) -> Observation:
-        """What the reply to a request of `asked` tells, None: to the last one. Raises HostError where there was none."""
+        """Observe the reply to a prepared request, None for the last one. Raises HostError without a request."""
         of = self._last if prepared is None else prepared
         if of is None:
             raise HostError("a reply was observed before any request was prepared")
         return self.observe(of, reply)
 
     def observe(self, prepared: PreparedRequest, reply: Reply) -> Observation:
-        """What a reply tells of its request: journaled on its branch, and compared with what the cache was expected to do.
+        """Journal a reply on the branch of its request, and compare its cache use with the prediction. Raises nothing.
 
-        reply: the provider's own, whole, as its fields or as an object of its SDK; or the usage alone. Raises nothing.
+        reply: the provider's whole reply, as fields or as an SDK object; or the usage alone.
         """
         failure: str | None = None
         forecast: Forecast | None = None
@@ -173,19 +180,19 @@ class Traffic:
                 usage = usage_of(reply, prepared.api)
                 entry = self._entry_of(prepared) if usage is not None else None
                 if usage is not None and (entry is not None or prepared.last):
-                    is_alone = not self.owes  # else whoever settles the rest does so with this
+                    is_alone = not self.owes  # otherwise this fact is settled with the rest
                     self._owe(prepared, reply_notes.KIND, reply_notes.encode_usage(usage))
                     keep = None if entry is None else self._note_cached_prefix(entry, prepared, usage)
                     if is_alone:
                         self._settle()
                 if entry is not None:
                     snapshot = self._talk.snapshot(entry, partial(self._placing.snapshot_values, entry))
-            except Exception as problem:  # noqa: BLE001 -- law 7: nothing of ours fails a call that was answered
+            except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
                 failure = _problem_words(problem)
-        with contextlib.suppress(Exception):  # it only saves time, later
+        with contextlib.suppress(Exception):  # a snapshot only saves time later
             if snapshot is not None:
                 snapshot()
-        try:  # requests of this session need not wait for it
+        try:  # outside the lock: other requests need not wait
             if usage is not None and isinstance(prepared.ticket, SentRequest):
                 forecast = self._forecasts.take_usage(prepared.ticket, usage)
         except Exception as problem:  # noqa: BLE001 -- as above
@@ -196,22 +203,22 @@ class Traffic:
 
     @property
     def owes(self) -> bool:
-        """Whether its journal is owed something."""
+        """True if the session has a backlog."""
         return bool(self._shared.owed.of(self._talk.name))
 
     def settle(self) -> bool:
-        """Journal what is owed. Whether nothing is owed any more; raises nothing."""
+        """Journal the backlog. Returns whether it is empty now; raises nothing."""
         with self._lock:
             self._settle_debts()
         return not self.owes
 
     def _settle_debts(self) -> StoreError | None:
-        """Journal what is owed. Returns why the store could not be written, None where it could."""
+        """Journal the backlog. Returns the store's failure; None without one."""
         try:
             self._settle()
         except StoreError as problem:
             return problem
-        except Exception:  # noqa: BLE001 -- it must keep nobody from what comes next
+        except Exception:  # noqa: BLE001 -- a failed item must not block the next request
             return None
         return None
 
@@ -224,7 +231,7 @@ class Traffic:
             self._placing.settle(debts)
         except StoreError:
             raise
-        except Exception:  # one that can never be journaled is not tried for ever
+        except Exception:  # an item that cannot be journaled is dropped
             owed.settle(name, debts)
             raise
         owed.settle(name, debts)
@@ -233,13 +240,13 @@ class Traffic:
         self._shared.owed.add(self._talk.name, Fact(kind, data, prepared.entry, prepared.last))
 
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
-        """Where a request stands; one that went out without a decision, since that was journaled."""
+        """Return the entry of a request; for an undecided request, once it was journaled."""
         if prepared.entry is None and prepared.last:
             return self._placing.places.request_at(prepared.last)
         return prepared.entry
 
     def _note_cached_prefix(self, entry: EntryId, prepared: PreparedRequest, usage: Usage) -> cache_ttl.Due | None:
-        """Journal what the cache holds now; when that is to be kept alive."""
+        """Journal the cached prefix, and return the next keep-alive request."""
         terms = prepared.terms
         if terms is None:
             return None
@@ -251,8 +258,8 @@ class Traffic:
         return self._placing.leases.due(held, terms, usage, model, entry)
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
-        """A window was kept alive as `observe` asked for, by a request that went out at this time. Returns what it cost, BIT; None
-        where that is not known. Raises HostError, StoreError.
+        """Record a keep-alive request that was sent at this time. Returns its cost in BIT; None if unknown. Raises
+        HostError, StoreError.
         """
         with self._lock:
             if prepared.entry is None or prepared.terms is None:
@@ -268,9 +275,9 @@ class Traffic:
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
-        """The answer to a request, as the client saw it, stands for turns that it did not see: from now on these are sent in its place.
+        """Record the recall exchange behind a client's answer, so that later requests send it in the answer's place.
 
-        To be told before the client can answer. Returns why that could not be kept, None where it was; raises nothing.
+        Call it before the client can reply. Returns the reason of a failure; None without one. Raises nothing.
         """
         with self._lock:
             try:
@@ -279,15 +286,17 @@ class Traffic:
                 if entry is None:
                     return NOWHERE
                 data = encode_exchange(exchange, prepared.api)
-                if self._talk.is_private(data):  # it would have to be said again word for word
+                if self._talk.is_private(data):  # it would have to be repeated word for word
                     return "it holds a key, which must not be stored"
                 self._placing.note_behind(entry, EXCHANGE, data)
-            except Exception as problem:  # noqa: BLE001 -- law 7: the caller goes on without
+            except Exception as problem:  # noqa: BLE001 -- law 7: the caller continues without it
                 return _problem_words(problem)
         return None
 
     def behind(self, prepared: PreparedRequest, work: Callable[[], T]) -> T:
-        """Do something with the session where it stands behind a request. Raises HostError where that stands nowhere, StoreError."""
+        """Run a function at the session's entry after a request. Raises HostError for a request without an entry, and
+        StoreError.
+        """
         with self._lock:
             self._settle_debts()
             self._placing.stand_behind(self._entry_of(prepared))
@@ -318,13 +327,13 @@ class Traffic:
         )
 
     def _fallen_back(self, asked: PreparedRequest, call: PendingCall, failure: str) -> PreparedRequest:
-        """The request as its branch was rendered last, with what the client said since as it came; else as it came, without thinking that
-        is no longer valid.
+        """Return the last rendering of the branch with the client's new messages; else the client's request without
+        invalid thinking.
         """
         try:
             self._placing.note_passthrough(call)
             made = self._placing.outgoing.render_last(call, failure)
-        except Exception as problem:  # noqa: BLE001 -- the last net of law 7: the original goes out
+        except Exception as problem:  # noqa: BLE001 -- last resort of law 7: the original is sent
             self._shared.forwarding.forget(self._talk.name)
             return replace(asked, failure=f"{failure}; {_problem_words(problem)}")
         sent = UndecidedRequest(call.original, call.theirs, call.context, asked.at, is_last=made.is_last)
@@ -358,5 +367,5 @@ def _last_rendered(call: PendingCall, made: Bytes, placing: BranchResolver, chos
 
 
 def _messages_of(prepared: PreparedRequest) -> int:
-    """How many messages went out, those among them that the client did not see; none where that is not known."""
+    """Return the number of sent messages, with hidden exchanges; 0 if unknown."""
     return len(prepared.ticket.items) if isinstance(prepared.ticket, SentRequest) else 0

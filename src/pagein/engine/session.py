@@ -1,7 +1,7 @@
-"""A session: messages go in one by one, before each model call `advance` gives the request.
+"""A session: the caller appends messages, and `advance` returns the request for each model call.
 
-The session owns no rules. It journals what happens, asks the policy, has stored what the policy wants paged out, and renders
-the state at its leaf.
+The session has no rules of its own. It journals events, asks the policy, stores evicted content, and renders the state
+at its current entry.
 """
 
 import contextlib
@@ -65,14 +65,23 @@ from pagein.providers.validity import Api
 
 @dataclass(frozen=True, slots=True)
 class SessionParts:
-    """What a session works with.
+    """The parts of a session.
 
-    journals: None for a session that ends with its process. begin: makes a new session of the same engine, for forks.
-    outside: None for a session that reads no files. recalling: makes what recalls for a session; None for one that only pages out.
-    excluded: names of files whose content is never paged out. valve: what is done where the window is nearly full. manifest: tokens of
-    the page that lists what left for the model at an epoch's edge, None for no such pages. rereads: whether what a client's own tools read again is answered by a marker or diff.
-    marks: whether cache marks of ours are added to a client's. shared: what its engine's sessions share, None: it has all of its own.
-    snapshots: where states are kept for later processes, None: nowhere. again: opens the session of a name anew, once something was forgotten.
+    pager: stores and recalls evicted content.
+    counter: token counter.
+    residency: settings of the policy.
+    journals: store of sessions; None for a session that ends with its process.
+    begin: opens a new session of the same engine, for forks.
+    outside: resources of reads; None for a session that reads no files.
+    recalling: makes the recall of a session; None for a session that only evicts.
+    excluded: name patterns of files whose content is never evicted.
+    valve: settings of the overflow.
+    manifest: most tokens of a manifest page; None for no manifest.
+    rereads: True to answer repeated reads by the client's own tools with a marker or a diff.
+    marks: True to add cache breakpoints beside the client's.
+    shared: resources shared with the engine's other sessions; None for separate ones.
+    snapshots: store of session states; None for no snapshots.
+    again: reopens the session of a name after an erasure.
     """
 
     pager: Pager
@@ -124,9 +133,9 @@ class Session:
 
     @classmethod
     def resume(cls, name: str, parts: SessionParts) -> "Session":
-        """The session as its journal was kept. What cannot be understood there is left out, and what hangs on it.
+        """Return the session as its journal was stored. Skips unreadable entries and their descendants.
 
-        Where the store cannot be asked it begins as if it were new, and catches up at its first turn (law 7).
+        If the store is unavailable, the session begins as new, and catches up at its first turn (law 7).
         """
         session = cls(name, parts, resumes=True)
         with contextlib.suppress(StoreError):
@@ -134,48 +143,50 @@ class Session:
         return session
 
     def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
-        """What takes a snapshot as the session stands now, behind this request (see `snapshots`)."""
+        """Return a function that takes a snapshot after this request (see `snapshots`)."""
         with self._lock:
             return self._snapshots.prepare_snapshot(self._journal, self._keeping, sent, more, self._privacy.check)
 
     @property
     def leaf(self) -> EntryId | None:
-        """The entry where the session stands, None before the first."""
+        """The session's current entry; None before the first."""
         return self._keeping.leaf
 
     @property
     def journal(self) -> Journal[State]:
-        """All that happened, on every branch. Read it; entries are added through the session."""
+        """The journal with every branch. Read it only; the session adds entries."""
         return self._journal
 
     @property
     def evidence(self) -> Evidence:
-        """What of the reads stands in the window where the session stands."""
+        """The read answers that the window proves at the current entry."""
         return evidence.START if self._parts.outside is None else self._evidence.at(self.leaf)
 
     @property
     def client(self) -> Profile | None:
-        """Which client it is that asks through this session, None where nobody said."""
+        """The client profile at the current entry; None if unknown."""
         return self._rereads.at(self.leaf).profile
 
     @property
     def client_reads(self) -> ClientReads:
-        """What reads by the client's own tools have shown, where the session stands."""
+        """Texts shown by reads of the client's own tools, at the current entry."""
         return self._rereads.state_at_request(self.leaf)
 
     def window(self) -> list[Message]:
-        """The request as it would leave now."""
+        """Return the messages of the next request."""
         return [self._privacy.shows(one) for one in testimony.window(self._state())]
 
     @property
     def repairs(self) -> Repairs:
-        """What it took so far to make valid requests of what was said on this branch."""
+        """Counts of repairs on this branch so far."""
         return self._state().draft.repairs
 
     def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
-        """A message was said. `name` is the host's own name for it, if it has one; it must be unique in the session.
+        """Append a message.
 
-        An answer to a read in it that its place in the window would not bear out is shown in full (see `Reading.upheld`).
+        name: the client's own name for it, unique in the session; None to compute a name.
+
+        A read answer that the window would not prove at this place is shown in full (see `SessionReads.upheld`).
         """
         if self._parts.outside is not None and self._folder is not None and name not in self._journal:
             message = self.reads.upheld(message)
@@ -185,31 +196,34 @@ class Session:
         return self._add(said if kept is message else replace(said, message=kept), at=message.at, name=name)
 
     def note_compaction(self, kept: int = 0) -> EntryId:
-        """The host compacted: of what was said, only leading system messages and the last `kept` messages are in the window."""
+        """Record a compaction: the window keeps only leading system messages and the last `kept` messages."""
         if kept < 0:
             raise HostError(f"the host kept {kept} messages in a compaction; it must be 0 or more")
         return self._add(CompactionEntry(kept))
 
     def note(self, kind: str, data: str) -> EntryId:
-        """Journal a fact for another fold than the window's; `data` is JSON text. What of it must not be stored is left out."""
+        """Journal a fact for another fold than the window's; `data` is JSON text. The fact is redacted."""
         return self._add(NoteEntry(kind, self._privacy.redact_note(data)))
 
     def is_private(self, text: str) -> bool:
-        """Whether a text holds what must not be stored, by its shape."""
+        """Return whether a text holds spans that must not be stored, by their shape."""
         return self._privacy.is_private(text)
 
     def withhold(self, text: str) -> None:
-        """An excluded file was read, and showed this text: a result that holds it stays in the window, and out of the store."""
+        """Record a text read from an excluded file: results with this text stay in the window and are not stored."""
         note = self._privacy.note_excluded_read(self._state(), text)
         if note is not None:
             self._add(note)
 
     def move(self, leaf: EntryId | None) -> None:
-        """Stand at another entry: what is said next makes a branch there. Raises HostError for an unknown entry."""
+        """Go to another entry: the next message makes a branch there. Raises HostError for an unknown entry."""
         self._keeping.move(leaf)
 
     def advance(self, at: float | None = None, gate: Gate = OPEN_GATE) -> WindowRequest:
-        """The request for the next model call. at: the time, in seconds since 1970; None: that of what was said last."""
+        """Return the request for the next model call.
+
+        at: time in seconds since 1970; None for the time of the last message.
+        """
         self._caught_up()
         at = self._state().now if at is None else at
         previewed, paid, missed = self._enter_previews(at, gate) if gate.previews else ((), None, None)
@@ -226,7 +240,7 @@ class Session:
         ready = state.draft.ready()
         spent = (account.bill, account.saved, account.absent, account.anew, account.found)
         self._add(RequestSent(state.epoch, length(ready.tip), at, *spent))
-        # What was decided must be kept before it is seen, or another process would decide again, and differently (law 6).
+        # A decision must be stored before it is sent, or another process would decide again, and differently (law 6).
         failure = self._persist() or failure
         tip = self._state().sent
         keep = shared_length(self._sent, tip)
@@ -237,52 +251,52 @@ class Session:
         return WindowRequest(keep, tail, state.epoch, opened, failure, previewed, done.crowded)
 
     def last_request(self) -> list[Message]:
-        """The whole of the request that was prepared last, empty before the first."""
+        """Return the messages of the last prepared request; empty before the first."""
         return [self._privacy.shows(piece.message) for piece in pieces_since(self._sent, 0)]
 
     def forget(self) -> None:
-        """Let go of all that happened before the leaf: nobody goes back there. A session that is kept forgets nothing."""
+        """Drop everything before the current entry. A stored session drops nothing."""
         self._keeping.forget()
 
     def keep(self) -> None:
-        """What happened so far survives the process. `advance` does so by itself. Raises StoreError; then it may be tried again."""
+        """Store all unsaved entries; `advance` does so by itself. Raises StoreError; then the caller may try again."""
         self._keeping.keep()
 
     def catch_up(self) -> None:
-        """Take in what other processes added to this session (see `JournalPersistence.catch_up`). Raises StoreError."""
+        """Read the entries that other processes added (see `JournalPersistence.catch_up`). Raises StoreError."""
         self._keeping.catch_up()
 
     def _caught_up(self) -> None:
-        """Take in what others added, where the store can be asked. Where it cannot, that is told when it is written."""
+        """Read the entries of other processes, if the store is available. A failure is reported at the next write."""
         with contextlib.suppress(StoreError):
             self.catch_up()
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
-        """A time in which nobody else, thread or process, adds to this session (see `JournalPersistence.turn`). Raises StoreError."""
+        """Lock the session against other threads and processes (see `JournalPersistence.turn`). Raises StoreError."""
         return self._keeping.turn()
 
     def recall(self, object_id: str) -> str:
-        """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
+        """Return the exact text that was evicted under this id. Raises NotRecallable with the reason, or StoreError."""
         text = self._parts.pager.recall(object_id)
         self._add(RecallEntry(object_id))
         return text
 
     def may_leave(self, call_id: str) -> bool:
-        """Whether the result of this call is in the window and may be paged out, now or when it is older."""
+        """Return whether the result of this call is in the window and may be evicted, now or later."""
         standing = self._state().standing
         if self._residents[0] is not standing:
             self._residents = (standing, frozenset(one.call_id for one in standing.all()))
         return call_id in self._residents[1]
 
     def work_in(self, folder: str) -> None:
-        """Relative paths of reads begin in this folder from now on."""
+        """Set the folder for relative paths of reads."""
         with self._lock:
             if folder != self._folder:
                 self._folder, self._reading = folder, None
 
     @property
     def reads(self) -> SessionReads:
-        """What this session read, and what the model knows by it. Raises HostError where it has no working folder."""
+        """The session's reads, and the model's knowledge from them. Raises HostError without a working folder."""
         with self._lock:
             outside = self._parts.outside
             if self._reading is None:
@@ -293,7 +307,7 @@ class Session:
 
     @property
     def recalls(self) -> SessionRecall:
-        """What brings things back for this session, and ingests for it. Raises HostError where it stands alone."""
+        """The session's recall and ingest. Raises HostError for a session without an engine."""
         with self._lock:
             if self._recalling is None:
                 if self._parts.recalling is None:
@@ -303,18 +317,18 @@ class Session:
 
     @property
     def size(self) -> int:
-        """About how many bytes of messages it holds: those of the largest request, 0 where none was seen."""
+        """Approximate bytes of the session's messages: those of the largest request, 0 before the first."""
         return 0 if self._traffic is None else self._traffic.largest
 
     @property
     def is_kept(self) -> bool:
-        """Whether the store has all that happened."""
+        """True if the store has everything."""
         return self._keeping.is_kept and (self._traffic is None or not self._traffic.owes)
 
     @property
     def traffic(self) -> Traffic:
-        """What places requests of a provider in this session."""
-        if self._traffic is not None:  # whoever is at work here holds the lock
+        """The provider requests of this session."""
+        if self._traffic is not None:  # a thread at work here holds the lock
             return self._traffic
         with self._lock:
             if self._traffic is None:
@@ -323,37 +337,41 @@ class Session:
             return self._traffic
 
     def prepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
-        """The provider's request to send for this one, given as its fields (an SDK's own objects among them) or its bytes.
+        """Return the provider's request to send for this one, given as fields (with an SDK's objects) or bytes.
 
-        at: seconds since 1970, None: now. api: None: told by its fields. Raises BadInput where no provider would read it.
+        at: seconds since 1970; None for now.
+        api: wire format; None to detect it.
+
+        Raises BadInput for a body that no provider would read.
         """
         if self._parts.again is not None and self._privacy.is_outdated:
             self._successor = self._parts.again(self.name)
         return (self._successor or self).traffic.prepare_fields(request, api, self._now() if at is None else at)
 
     async def aprepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
-        """The same for coroutines: the work is done in a thread."""
+        """Run `prepare` in a thread, for coroutines."""
         return await in_thread(lambda: self.prepare(request, at=at, api=api))
 
     def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
-        """What the provider's reply to a prepared request tells (see `Traffic.observe`). prepared: None for the last one.
+        """Record the provider's reply to a prepared request (see `Traffic.observe`). Raises HostError without a
+        request.
 
-        Where several calls are under way at once in one session, say which it answers. Raises HostError where there was none.
+        prepared: the answered request, needed with several concurrent calls; None for the last one.
         """
         return (self._successor or self).traffic.observe_reply(reply, prepared)
 
     async def aobserve(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
-        """The same for coroutines: the work is done in a thread."""
+        """Run `observe` in a thread, for coroutines."""
         return await in_thread(lambda: self.observe(reply, prepared))
 
     @property
     def hand(self) -> Touch:
-        """The user's hand: pin, drop, restore and veto what is in the window, order an epoch, pin a text, switch off."""
+        """Pin actions: pin, drop, restore and veto results, order an epoch, pin a text, switch off."""
         return Touch(self, self._parts.pager, self._rules)
 
     @property
     def folder(self) -> str | None:
-        """Where relative paths begin, None where nobody said."""
+        """Folder for relative paths; None if unset."""
         return self._folder
 
     def read(
@@ -365,38 +383,41 @@ class Session:
         bypass_cache: bool = False,
         signal: Signal | None = None,
     ) -> ReadResult:
-        """Read a file as the agent's own read tool would, or less where less says the same (see `Reading.read`)."""
+        """Read a file as the agent's own read tool would, or return a shorter answer with the same content (see
+        `SessionReads.read`).
+        """
         return self.reads.read(fspath(path), offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
 
     def refresh(self, path: str | PathLike[str], offset: float | None = None, limit: float | None = None) -> ReadResult:
-        """Have the next read of this file, or of these lines, show the text (see `Reading.refresh`)."""
+        """Make the next read of this file, or of these lines, show the full text (see `SessionReads.refresh`)."""
         return self.reads.refresh(fspath(path), offset=offset, limit=limit)
 
     def compact(self) -> None:
-        """The host compacted everything so far: no read from before it is known any more."""
+        """Record a compaction of everything so far: no earlier read is known any more."""
         try:
             with self.turn():
                 self.note_compaction()
         except StoreError:
-            self.note_compaction()  # it holds here at once, and is kept with what is kept next
+            self.note_compaction()  # holds in memory at once; the next `keep` stores it
 
     def note_write(self, path: str | PathLike[str], text: str) -> OwnWrite:
-        """The model wrote this whole text to a file (see `Reading.wrote`)."""
+        """Record a write of a whole file by the model (see `SessionReads.note_write`)."""
         return self.reads.note_write(fspath(path), text)
 
     def note_edit(self, path: str | PathLike[str], old: str, new: str) -> OwnWrite:
-        """The model put `new` in place of `old` in a file (see `Reading.edited`)."""
+        """Record an edit by the model: `new` in place of `old` (see `SessionReads.note_edit`)."""
         return self.reads.note_edit(fspath(path), old, new)
 
     def status(self) -> ReadingStatus:
-        """What was read and saved on this branch, by whatever process."""
+        """Return the figures on reads on this branch, by any process."""
         self._caught_up()
         return self.reads.status(self._journal.branch(self.leaf))
 
     def fork(self, name: str) -> "Session":
-        """A new session with the same branch so far, independent of this one from here on. Raises BadInput for a name in use.
+        """Return a new session with the same branch so far, independent from here on. Raises BadInput for a name in
+        use.
 
-        What other processes added to this session before the fork belongs to it.
+        Includes entries that other processes added before the fork.
         """
         if self._parts.begin is None:
             raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")
@@ -407,7 +428,7 @@ class Session:
         return forked
 
     def inherit(self, branch: Iterable[Entry], folder: str | None, privacy: Privacy) -> None:
-        """Begin with these entries of another session, and in its folder. For a session that has none of its own."""
+        """Begin with the entries and the folder of another session. Only for an empty session."""
         self._folder = folder
         self._privacy.withholding.inherit(privacy.withholding)
         self._keeping.inherit(branch)
@@ -442,13 +463,16 @@ class Session:
     def _evict(
         self, at: float | None, previewed: tuple[PagedOut, ...], gate: Gate, paid: float | None
     ) -> EvictionOutcome:
-        """The pass before a call: what leaves the window, and what comes back (see `curating`). paid: for what entered as previews."""
+        """Decide the evictions and restored texts of a call (see `window.eviction`).
+
+        paid: cost of the previews; None without previews.
+        """
         parts = self._parts
         residency = at_prices(gated_residency(parts.residency, gate), gate.economics)
         begins = gate.begins if paid is None else None
         if begins is not None and residency.economics is not None:
             residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
-        # what stands in front of the messages, and would be written again, is known once the provider has told
+        # the size of the prompt prefix, which would be written again, is known after the first reported usage
         is_shut = gate.way is None or (begins is not None and self._state().floor is None)
         scene = Scene(
             session=self.name,
@@ -468,19 +492,19 @@ class Session:
         return evict(scene, parts.pager)
 
     def note_switch(self, *, on: bool) -> None:
-        """Log that the user's hand switched pagein off for this session, or on again."""
+        """Log that the user switched pagein off or on for this session."""
         if self._parts.recalling is not None:
             self.recalls.log_switch(on=on)
 
     def _insert_texts(self) -> None:
-        """Texts of ours enter behind what was said last."""
+        """Insert pinned texts, manifest pages and notices after the newest message."""
         budget = self._parts.manifest if self._parts.recalling is not None else None
         told = ManifestSource(
             self.recalls.holdings if budget is not None else None, self._parts.counter.count, budget or BUDGET
         )
         for one in insertions(self._state(), told):
             self._add(one)
-        with contextlib.suppress(StoreError):  # whose ids they are cannot be asked: then nothing is said of them
+        with contextlib.suppress(StoreError):  # without the store's key no echo can be recognised
             for notice in () if self._state().hand.off else list(self._rereads.notices(self.leaf, self._privacy.shows)):
                 self._add(notice)
 

@@ -1,11 +1,11 @@
-"""The sessions of an engine that are open in this process.
+"""The open sessions of an engine in this process.
 
 Rules of this file
 ------------------
-1. One name is one object, as long as anybody holds it.
-2. Opening a long session takes a while; nobody waits for that who asks for another one.
-3. A session that is kept in a store may be let go when it was idle for longest, and is taken up again from there: it says the same.
-   One that holds what could not be kept yet stays.
+1. A name means one object, as long as the object is in use.
+2. Opening a long session takes a while; callers of other sessions do not wait for it.
+3. A stored session may be closed when it was idle for longest, and is reopened from the store with the same content. A session with
+   unsaved entries stays open.
 """
 
 from collections import OrderedDict
@@ -17,15 +17,17 @@ from weakref import WeakValueDictionary
 from pagein.engine.session import Session
 
 MOST_OPEN: Final = 64
-"""Sessions that are held; more only while somebody works with them."""
+"""Most sessions that are held open; more only while they are in use."""
 MOST_BYTES: Final = 256 << 20
-"""The size of their last requests, together."""
+"""Most bytes of their largest requests together."""
 
 
 class Sessions:
     """Open sessions by name. Any number of threads may use it.
 
-    keeps: whether sessions can be taken up again. Where not, none is let go.
+    keeps: True if sessions are stored; otherwise none is closed.
+    most: most open sessions.
+    most_bytes: most bytes of their largest requests together.
     """
 
     def __init__(self, *, keeps: bool, most: int = MOST_OPEN, most_bytes: int = MOST_BYTES) -> None:
@@ -38,7 +40,7 @@ class Sessions:
         self._held: OrderedDict[str, Session] = OrderedDict()
 
     def get(self, name: str, make: Callable[[], Session]) -> Session:
-        """The session of this name, made where none is open. Raises what `make` raises."""
+        """Return the open session of this name, or open it with `make`. Raises the errors of `make`."""
         found, gate = self._found(name)
         if found is not None:
             return found
@@ -56,7 +58,7 @@ class Sessions:
         return found
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Close the sessions."""
         with self._lock:
             self._open.clear()
             self._held.clear()
@@ -66,7 +68,7 @@ class Sessions:
             return name in self._open
 
     def __len__(self) -> int:
-        """How many are held."""
+        """Return the number of held sessions."""
         with self._lock:
             return len(self._held)
 

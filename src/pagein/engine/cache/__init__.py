@@ -1,1 +1,1 @@
-"""Where a request's prompt prefix ends, where its cache breakpoints stand, and for how long the cache is asked to keep it."""
+"""The prompt cache of a provider: prompt prefix, prompt layout, cache breakpoints, cache TTL and forecast."""

@@ -1,15 +1,16 @@
-"""Marks on a request that are not its client's: where an epoch reads and leaves entries, and for how long the cache is asked to keep it.
+"""Choose cache breakpoints beside the client's: before an epoch's first change, at the frontier, and their cache TTL.
 
 Rules of this file
 ------------------
-1. What was chosen is journaled behind the request. The same request again has the same marks, whoever sends it, whatever would be
-   chosen by then.
-2. A mark of ours asks for as long as the next one of the client's behind it, so that none stands in front of a longer one (M15).
-   Where the client marks nothing behind it, or has no room (M14), there is none.
-3. A mark is added only to a request that is written anew: one for which an epoch opened, or of which the cache holds nothing, if its bytes
-   are not its client's already. In others it would leave no entry, for what stands in front of their news is read (A2); so they stay as they are.
-4. An epoch reads up to its first change, where a mark stands behind an entry that lives (A3): one of a mark of ours, or in what was said
-   since, one of an end of a request. The mark to read comes before the mark at the frontier, which pays at the next epoch.
+1. The choice is journaled after the request. A retry of the request has the same breakpoints in every process, even if the choice would
+   differ by then.
+2. An added breakpoint has the cache TTL of the client's next breakpoint after it, so that none precedes one with a longer TTL (M15).
+   Without a later breakpoint of the client, or without room (M14), none is added.
+3. Breakpoints are added only to requests that write the prompt anew: an epoch was opened, or the cache holds nothing of the prompt, and
+   pagein changed the bytes already. In other requests an added breakpoint would write nothing, because their prefix is already
+   cached (A2).
+4. An epoch reads the cache up to its first change, if a breakpoint is after a live entry there (A3): an entry of an added breakpoint or,
+   in newer messages, of a request's end. The breakpoint to read comes before the one at the frontier, which pays at the next epoch.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,15 +33,17 @@ _MARK: Final = b'"cache_control"'
 _MAY_CARRY: Final = ("tool_use", "tool_result")
 
 Half: TypeAlias = tuple[str, bool]
-"""A call, and whether its arguments are meant, or else its result."""
+"""A call id, and True for its arguments, False for its result."""
 
 
 class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is marked otherwise than the client has it.
+    """The breakpoints of a request that differ from the client's.
 
-    frontier: the block in front of the first result that may leave next, None for no mark there. short: whether marks of an hour ask for
-    five minutes. anchor: the message that is marked because an entry that lives for an hour ends with it, None for none.
-    reads: the block up to which, or from which back, there is something to read, None for no mark there. messages: how many it has.
+    frontier: the block before the next result that may be evicted; None for no breakpoint there.
+    short: True if breakpoints of one hour are set to five minutes.
+    anchor: message with a breakpoint because a one-hour entry ends with it; None without one.
+    reads: the block up to which the cache can be read; None for no breakpoint there.
+    messages: number of messages in the request.
     """
 
     frontier: Address | None = None
@@ -50,13 +53,13 @@ class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
     messages: int = 0
 
     def with_terms(self, terms: CacheTerms | None) -> "BreakpointChoice":
-        """The same with what the cache is asked for, None: what the client asks for."""
+        """Return the choice with these cache terms; None keeps the client's TTL."""
         if terms is None:
             return self
         return msgspec.structs.replace(self, short=terms.shortens, anchor=terms.anchor)
 
     def terms(self, terms: CacheTerms | None) -> CacheTerms | None:
-        """These terms, asking for what was chosen here."""
+        """Return these cache terms with the TTL of this choice."""
         if terms is None:
             return None
         lifetimes = terms.lifetimes
@@ -65,7 +68,11 @@ class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class OwnEntries:
-    """Where marks of ours left entries in the last request of a branch that had any. messages: how many it had."""
+    """Cache entries of added breakpoints in the last request of a branch with any.
+
+    places: addresses of the breakpoints.
+    messages: number of messages in the request.
+    """
 
     places: tuple[Address, ...] = ()
     messages: int = 0
@@ -73,7 +80,11 @@ class OwnEntries:
 
 @dataclass(frozen=True, slots=True)
 class BreakpointSettings:
-    """What is set for marks. adds: whether ours stand beside the client's. arguments: whether texts in those of calls may be masked."""
+    """Settings for cache breakpoints.
+
+    adds: True to add breakpoints beside the client's.
+    arguments: True if texts in arguments of calls may be masked.
+    """
 
     adds: bool = True
     arguments: bool = False
@@ -81,7 +92,11 @@ class BreakpointSettings:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """What of a request is written anew. opened: the epoch that begins with it, None for none. is_unread: whether the cache holds nothing of it."""
+    """The part of a request that is written anew.
+
+    opened: the epoch that begins with it; None without one.
+    is_unread: True if the cache holds nothing of it.
+    """
 
     opened: EpochEntry | None = None
     is_unread: bool = False
@@ -93,19 +108,19 @@ NOTHING_LEFT: Final = OwnEntries()
 
 
 def encode_choice(chosen: BreakpointChoice) -> str:
-    """As it is journaled."""
+    """Encode a choice for the journal."""
     return msgspec.json.encode(chosen).decode()
 
 
 def step(chosen: BreakpointChoice, body: Body) -> BreakpointChoice:
-    """What was chosen for the last request, after one more entry."""
+    """Return the choice for the last request, after one more entry."""
     if isinstance(body, RequestSent):
         return AS_THE_CLIENT
     return _choice_in(body) or chosen
 
 
 def entries_after(left: OwnEntries, body: Body) -> OwnEntries:
-    """Where marks of ours left entries on a branch, after one more entry."""
+    """Return the cache entries of added breakpoints on a branch, after one more entry."""
     if isinstance(body, CompactionEntry):
         return NOTHING_LEFT
     chosen = _choice_in(body)
@@ -118,12 +133,12 @@ def _choice_in(body: Body) -> BreakpointChoice | None:
         return None
     try:
         return msgspec.json.decode(body.data, type=BreakpointChoice)
-    except msgspec.MsgspecError:  # a record of another version
+    except msgspec.MsgspecError:  # written by another version
         return None
 
 
 def first_changes(opened: EpochEntry) -> list[Half]:
-    """What an epoch changes in the first message that it changes."""
+    """Return the results and arguments that an epoch changes in its first changed message."""
     changed: tuple[PagedOut | Restoration, ...] = (*opened.paged, *opened.restored)
     return [(one.call_id, one.part == "arguments") for one in changed if one.message == opened.frontier]
 
@@ -131,15 +146,16 @@ def first_changes(opened: EpochEntry) -> list[Half]:
 def chosen_for(
     items: Sequence[bytes], changed: Collection[Half], first: Half | None, left: OwnEntries
 ) -> BreakpointChoice:
-    """The marks to add to a Messages request that is written anew.
+    """Choose the breakpoints to add to a Messages request that is written anew.
 
-    changed: what an epoch changes in its first message, nothing where no entry lives. first: what may leave next, None for nothing.
-    left: where marks of ours left entries.
+    changed: changes of an epoch in its first changed message; empty without a live cache entry.
+    first: the next result that may be evicted; None without one.
+    left: cache entries of added breakpoints.
     """
     frontier = _in_front(items, _place(items, () if first is None else (first,)))
     place = _place(items, changed)
     reads = _in_front(items, place)
-    # what the last epoch wrote anew has no entries but those of its marks
+    # a part that the last epoch wrote anew has only the entries of added breakpoints
     if place is not None and place[0] < left.messages:
         old = max((one for one in left.places if one < place), default=None)
         reads = reads if old in (None, frontier) else old
@@ -148,7 +164,7 @@ def chosen_for(
 
 
 def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> BreakpointChoice:
-    """Of these marks of ours those that the client's leave room for: no other leaves an entry."""
+    """Drop the breakpoints without room beside the client's."""
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     reading = request if chosen.reads is None else _add_breakpoint(request, chosen.reads)
     leaving = reading if chosen.frontier is None else _add_breakpoint(reading, chosen.frontier)
@@ -160,7 +176,7 @@ def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequen
 
 
 def _place(items: Sequence[bytes], halves: Collection[Half]) -> Address | None:
-    """The first of these in a request."""
+    """Return the address of the first of these results or arguments in a request."""
     names = [encode_json(call) for call, _ in halves]
     for item, raw in enumerate(items):
         for block, one in enumerate(_parts(raw)) if any(name in raw for name in names) else ():
@@ -170,7 +186,9 @@ def _place(items: Sequence[bytes], halves: Collection[Half]) -> Address | None:
 
 
 def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
-    """The last block in front of this one that a mark of ours may stand on, in its message or the one before; None for none."""
+    """Return the last block before an address that can carry a breakpoint, in its message or the one before; None
+    without one.
+    """
     if place is None:
         return None
     item, block = place
@@ -187,7 +205,7 @@ def _may_carry(block: Mapping[str, Any]) -> bool:
 
 
 def apply_breakpoints(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
-    """The request with the marks that were chosen; `changed` tells whether they are others than the client's."""
+    """Return the request with the chosen breakpoints; `changed` is True if they differ from the client's."""
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     for place in (chosen.reads, chosen.frontier):
         if place is not None:
@@ -215,7 +233,7 @@ def _add_breakpoint(request: WireRequest, place: Address) -> WireRequest:
 
 
 def _parts(raw: bytes) -> list[Mapping[str, Any]]:
-    """The blocks of a message, those that are none as empty ones."""
+    """Return the blocks of a message. A block that is no object becomes an empty one."""
     value = decode_json(raw)
     content = value.get("content") if isinstance(value, dict) else None
     return [one if isinstance(one, dict) else {} for one in content] if isinstance(content, list) else []

@@ -1,10 +1,13 @@
-"""What a provider's cache is expected to read of each request of a session, and what to make of what it did read.
+"""Predict the cache reads of each request of a session, and explain the difference to the reported reads.
 
-Called when a request was answered, off the way of the request. One simulator for a session: what other sessions leave in the cache
-makes a call read more than expected, which needs no explanation.
+Called after a request was answered, outside the request path. There is one simulator for each session: entries of other
+sessions make a
+call read more than predicted, which needs no explanation.
 
-How large a prompt is by estimate is off by a third where it holds much JSON. So sizes are the provider's own wherever an earlier answer told
-them: of a whole prompt, and of what stood in front of its last mark. Between two of those the estimate only says where in between.
+Token estimates are off by up to a third for prompts with much JSON. So sizes come from the provider where an earlier
+answer reported
+them: of a whole prompt, and of the part before its last breakpoint. Between two known sizes the estimate only
+    interpolates.
 """
 
 from bisect import bisect_left
@@ -25,10 +28,10 @@ from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity import Api
 
 MOST_KEPT: Final = 64 << 20
-"""Bytes of the requests that a session's later ones are compared with, each counted whole; one is kept in any case."""
+"""Limit of the remembered requests of a session, in bytes; at least one is remembered."""
 _BRANCHES: Final = 16
 _SIZES: Final = 4096
-"""Prefixes whose size is remembered as the provider told it, at most; the latest stay."""
+"""Limit of prefixes with a reported size; the newest stay."""
 _MOVED: Final = 3
 _THINKING: Final = (b'"thinking"', b'"redacted_thinking"')
 _UNPRICED: Final = {
@@ -40,7 +43,12 @@ _UNPRICED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What was expected of a call and what came. Tokens as the provider counts them; None where nothing can be said."""
+    """The predicted and the reported cache use of a call. Tokens as the provider counts; None if unknown.
+
+    expected: tokens that the previous request on the branch left in the cache.
+    predicted: tokens that the simulator predicts to be read.
+    diagnosis: explanation of a difference.
+    """
 
     expected: float | None
     predicted: float
@@ -49,8 +57,11 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _AnsweredRequest:
-    """A request that was answered, as later ones on its branch are compared with it. end: how many blocks the cache holds of it,
-    held: tokens.
+    """An answered request, for comparison with later requests on its branch.
+
+    laid: its prompt layout.
+    end: number of blocks in the cache.
+    held: tokens in the cache.
     """
 
     laid: Laid
@@ -63,7 +74,7 @@ class _AnsweredRequest:
 
 
 class Forecasts:
-    """Expectations of one session's calls. Any number of threads may ask, in about the order in which requests were sent."""
+    """Predictions for the calls of one session. Any number of threads may ask, in about the order of the requests."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
@@ -71,15 +82,17 @@ class Forecasts:
         self._layouts = Layouts()
         self._simulators: dict[str, CacheSimulator] = {}
         self._asked: list[_AnsweredRequest] = []
-        self._sizes: dict[int, float] = {}  # by the prefix's name
+        self._sizes: dict[int, float] = {}  # by name of the prefix
 
     @property
     def size(self) -> int:
-        """Bytes of the requests that are kept to compare with."""
+        """Bytes of the remembered requests."""
         return sum(one.laid.size for one in self._asked)
 
     def take_usage(self, sent: SentRequest, usage: Usage) -> Forecast:
-        """Take in what a call took, and say what that means. Costs what of the request is not as in the one before on its branch."""
+        """Record the usage of a call and return its forecast. Costs as much as differs from the request before on the
+        branch.
+        """
         with self._lock:
             return self._answered(sent, usage)
 
@@ -103,11 +116,11 @@ class Forecasts:
             simulator = self._simulators[price.name] = CacheSimulator(price.cache)
         try:
             return simulator.serve(request)
-        except CallerError:  # marks that the provider refuses: then it reads nothing, and says so itself
+        except CallerError:  # refused breakpoints: the provider reads nothing and reports the error itself
             return CacheUsage(0.0, 0.0, 0.0, request.prompt, 0.0, 0, "no_marks")
 
     def _learn_sizes(self, request: CacheRequest, end: int, usage: Usage, price: Prices) -> float:
-        """Learn the sizes that an answer tells. Returns what the cache holds of the request from now on."""
+        """Learn prompt sizes from an answer. Returns the tokens that the cache now holds of the request."""
         if not request.chain or not usage.prompt:
             return 0.0
         by_marks = price.cache.model == "breakpoints" and price.cache.strict_marks
@@ -120,7 +133,7 @@ class Forecasts:
         return held
 
     def _predict(self, request: CacheRequest, served: CacheUsage) -> tuple[float, float]:
-        """What the simulator says is read, in the provider's tokens: what is proven of it, and what is to be expected."""
+        """Predict cache reads in the provider's tokens: the proven part, and the expected total."""
         if not served.read or not request.prompt:
             return 0.0, 0.0
         below = next((end for end in range(served.hit, 0, -1) if request.chain[end - 1] in self._sizes), 0)
@@ -134,12 +147,12 @@ class Forecasts:
         return low, low + (max(high, low) - low) * min(1.0, max(0.0, share))
 
     def _before(self, now: SentRequest) -> _AnsweredRequest | None:
-        """The request before on the branch: the one that has most in common with this one, of several the latest."""
+        """Return the request before on the branch: it shares most messages; the newest of several."""
         found = max(self._asked, key=lambda one: _shared_names(one.sent.theirs, now.theirs), default=None)
         return found if found is not None and _shared_names(found.sent.theirs, now.theirs) else None
 
     def _keep(self, asked: _AnsweredRequest, before: _AnsweredRequest | None) -> None:
-        """Have it compared with from now on, in place of the one that it goes on from."""
+        """Remember a request, in place of the request that it continues."""
         theirs = () if before is None else before.sent.theirs
         is_over = before is not None and _shared_names(theirs, asked.sent.theirs) >= len(theirs) - _MOVED
         kept = [asked, *(one for one in self._asked if one is not before or not is_over)][:_BRANCHES]
@@ -178,7 +191,7 @@ def _facts(
 
 
 def _first_changed_message(before: Laid, now: Laid) -> int | None:
-    """The first message that does not say what it said."""
+    """Return the first message with other content than before."""
     ours, theirs = now.sent.items, before.sent.items
     for place in range(alike(ours, theirs), min(len(ours), len(theirs))):
         if ours[place] != theirs[place] and before.names(place) != now.names(place):
@@ -187,12 +200,12 @@ def _first_changed_message(before: Laid, now: Laid) -> int | None:
 
 
 def _drops_thinking(before: Laid, now: Laid) -> bool:
-    """Whether the model thought in the turn before, is not shown that any more, and a new turn began since."""
+    """Return whether a new turn began and the model no longer sees its thinking of the turn before."""
     end = before.reaches[-1]
     if not _prices(now.sent.head.model, now.sent.api).strips_thinking or now.reaches[-1].user <= end.blocks:
         return False
     items, place = before.sent.items, len(before.sent.items)
-    while place > 0 and before.reaches[place].user == end.user:  # back to what the user said last
+    while place > 0 and before.reaches[place].user == end.user:  # back to the user's last message
         place -= 1
         if any(kind in items[place] for kind in _THINKING):
             return True
@@ -200,21 +213,22 @@ def _drops_thinking(before: Laid, now: Laid) -> bool:
 
 
 def _shared_names(some: Sequence[str], others: Sequence[str]) -> int:
-    """How many names two lists have in common, from the first on. A name stands for all in front of it, so one that differs is
-    followed by none that does not.
+    """Return the number of leading names that two lists share.
+
+    A name covers everything before it, so no equal name follows a different one.
     """
     return bisect_left(range(min(len(some), len(others))), x=True, key=lambda place: some[place] != others[place])
 
 
 def _last(request: CacheRequest, price: Prices) -> int:
-    """How many blocks the cache holds once this was answered."""
+    """Return the number of blocks that the cache holds after the answer."""
     if price.cache.model != "breakpoints" or not price.cache.strict_marks:
         return len(request.chain)
     return max((mark.position for mark in request.marks), default=0)
 
 
 def _cached_share(usage: Usage, price: Prices) -> float:
-    """What is left of a prompt where it is not marks that say so."""
+    """Return the cached tokens of a prompt in a cache without breakpoints."""
     return float(usage.prompt) if usage.prompt >= price.cache.min_prefix and price.cache.model != "none" else 0.0
 
 

@@ -1,7 +1,9 @@
-"""For how long the cache is asked to keep a request, and what it holds of a branch: `policy.economics.cache_keepalive` on a session.
+"""Choose the cache TTL of a request, and track the cache entries of a branch: `policy.economics.cache_keepalive` for a
+session.
 
-What the cache holds is journaled behind each answered request, so another process goes on with it. Only for Messages, where a
-client's marks say for how long, and only where the caller can keep a session alive (`Traffic.prepare`, `lasting`).
+The cached prefix is journaled after each answered request, so another process can continue from it. Only for Messages,
+where the client's
+breakpoints set the TTL, and only if the caller can keep a session alive (`Traffic.prepare`, `lasting`).
 """
 
 from dataclasses import dataclass, replace
@@ -23,13 +25,19 @@ from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, at_
 from pagein.providers.prices.token_prices import Prices, cost
 
 KIND: Final = "request.lease"
-_CACHED: Final = 0.9  # what is read and written of a window that is marked to its end, at least
+_CACHED: Final = 0.9  # least cached share of a window with a breakpoint at its end
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPrefix:
-    """What the cache holds of a branch. kept, spent: keep-alive requests on it so far, and what they cost in BIT. place: the message that the
-    anchor ends with. left, left_until: the same for the model that was asked before this one, and until when that anchor lives.
+    """The part of a branch in the provider's cache.
+
+    lease: its size and expiry.
+    kept: keep-alive requests so far.
+    spent: their cost in BIT.
+    place: message at which the anchor ends.
+    left: the place of the anchor in the cache of the model used before this one; -1 without one.
+    left_until: expiry of the anchor at `left`, in seconds.
     """
 
     lease: Lease
@@ -42,8 +50,10 @@ class CachedPrefix:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What there is for lifetimes and keep-alive requests, BIT. in_hand: what may be risked beside what lifetimes saved. may_cost: the most that
-    a keep-alive request may cost.
+    """The budget for cache TTLs and keep-alive requests, in BIT.
+
+    in_hand: amount to risk beside the savings of earlier TTL choices.
+    may_cost: the most that one keep-alive request may cost.
     """
 
     in_hand: float
@@ -52,10 +62,13 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class TtlQuery:
-    """What a request asks: which model, whether for the long lifetime; and what a keep-alive request behind it may cost, BIT.
+    """The facts of a request that decide its cache TTL.
 
-    was_short: whether we had the request before it ask for the short one. switched: whether it asks another model than the request before, or has
-    another front.
+    model: name of the model.
+    long: True if the client asks for the long TTL.
+    may_cost: the most that a keep-alive request after it may cost, in BIT.
+    was_short: True if pagein set the short TTL on the request before.
+    switched: True if the model or the prompt prefix differs from the request before.
     """
 
     model: str
@@ -67,9 +80,16 @@ class TtlQuery:
 
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
-    """What was chosen for a request. before: what was held until then. asking: the lifetime that is asked for, seconds; rewriting: the one
-    that is if the window is rewritten. front: tokens in front of the conversation. returning: the message that the anchor ends with which the
-    client left in the cache of this model and may return to, -1 for none.
+    """The chosen cache terms of a request.
+
+    lifetimes: TTLs and prices of the model.
+    before: the cached prefix until now.
+    asking: the requested TTL, in seconds.
+    at: time of the request, in seconds.
+    fresh: True if the request shares nothing with the last one.
+    rewriting: the TTL if the window is rewritten, in seconds.
+    front: tokens of the prompt prefix.
+    returning: message at the end of an anchor in this model's cache, to which the client may return; -1 without one.
     """
 
     lifetimes: Lifetimes
@@ -82,20 +102,20 @@ class CacheTerms:
     returning: int = -1
 
     def settle(self, *, rewritten: bool) -> "CacheTerms":
-        """The terms once it is known whether the window is rewritten."""
+        """Return the terms once it is known whether the window is rewritten."""
         return replace(self, asking=self.rewriting) if rewritten else self
 
     @property
     def shortens(self) -> bool:
-        """Whether the client's marks ask for more."""
+        """True if the client's breakpoints ask for a longer TTL."""
         return self.asking <= self.lifetimes.short < self.lifetimes.asked
 
     @property
     def anchor(self) -> int | None:
-        """The message that the anchor ends with, where a lookup from the other breakpoints might not reach it.
+        """The message at which the anchor ends, if the lookup from other breakpoints may miss it.
 
-        That is so behind a pause, where nothing else is held, and where the client returns to the model that it left: what it said to the
-        other model stands between.
+        That happens after a pause, when only the anchor is cached, and when the client returns to an earlier model after messages to
+        another one.
         """
         if self.returning >= 0:
             return self.returning
@@ -106,9 +126,11 @@ class CacheTerms:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A keep-alive request is to be sent at this time, seconds since 1970, if nothing came until then. price: about what it costs, BIT.
+    """The next keep-alive request, unless another request comes first.
 
-    kept, spent: as in `Held`.
+    at: time to send, in seconds since 1970.
+    price: expected cost in BIT.
+    kept, spent: as in `CachedPrefix`.
     """
 
     at: float
@@ -135,7 +157,7 @@ class _TtlNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def encode_cached_prefix(held: CachedPrefix) -> str:
-    """As it is journaled."""
+    """Encode a cached prefix for the journal."""
     one = held.lease
     record = _TtlNote(
         one.lifetime,
@@ -157,7 +179,7 @@ def encode_cached_prefix(held: CachedPrefix) -> str:
 
 
 def _json_time(time: float) -> float | None:
-    """A time as JSON can say it."""
+    """Return a time as a JSON value; None for minus infinity."""
     return time if time > float("-inf") else None
 
 
@@ -166,12 +188,12 @@ def _time(told: float | None) -> float:
 
 
 def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
-    """What is held after one more entry; None before anything is known."""
+    """Return the cached prefix after one more entry; None before the first record."""
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return held
     try:
         one = msgspec.json.decode(body.data, type=_TtlNote)
-    except msgspec.MsgspecError:  # a record of another version
+    except msgspec.MsgspecError:  # written by another version
         return held
     until, elsewhere = _time(one.until), _time(one.elsewhere)
     lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns, elsewhere)
@@ -179,7 +201,10 @@ def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
 
 
 def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
-    """The lifetimes of a model's cache; None where nobody is asked for one. long: what the client asks for."""
+    """Return the TTLs of a model's cache; None for a cache without TTL requests.
+
+    long: True if the client asks for the long TTL.
+    """
     rules = prices.cache
     if rules.model != "breakpoints":
         return None
@@ -190,7 +215,11 @@ def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
 def terms(
     held: CachedPrefix | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool, switched: bool = False
 ) -> CacheTerms | None:
-    """What to ask for with the request of this moment. anew: nothing of the last one is in it. switched: as in `Asking`."""
+    """Choose the cache terms of a request; None without a time.
+
+    anew: True if the request shares nothing with the last one.
+    switched: as in `TtlQuery`.
+    """
     if moment.now is None:
         return None
     before, returning = held if held is not None else CachedPrefix(Lease(lifetimes.asked)), -1
@@ -200,11 +229,11 @@ def terms(
         returning = before.left if moment.now <= before.left_until else -1
         before = _after_switch(before, lifetimes)
     size = moment.floor + moment.scale * moment.size
-    # of what others hold of a front nobody knows before the answer
+    # whether other sessions have cached this prompt prefix is unknown before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
     asking = rewriting = lifetimes.asked
-    if lifetimes.keepalive_price(size) <= means.may_cost:  # what cannot be kept alive must not rest on it
+    if lifetimes.keepalive_price(size) <= means.may_cost:  # else keep-alive requests are not sent
         asked = cache_keepalive.UpcomingRequest(moment.now, size, new)
         asking = cache_keepalive.chosen(before.lease, lifetimes, asked, means.in_hand)
         rewriting = cache_keepalive.chosen_rewritten(before.lease, lifetimes, asked, means.in_hand)
@@ -221,7 +250,7 @@ def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
 
 
 def economics(usual: Economics, terms: CacheTerms) -> Economics:
-    """The prices of this call: when the cache is cold, what a change would void, and what was saved beside the window."""
+    """Return the prices of this call: when the cache is cold, what a change would cost, and savings outside the window."""
     lease, lifetimes = terms.before.lease, terms.lifetimes
     expires = lease.expires()
     write = lifetimes.price(terms.rewriting)
@@ -238,9 +267,13 @@ def economics(usual: Economics, terms: CacheTerms) -> Economics:
 
 
 def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, messages: int) -> CachedPrefix:
-    """What is held once a request was answered. rewritten: whether we changed what stands in front of its end. messages: how many it had."""
+    """Return the cached prefix after an answer.
+
+    rewritten: True if pagein changed the prompt before its end.
+    messages: number of messages in the request.
+    """
     before = terms.before.lease
-    size = float(usage.read + usage.written)  # what stands behind the last mark is held by nobody
+    size = float(usage.read + usage.written)  # the part after the last breakpoint is not cached
     goes_on = before.sent is not None and not terms.fresh
     new = max(0.0, size - before.held) if goes_on else size
     request = Request(terms.at, terms.asking, size, new, float(usage.written), rewritten, terms.front)
@@ -250,7 +283,7 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
 
 
 def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> Due | None:
-    """When the window is to be kept alive; None where it is not worth it, or the cache does not hold it."""
+    """Return the next keep-alive request; None if it does not pay, or the cache does not hold the window."""
     lease = held.lease
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
     if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, usage.output):
@@ -262,7 +295,10 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
 def prefix_after_keepalive(
     held: CachedPrefix, lifetimes: Lifetimes, at: float, cost: float, messages: int
 ) -> CachedPrefix:
-    """What is held once a keep-alive request was answered. messages: how many the request had that it kept; the answer stands behind them."""
+    """Return the cached prefix after a keep-alive request.
+
+    messages: number of messages in the request; the answer follows them.
+    """
     return CachedPrefix(
         cache_keepalive.lease_after_keepalive(held.lease, lifetimes, at, cost),
         held.kept + 1,
@@ -272,7 +308,7 @@ def prefix_after_keepalive(
 
 
 def _up_to_date(held: CachedPrefix | None, lasted: float, sent_at: float | None) -> CachedPrefix | None:
-    """What is held where a later request went out of which nothing was told: it may be all of that, for as long as was asked (`lasted`)."""
+    """Assume that the cache holds all of a later request without a reported reply, for its requested TTL (`lasted`)."""
     if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
         return held
     lease = cache_keepalive.lease_after_restart(held.lease)
@@ -284,7 +320,7 @@ def _in_hand(account: Account, price: Prices) -> float:
 
 
 class Leases:
-    """What the cache holds of the branches of one session. Called by one thread at a time."""
+    """The cached prefixes of one session's branches. Called by one thread at a time."""
 
     def __init__(self, journal: Journal[State]) -> None:
         self._journal = journal
@@ -293,7 +329,9 @@ class Leases:
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, at: float | None, *, anew: bool
     ) -> CacheTerms | None:
-        """What to ask for with a request that stands here, behind the one at `parent`; None where nobody is asked for anything."""
+        """Choose the cache terms of a request at `here`, after the request at `parent`; None for a cache without TTL
+        requests.
+        """
         price = prices_for(asking.model, at)
         lifetimes = None if price is None else lifetimes_of(price, long=asking.long)
         if price is None or lifetimes is None:
@@ -305,7 +343,7 @@ class Leases:
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
 
     def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> Due | None:
-        """When the window of a request that was answered is to be kept alive, None: never."""
+        """Return the next keep-alive request after an answered request; None for no keep-alive."""
         state = self._journal.state_at(entry)
         price = prices_for(model, of.at)
         return None if state.hand.off or price is None else due(held, of, usage, _in_hand(state.account, price))
@@ -313,7 +351,7 @@ class Leases:
     def after_keepalive(
         self, behind: EntryId | None, of: CacheTerms, model: str, usage: Usage, at: float, messages: int
     ) -> tuple[CachedPrefix, float] | None:
-        """What is held behind a request that was kept alive, and what that cost; None where that is not known."""
+        """Return the cached prefix after a keep-alive request, and the cost; None if unknown."""
         held, price = self._held.at(behind), prices_for(model, at)
         if held is None or price is None:
             return None

@@ -1,15 +1,17 @@
-"""Whether the cache of a provider that waits for marks takes part in a conversation, by what its client marked so far on the branch.
+"""Track whether a breakpoint-based cache takes part in a conversation, judged by the client's breakpoints on the
+branch.
 
 Rules of this file
 ------------------
-1. Of Messages the cache holds only what stands in front of a mark. A request without any is neither read from it nor written to it; of one
-   with marks in its tools or its system prompt alone, these are, and nothing of the conversation. Other formats need no marks, nor do other
-   caches.
-2. What is not as it was is journaled before the request: that a client marks nothing of its conversation, and that it marks again. So the
-   same branch has the same prices, whoever goes on with it. Of a client that always marks nothing is journaled.
-3. A provider that tells of tokens it read or wrote is believed: then something between us and it marks, and the cache takes part. Where the
-   client marks what stands in front, that is told of too; so there it counts only where next to nothing was paid in full.
-4. A client that stopped marking may go back to what the cache still holds. Nobody knows for how long that is kept, so it is the longest.
+1. For Messages the cache holds only the prompt before a breakpoint. A request without breakpoints neither reads nor writes the cache; with
+   breakpoints in tools or system prompt alone, only these are cached, and nothing of the conversation. Other formats and other caches
+   need no breakpoints.
+2. A change is journaled before the request: the client stops setting breakpoints, or starts again. So the same branch has the same
+   prices in every process. For a client that always sets breakpoints nothing is journaled.
+3. A provider that reports tokens read or written is believed: then a proxy after pagein sets breakpoints, and the cache takes part. If
+   the client sets breakpoints on the prompt prefix, these are reported too; then the report counts only if next to nothing was paid in
+   full.
+4. A client that stopped setting breakpoints may return to an entry in the cache. Its TTL is unknown, so the longest is assumed.
 """
 
 import re
@@ -26,15 +28,18 @@ KIND: Final = "request.caching"
 _WORDS: Final = {True: "marked", False: "unmarked"}
 _FRONT: Final = "front"
 _FEW: Final = 64
-"""Tokens paid in full that tell of a mark at the end: what stands behind one is next to nothing."""
-_MARK: Final = re.compile(rb'"cache_control"\s*:\s*\{')  # null is no mark
+"""Most tokens paid in full if a breakpoint is at the prompt's end."""
+_MARK: Final = re.compile(rb'"cache_control"\s*:\s*\{')  # null sets no breakpoint
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """What is known of a branch. marks: whether its client marked the conversation of the last request; front: whether it marked what stands
-    in front of that alone. latest: when the last one went out that the cache may hold, seconds since 1970, infinite where nobody knows.
-    told: whether the provider told of a cache that holds what was not marked.
+    """The cache use of a branch.
+
+    marks: True if the client set breakpoints in the last request's conversation.
+    latest: time of the last request that the cache may hold, in seconds since 1970; infinite if unknown.
+    told: True if the provider reported cached tokens without a breakpoint of the client.
+    front: True if the client set breakpoints on the prompt prefix alone.
     """
 
     marks: bool = True
@@ -43,7 +48,7 @@ class CacheUse:
     front: bool = False
 
     def holds(self, at: float | None, lifetime: float) -> bool:
-        """Whether the cache may hold anything of the branch at this time."""
+        """Return whether the cache may hold anything of the branch at this time."""
         return self.latest > -inf and (at is None or at - self.latest <= lifetime)
 
 
@@ -51,26 +56,30 @@ FROM_THE_START: Final = CacheUse()
 
 
 def has_marks(fields: Mapping[str, bytes], script: Transcript) -> bool:
-    """Whether the conversation of a request may be cached: always but for one of Messages that has no mark in it."""
+    """Return whether the conversation of a request may be cached: False only for Messages without a breakpoint."""
     if script.api != "anthropic" or bytes(fields.get("cache_control", b"")).lstrip().startswith(b"{"):
         return True
-    # the client's last mark stands at the end, where there is one
+    # a client's last breakpoint is usually near the end
     return any(_MARK.search(item.raw) for item in reversed(script.items[script.head :]))
 
 
 def marks_front(fields: Mapping[str, bytes], script: Transcript) -> bool:
-    """Whether a mark stands in front of the conversation of a request."""
+    """Return whether the prompt prefix of a request has a breakpoint."""
     front = (*(fields[name] for name in ("system", "tools") if name in fields), *script.raws[: script.head])
     return any(_MARK.search(part) for part in front)
 
 
 def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> str | None:
-    """What is to be journaled before a request, None for nothing. front: whether it has marks in front of its conversation alone."""
+    """Return the note to journal before a request; None if nothing changed.
+
+    marks: True if the conversation has breakpoints.
+    front: True if only the prompt prefix has breakpoints.
+    """
     return None if (marks, front) == (caching.marks, caching.front) else _FRONT if front else _WORDS[marks]
 
 
 def step(caching: CacheUse, body: Body) -> CacheUse:
-    """What is known after one more entry."""
+    """Return the cache use after one more entry."""
     match body:
         case NoteEntry(kind, data) if kind == KIND and data in _WORDS.values():
             return replace(caching, marks=data == _WORDS[True], front=False, told=caching.told and not caching.front)

@@ -1,10 +1,9 @@
-"""A request laid out as a prompt cache sees it: block by block, with names, sizes and marks.
+"""The layout of a request for a prompt cache: blocks in order, with names, sizes and breakpoints.
 
 Rules of this file
 ------------------
-1. What a request has in common with one that was laid out before is taken from there; only the rest is read. Lists are copied,
-   nothing in them is looked at.
-2. Sizes are by the model's own ratio, so another model's layout is no beginning.
+1. The part shared with an earlier layout is copied from there; only the rest is read.
+2. Sizes use the model's own ratio, so a layout of another model is not reused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +20,18 @@ from pagein.providers.wire.prompt_footprint import Footprint, footprints, head_f
 from pagein.providers.wire.request_body import message_of
 
 IN_FRONT: Final = ("tools", "system", "instructions", "cache_control")
-"""Fields of a body that its prompt cache reads before the messages, or that mark it as a whole."""
+"""Fields that a prompt cache reads before the messages, or that set a breakpoint for the whole body."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request as it was sent. fields: those that stand in front of the messages, as their bytes; items: the messages as theirs;
-    theirs: names of the client's. at: seconds since 1970.
+    """A request as it was sent.
+
+    fields: bytes of the fields before the messages.
+    items: bytes of the messages.
+    theirs: names of the client's messages.
+    head: digests of the prompt prefix.
+    at: time in seconds since 1970.
     """
 
     api: Api
@@ -40,9 +44,12 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class LayoutPoint:
-    """Up to the end of a message (or of what stands in front of all): how many blocks there are, and how many of them carry marks.
+    """Counts up to the end of a message, or of the prompt prefix.
 
-    user, tool: the last of a user's and of a tool's, counted from 1, 0 for none. size: bytes of the messages.
+    blocks: number of blocks.
+    marks: number of breakpoints.
+    user, tool: last block of a user and of a tool, counted from 1; 0 without one.
+    size: bytes of the messages.
     """
 
     blocks: int = 0
@@ -54,8 +61,13 @@ class LayoutPoint:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A request, block by block. front: the blocks before all messages; said: those of each message; reaches: the front's, then
-    each message's. chain, cumulative: as in `CacheRequest`. root: the chain behind the front.
+    """The layout of a request.
+
+    front: blocks of the prompt prefix.
+    said: blocks of each message.
+    reaches: counts after the prefix, then after each message.
+    root: the hash chain after the prefix.
+    chain, cumulative: as in `CacheRequest`.
     """
 
     sent: SentRequest
@@ -69,16 +81,16 @@ class Laid:
 
     @property
     def prompt(self) -> float:
-        """All of it, in tokens by estimate."""
+        """Estimated tokens of the prompt."""
         return self.cumulative[-1] if self.cumulative else 0.0
 
     @property
     def size(self) -> int:
-        """Bytes of its messages."""
+        """Bytes of the messages."""
         return self.reaches[-1].size
 
     def cache_request(self) -> CacheRequest:
-        """The request as a cache is asked it."""
+        """Return the request for the cache simulator."""
         marks, end = tuple(self.marks), self.reaches[-1]
         if "cache_control" in self.sent.fields and self.chain:
             marks = tuple({mark.position: mark for mark in (*marks, Breakpoint(len(self.chain)))}.values())
@@ -87,18 +99,21 @@ class Laid:
         )
 
     def names(self, place: int) -> list[bytes]:
-        """What a message says, block by block, marks aside."""
+        """Return the names of a message's blocks, which ignore breakpoints."""
         return [block.name for block in self.said[place]]
 
 
 class Layouts:
-    """Lays out the requests of one session. Called by one thread at a time."""
+    """Lay out the requests of one session. Called by one thread at a time."""
 
     def __init__(self) -> None:
         self._chains = Chains()
 
     def laid(self, sent: SentRequest, before: Laid | None = None) -> Laid:
-        """A request. before: one that was laid out and may begin alike."""
+        """Return the layout of a request.
+
+        before: an earlier layout that may begin alike.
+        """
         if before is not None and (before.sent.api, before.sent.head.model) != (sent.api, sent.head.model):
             before = None
         counter = ratio_counter(sent.head.model)
@@ -113,7 +128,7 @@ class Layouts:
         return self._begin(sent, front, said)
 
     def _begin(self, sent: SentRequest, front: Sequence[Footprint], said: Sequence[tuple[Footprint, ...]]) -> Laid:
-        """A request of which nothing may be as before, its blocks apart."""
+        """Lay out a request with known blocks, without an earlier layout."""
         growing = _LayoutBuilder(self._chains, self._chains.extend(Chains.ROOT, (sent.head.model, sent.head.headers)))
         growing.grow(front, 0)
         growing.name = self._chains.extend(growing.name, ("settings", sent.head.settings))
@@ -122,7 +137,10 @@ class Layouts:
 
 
 class _LayoutBuilder:
-    """A layout in the making. name: the chain so far."""
+    """A layout in the making.
+
+    name: the hash chain so far.
+    """
 
     def __init__(self, chains: Chains, name: int, before: Laid | None = None, same: int = 0) -> None:
         reach = LayoutPoint() if before is None else before.reaches[same]
@@ -134,7 +152,7 @@ class _LayoutBuilder:
         self.marks = [] if before is None else list(before.marks[: reach.marks])
 
     def grow(self, blocks: Iterable[Footprint], size: int) -> None:
-        """Blocks that come next, up to the end of a message of so many bytes."""
+        """Append the blocks of a message with this many bytes."""
         last = self.reaches[-1] if self.reaches else LayoutPoint()
         user, tool = last.user, last.tool
         for block in blocks:
@@ -149,7 +167,7 @@ class _LayoutBuilder:
 
 
 def _gone_on(chains: Chains, sent: SentRequest, before: Laid, said: Sequence[tuple[Footprint, ...]], same: int) -> Laid:
-    """A request whose front and first messages are as before."""
+    """Lay out a request with the same prompt prefix and the same first messages as an earlier one."""
     blocks, in_front = before.reaches[same].blocks, before.reaches[0].blocks
     growing = _LayoutBuilder(chains, before.chain[blocks - 1] if blocks > in_front else before.root, before, same)
     return _finish_layout(growing, sent, before.front, said, before.root)

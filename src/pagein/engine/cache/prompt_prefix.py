@@ -1,6 +1,6 @@
-"""What stands in front of a conversation (model, tools, instructions) and around it, as digests: so that a change of it is noticed.
+"""Digests of the prompt prefix (model, tools, instructions) and of the settings around it, to detect changes.
 
-Journaled on the branch when it is not what it was; a provider's cache holds nothing behind the first of its parts that changed.
+Changes are journaled on the branch; a provider's cache holds nothing after the first changed part.
 """
 
 from functools import lru_cache
@@ -40,7 +40,11 @@ _PARTS: Final[tuple[Part, ...]] = ("model", "tools", "system", "settings", "head
 
 
 class PrefixDigests(msgspec.Struct, frozen=True):
-    """Digests of what stands in front of a conversation. headers: of what the gateway says the cache depends on besides."""
+    """Digests of the prompt prefix.
+
+    settings: of request settings on which the cache depends.
+    headers: of the gateway's further context on which the cache depends.
+    """
 
     model: str = ""
     tools: str = ""
@@ -50,11 +54,11 @@ class PrefixDigests(msgspec.Struct, frozen=True):
 
     @property
     def conversation(self) -> tuple[str, str]:
-        """What tells the agent's conversation from those of its sub-agents."""
+        """The parts that distinguish an agent's conversation from those of its sub-agents."""
         return self.tools, self.system
 
     def differs_in(self, other: "PrefixDigests") -> tuple[Part, ...]:
-        """The parts that are not the same."""
+        """Return the parts that differ."""
         return tuple(part for part in _PARTS if getattr(self, part) != getattr(other, part))
 
 
@@ -62,18 +66,18 @@ NO_HEAD: Final = PrefixDigests()
 
 
 class Fronts:
-    """What stood in front of the conversation so far, on each branch: where it is new, no cache holds anything behind it.
+    """The prompt prefixes of each branch so far: after a new prefix the cache holds nothing.
 
-    What was there before may be held still, so a client that goes back to it finds that.
+    The cache may still hold an earlier prefix, so a client can return to it.
     """
 
     def __init__(self, entries: Entries) -> None:
         self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _add_tools, "fronts")
 
     def is_new(self, parent: EntryId | None, head: PrefixDigests, api: Api) -> bool:
-        """Whether this front is another one than all that requests on this branch had."""
+        """Return whether no earlier request of this branch had this prompt prefix."""
         seen = self._seen.at(parent)
-        if api != "anthropic":  # there settings are no part of what the cache holds
+        if api != "anthropic":  # these caches do not depend on settings
             return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
         return bool(seen) and _front(head) not in seen
 
@@ -83,7 +87,7 @@ def _front(head: PrefixDigests) -> tuple[str, ...]:
 
 
 def is_switched(before: PrefixDigests, head: PrefixDigests) -> bool:
-    """Whether Anthropic's cache is another one for a request than for the one before it."""
+    """Return whether Anthropic's cache differs between a request and the one before."""
     return before != NO_HEAD and _front(before) != _front(head)
 
 
@@ -93,14 +97,17 @@ def _add_tools(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[
 
 
 def head_of(envelope: Envelope, script: Transcript, context: str = "") -> PrefixDigests:
-    """What stands in front of the conversation in this request. context: as the caller says it."""
+    """Return the digests of the prompt prefix in this request.
+
+    context: the caller's own part, as in `Engine.prepare`.
+    """
     fields = envelope.fields
     model = decode_json(fields.get("model", b'""'))
     settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
     instructions = [fields[name] for name in ("system", "instructions") if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
     return PrefixDigests(
-        # journaled as text, which half of a surrogate pair is not
+        # journaled as text, which cannot hold half of a surrogate pair
         model.encode("utf-8", "replace").decode() if isinstance(model, str) else "",
         _digest([fields["tools"]] if "tools" in fields else []),
         _digest(system),
@@ -110,17 +117,17 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
 
 
 def encode_prefix(head: PrefixDigests) -> str:
-    """As it is journaled."""
+    """Encode digests for the journal."""
     return msgspec.json.encode(head).decode()
 
 
 def step(head: PrefixDigests, body: Body) -> PrefixDigests:
-    """What stands in front after one more entry."""
+    """Return the prompt prefix after one more entry."""
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return head
     try:
         return msgspec.json.decode(body.data, type=PrefixDigests)
-    except msgspec.MsgspecError:  # a record of another version
+    except msgspec.MsgspecError:  # written by another version
         return head
 
 
@@ -133,24 +140,24 @@ def _digest(raws: list[bytes]) -> str:
 
 @lru_cache(maxsize=64)
 def _digest_of(raw: bytes) -> bytes:
-    """Tools and prompts are large, and the same from call to call."""
+    """Digest tools and prompts, which are large and the same from call to call."""
     return same_name(decode_json(raw))
 
 
 def model_in(envelope: Envelope) -> str | None:
-    """The model that a request asks, None where it names none."""
+    """Return the model of a request; None without one."""
     named = envelope.fields.get("model")
     model = None if named is None else decode_json(named)
     return model if isinstance(model, str) else None
 
 
 def profile_in(envelope: Envelope) -> Profile | None:
-    """Which client's tools a request has, None where that is not known."""
+    """Return the client profile of a request's tools; None if unknown."""
     return _profile(bytes(envelope.fields.get("tools", b"[]")))
 
 
 @lru_cache(maxsize=64)
 def _profile(tools: bytes) -> Profile | None:
-    """Whose tools these are. They stay the same through a conversation, and are the bulk of a small request."""
+    """Return the client profile of these tools, cached: tools stay the same and are the bulk of a small request."""
     offered = tools_of(decode_json(tools))
     return profile_of(offered) if offered else None

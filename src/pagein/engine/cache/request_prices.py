@@ -1,4 +1,4 @@
-"""At which prices a request is decided: those of the model that it asks, on its day, with the lifetime that its marks ask for."""
+"""Look up the prices of a request: by model, day and the cache TTL of its breakpoints."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -15,18 +15,20 @@ from pagein.providers.prices.token_prices import Prices
 
 _MARK: Final = b'"cache_control"'
 _LONG: Final = (b'"ttl":"1h"', b'"ttl": "1h"')
-_LOOKED_AT: Final = 4  # messages at the end: the client's last mark stands there, or it has none
+_LOOKED_AT: Final = 4  # messages at the end to search for the client's last breakpoint
 
 
 def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, at: float | None) -> Economics | None:
-    """The prices of a request; None for a model that has none in the table."""
+    """Return the prices of a request; None for a model without a price."""
     day = None if at is None else datetime.fromtimestamp(at, UTC).date()
     return _economics(model, day, asks_long(fields, script)) if model else None
 
 
 def prices_without_cache(model: str, at: float | None, caching: CacheUse, *, front: bool = False) -> Economics | None:
-    """The prices of a request without marks in its conversation, by what is known of its branch; None where the cache takes part in it all
-    the same. front: whether there are marks in front of that.
+    """Return the prices of a request without breakpoints in its conversation; None if the cache takes part anyway.
+
+    caching: the cache use of the branch.
+    front: True if the prompt prefix has breakpoints.
     """
     found = prices_for(model, at)
     if found is None or caching.told or not waits_for_marks(found):
@@ -36,12 +38,12 @@ def prices_without_cache(model: str, at: float | None, caching: CacheUse, *, fro
 
 
 def prices_for(model: str, at: float | None) -> Prices | None:
-    """The row of the table for a model on a day; None for a model that has none."""
+    """Return the price row of a model on a day; None for a model without a price."""
     return _prices(model, None if at is None else datetime.fromtimestamp(at, UTC).date()) if model else None
 
 
 def asks_long(fields: Mapping[str, bytes], script: Transcript) -> bool:
-    """Whether the client asks the cache to keep the end of a request for an hour."""
+    """Return whether the client asks the cache to keep the end of a request for an hour."""
     marked = [item.raw for item in script.items[-_LOOKED_AT:] if _MARK in item.raw]
     last = marked[-1] if marked else fields.get("cache_control", b"")
     return any(one in last for one in _LONG)
@@ -56,7 +58,7 @@ def _prices(model: str, day: date | None) -> Prices | None:
 
 
 @lru_cache(maxsize=256)
-def _economics(model: str, day: date | None, long: bool) -> Economics | None:  # noqa: FBT001 -- a key of the cache
+def _economics(model: str, day: date | None, long: bool) -> Economics | None:  # noqa: FBT001 -- a cache key
     try:
         return economics_of(prices(model, day), long=long)
     except BadSetting:

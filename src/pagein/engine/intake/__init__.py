@@ -1,1 +1,1 @@
-"""What a client's request says: its messages, its new part, and the recall tools that it is offered."""
+"""Read a client's request: its messages, its new part, and the recall tools that the model gets."""

@@ -1,11 +1,11 @@
-"""Bodies taken apart that begin as one before did: only what is new is read, the rest is compared.
+"""Parse request bodies incrementally: compare a body with an earlier one, and parse only the new part.
 
 Rules of this file
 ------------------
-1. A body says what it says: where any of this does not hold it is read whole. The parts are those that `opened` gives.
-2. What begins as a body before did, byte by byte up to the end of a message, has the messages of that one up to there. The rest is
-   read with a word in their place that does not occur in it, so that a list that stands twice in a body is noticed.
-3. Memory is bounded: bodies are kept up to `MOST_KEPT` bytes in all, those that were asked for last.
+1. The result equals a full parse by `open_body`. If any step fails, the body is parsed whole.
+2. A body that equals an earlier one, byte by byte up to the end of a message, has the messages of the earlier one up to there. The rest
+   is parsed with a placeholder in their place. The placeholder must not occur in the rest, so that a duplicate message list is noticed.
+3. Memory is bounded: up to `MOST_KEPT` bytes of bodies are remembered, the most recently used ones.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,9 +21,9 @@ from pagein.providers.wire import json_spans
 from pagein.providers.wire.request_body import Envelope, items_key, open_body
 
 MOST_KEPT: Final = 64 << 20
-"""Bytes of bodies that an opener keeps (their messages are held once more, by the sessions that they are of)."""
+"""Bytes of bodies that an opener remembers (the sessions hold the messages a second time)."""
 _BRANCHES: Final = 8
-_MOVED: Final = 3  # messages at the end of a body that its successor may hold with other marks
+_MOVED: Final = 3  # messages at the end of a body whose cache breakpoints the next body may change
 _CHUNK: Final = 64 << 10
 _KNOWN: Final = b'"pagein: messages as before"'
 _TRIES: Final = 4
@@ -32,7 +32,12 @@ _NEAR: Final = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Bytes of a body from the end of one message to the end of another. end: where it ends in the body; count: messages up to there."""
+    """The bytes of a body between the ends of two messages.
+
+    text: the bytes.
+    end: offset of their end in the body.
+    count: messages up to there.
+    """
 
     text: bytes
     end: int
@@ -41,7 +46,11 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A body that was taken apart. front: up to its list, the bracket included. ends: where each message ends in the body."""
+    """A parsed body.
+
+    front: bytes up to the message list, with its bracket.
+    ends: offset of the end of each message.
+    """
 
     api: Api
     front: bytes
@@ -55,7 +64,7 @@ class _Layout:
 
 
 class Opener:
-    """Takes bodies apart. Any number of threads may use it."""
+    """Parse request bodies. Any number of threads may use it."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
@@ -65,13 +74,14 @@ class Opener:
 
     @property
     def size(self) -> int:
-        """Bytes of the bodies that are kept."""
+        """Bytes of the remembered bodies."""
         return self._bytes
 
     def parse(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
-        """The parts of a body, as `request.opened` gives them. hint: a name of its session, which tells where to look for those before.
+        """Parse a body into the envelope of `request_body.open_body`. Raises BadInput for a body without a list of
+        messages.
 
-        Raises BadInput where it is no JSON object with a list of messages.
+        hint: the name of the session, to find its earlier bodies.
         """
         key = (hint, b"") if hint else ("", body[:_NEAR])
         with self._lock:
@@ -110,7 +120,7 @@ def _most_alike(body: bytes, api: Api, layouts: Sequence[_Layout]) -> tuple[_Lay
 
 
 def _shared_items(body: bytes, known: _Layout) -> int:
-    """How many messages a body has in common with one before, all in front of them being the same."""
+    """Return the number of leading messages that a body shares with an earlier one."""
     if not body.startswith(known.front):
         return 0
     at, count = len(known.front), 0
@@ -122,7 +132,7 @@ def _shared_items(body: bytes, known: _Layout) -> int:
 
 
 def _shared_in(body: bytes, known: _Layout, chunk: _Chunk, at: int, count: int) -> int:
-    """How many messages a body has in common that differs from one before within this piece of it, which begins at `at`."""
+    """Return the number of shared messages of a body whose first difference is in this chunk, which begins at `at`."""
 
     def differs(place: int) -> bool:
         return not body.startswith(chunk.text[: known.ends[place] - at], at)
@@ -131,7 +141,7 @@ def _shared_in(body: bytes, known: _Layout, chunk: _Chunk, at: int, count: int) 
 
 
 def _gone_on(body: bytes, before: _Layout, same: int) -> Envelope | None:
-    """The parts of a body whose first messages are known; None where it is to be read whole."""
+    """Parse a body whose first messages are known; None if it needs a full parse."""
     rest = body[before.ends[same - 1] :]
     key = items_key(before.api)
     if _KNOWN in rest or _KNOWN in before.front:
@@ -147,16 +157,17 @@ def _gone_on(body: bytes, before: _Layout, same: int) -> Envelope | None:
 
 
 def _laid_out(body: bytes, envelope: Envelope, before: _Layout | None, same: int) -> _Layout | None:
-    """Where the messages of a body end. before: one that it has the first `same` messages in common with."""
+    """Return the layout of a body.
+
+    before: an earlier layout with the same first `same` messages.
+    """
     start = len(before.front) if before is not None else _start(body, envelope)
     if start is None:
         return None
     ends = list(before.ends[:same]) if before is not None else []
     at = ends[-1] if ends else start
     for raw in envelope.items[same:]:
-        begins = body.find(
-            raw, at
-        )  # in front of it there is no more than a comma and white space, so the first place is the one
+        begins = body.find(raw, at)  # only a comma and white space come before it, so the first match is the message
         if begins < 0 or body[at:begins].strip() != (b"," if ends else b""):
             return None
         at = begins + len(raw)
@@ -174,7 +185,7 @@ def _laid_out(body: bytes, envelope: Envelope, before: _Layout | None, same: int
 
 
 def _start(body: bytes, envelope: Envelope) -> int | None:
-    """Where the list of messages begins in a body, behind the bracket; None where that is hard to say."""
+    """Return the offset after the bracket of the message list; None if the position is unclear."""
     if not envelope.items:
         return None
     name, at = b'"%s"' % items_key(envelope.api).encode(), 0

@@ -1,12 +1,12 @@
-"""A request as the messages of a branch: each named by what it says behind everything before it.
+"""Name each message of a request by its content and everything before it, so that a request becomes a branch.
 
 Rules of this file
 ------------------
-1. What stands in front of the conversation (leading system messages) is no part of the chain: it may change while the
-   conversation goes on. It is told apart by `Transcript.head`.
-2. What a model said in one turn is one message, in however many wire messages it is told.
-3. Behind a message where the journal is broken (`Places.breaks`) names are others than before, so that what is said there stands there anew.
-4. Only what differs, byte by byte, from a request seen before is decoded and named anew.
+1. The prompt prefix (leading system messages) is not part of the chain: it may change while the conversation continues.
+   `Transcript.head` counts its items.
+2. All output of a model in one turn is one message, in however many wire messages.
+3. After a message where the journal is broken (`MessageIndex.breaks`) names differ from before, so later messages are recorded anew.
+4. Only messages that differ, byte by byte, from a known request are decoded and named.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,12 @@ _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One wire message. name: of it and all before it in the conversation; "" in the head."""
+    """One wire message.
+
+    raw: its bytes.
+    message: the decoded message.
+    name: hash of the message and all before it in the conversation; "" in the prompt prefix.
+    """
 
     raw: bytes
     message: Message
@@ -34,8 +39,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message as the engine takes it, of `count` items from `first` on. thought: the last message up to here in which the model
-    thought, counted in messages; -1 for none.
+    """One message of the conversation, made of one or more items.
+
+    name: name of its last item.
+    first: number of its first item.
+    count: number of its items.
+    thought: number of the last message up to here with thinking; -1 without any.
     """
 
     name: EntryId
@@ -47,7 +56,13 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A request's messages. raws, names: of its items. head: how many items stand in front of the conversation. units: the conversation."""
+    """The messages of a request.
+
+    items: its wire messages.
+    head: number of items in the prompt prefix.
+    units: the conversation.
+    raws, names: of the items.
+    """
 
     api: Api
     items: Sequence[Item] = ()
@@ -58,13 +73,13 @@ class Transcript:
     _places: dict[EntryId, int] = field(default_factory=dict, repr=False, compare=False)
 
     def place_of(self, name: EntryId) -> int | None:
-        """The number of the message of this name in the conversation."""
-        # shared with the requests that this one goes on from, so it knows of messages that others of them hold
+        """Return the number of the message of this name in the conversation."""
+        # shared with the earlier requests of the conversation, so it may name messages of other branches
         place = self._places.get(name, len(self.units))
         return place if place < len(self.units) and self.units[place].name == name else None
 
     def cut(self, count: int) -> "Transcript":
-        """The first `count` messages of the conversation, and what stands in front of it."""
+        """Return the first `count` messages of the conversation, with the prompt prefix."""
         last = self.units[count - 1] if count else None
         end = self.head if last is None else last.first + last.count
         return Transcript(
@@ -79,10 +94,11 @@ def transcript(
     shared: int | None = None,
     breaks: Mapping[EntryId, int] = _NONE,
 ) -> Transcript:
-    """The messages of a request. before: of one that may begin alike; shared: how many of them do, None where nobody counted.
-    breaks: names behind which the journal was broken, and how often.
+    """Return the messages of a request. Raises BadInput if an item is not a JSON object.
 
-    Raises BadInput where an item is no JSON object.
+    before: an earlier request that may begin alike.
+    shared: number of items shared with it; None to count them here.
+    breaks: names of messages after which the journal was broken, with the number of breaks.
     """
     known = before if before is not None and before.api == api else Transcript(api)
     same = alike(raw_items, known.raws) if shared is None or known is not before else shared
@@ -96,13 +112,13 @@ def transcript(
     head = known.head if same > known.head else next((at for at, one in enumerate(items) if one.name), len(items))
     kept = _stable_units(known.units, same) if head == known.head else ()
     names = [*known.names[:same], *(one.name for one in items[same:])]
-    units, places = _group_items(items, head, kept), known._places  # noqa: SLF001 -- of its own class
+    units, places = _group_items(items, head, kept), known._places  # noqa: SLF001 -- its own class
     places.update((one.name, place) for place, one in enumerate(units[len(kept) :], len(kept)))
     return Transcript(api, items, head, units, raw_items, names, places)
 
 
 def first_name(envelope: Envelope) -> str:
-    """A name for a conversation that its client does not name: that of its first message. Raises BadInput where there is none to read."""
+    """Return a name for a conversation without one: from its first message. Raises BadInput for an unreadable message."""
     for place, raw in enumerate(envelope.items):
         value, message = message_of(raw, envelope.api, place)
         if message.role != "system":
@@ -111,7 +127,9 @@ def first_name(envelope: Envelope) -> str:
 
 
 def alike(some: Sequence[object], others: Sequence[object]) -> int:
-    """How many items two lists have in common, from the first on. Asks for the end first: there they differ, if they do."""
+    """Return the number of leading items that two lists share. Compares the end first, because lists usually differ
+    there.
+    """
     high = min(len(some), len(others))
     low, step = high, 1
     while low and some[:low] != others[:low]:
@@ -123,7 +141,7 @@ def alike(some: Sequence[object], others: Sequence[object]) -> int:
 
 
 def _stable_units(units: Sequence[Unit], same: int) -> Sequence[Unit]:
-    """The units that are made of the first `same` items, but for one of the model's at the end, which may go on."""
+    """Return the units within the first `same` items, without a final assistant unit, which may continue."""
     end = len(units)
     while end and (units[end - 1].first + units[end - 1].count > same or units[end - 1].message.role == "assistant"):
         end -= 1

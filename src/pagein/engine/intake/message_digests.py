@@ -1,4 +1,4 @@
-"""The messages of a request that another process has read, told by digests of their bytes: they need not be read again."""
+"""Recognise the messages of a request by digests of their bytes, so that a new process need not decode them."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,8 +16,12 @@ _DIGEST = 16
 
 @dataclass(frozen=True, slots=True)
 class KnownMessages:
-    """What is known of the messages of a request. digests: of their bytes, as hexadecimal digits. names: of them, "" in front of the
-    conversation. units: their numbers, as in `Unit`: first, count and thought of each.
+    """The messages of a request that another process decoded.
+
+    head: number of items in the prompt prefix.
+    digests: digests of the items' bytes, concatenated as hexadecimal digits.
+    names: names of the items; "" in the prompt prefix.
+    units: first, count and thought of each `Unit`.
     """
 
     api: Api
@@ -28,14 +32,14 @@ class KnownMessages:
 
 
 def messages_of(script: Transcript) -> KnownMessages:
-    """What is known of a request that was read."""
+    """Return the digests and names of a decoded request."""
     digests = "".join(map(digest_of, script.raws))
     units = tuple((one.first, one.count, one.thought) for one in script.units)
     return KnownMessages(script.api, script.head, digests, tuple(script.names), units)
 
 
 def match_messages(known: KnownMessages, envelope: Envelope) -> Transcript | None:
-    """The messages that a request has in common with that one, unread; None where there are none."""
+    """Return the leading messages that a request shares with the known one, not decoded; None without any."""
     if envelope.api != known.api:
         return None
     same = _same(known, envelope)
@@ -64,7 +68,7 @@ def match_messages(known: KnownMessages, envelope: Envelope) -> Transcript | Non
 
 
 def _same(known: KnownMessages, envelope: Envelope) -> int:
-    """How many messages are the same, from the first on."""
+    """Return the number of equal leading items."""
     digests, width = known.digests, 2 * _DIGEST
     for place, raw in enumerate(envelope.items[: len(known.names)]):
         if not digests.startswith(digest_of(raw), place * width):
@@ -73,7 +77,7 @@ def _same(known: KnownMessages, envelope: Envelope) -> int:
 
 
 def digest_of(raw: bytes) -> str:
-    """What tells the bytes of a message."""
+    """Return the digest of a message's bytes."""
     return hashlib.blake2b(raw, digest_size=_DIGEST).hexdigest()
 
 

@@ -1,19 +1,19 @@
-"""Which tools of ours a conversation has, from which request on, and how else its model gets back what left the window.
+"""Decide which recall tools a conversation gets, from which request on, and which other way its model has to recall.
 
 Rules of this file
 ------------------
-1. Tools stand in front of everything that a provider caches. So a conversation has ours in all of its requests, the very same
-   bytes also after an upgrade, or in none; what it began with is journaled on its branch. The one exception is rule 5.
-2. They are offered to agents: to requests that offer functions of their client's, and let the model choose. Titles, searches of
-   the provider's and probes have none of that, and settle nothing.
-3. A client that brings tools of ours by itself (over MCP, say) is not offered them twice.
-4. A response that the provider keeps is gone on with by its id, past us. So none are offered where it is kept.
-5. Tools cost something in each request, also where nothing is ever saved (law 5). A coding agent that is known grows a window
-   beside which they are next to nothing; any other that begins with a small prompt gets them with the first decision that takes
-   something out. That voids the cache once, and is a price of that decision (`Begins`).
-6. Nothing leaves the window where no way leads back: our tools, the client's own from us, or a known agent's shell.
-7. A history of calls without any list of tools (a recording, a loop of one's own) does not say what its model can do. It is
-   answered as the library's callers are: stubs name `peek` and `search`, and whoever made the history has the engine to ask.
+1. Tools come before everything that a provider caches. So all requests of a conversation have the tools, byte for byte the same even
+   after an upgrade, or none has; the journal of the branch holds the choice. Rule 5 has the only exception.
+2. Agents get the tools: requests that offer functions of the client and let the model choose. Titles, searches of the provider and
+   probes do not, and decide nothing.
+3. A client that brings pagein's tools by itself (over MCP, say) does not get them twice.
+4. A response that the provider stores is continued by its id, past pagein. So such requests get no tools.
+5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in which they weigh
+   next to nothing. Any other client with a small first prompt gets them with the first eviction. That voids the cache once, and is part
+   of the price of that decision (`Begins`).
+6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known agent's shell.
+7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is treated like the
+   callers of the library: stubs name `peek` and `search`, and the author of the history has the engine to ask.
 """
 
 import re
@@ -37,19 +37,22 @@ KIND: Final = "request.tools"
 LATER_KIND: Final = "request.tools.later"
 LATER: Final = "later"
 Settled: TypeAlias = tuple[ToolOffer, ...] | Literal["later"] | None
-"""The tools of ours that a conversation has, None where that is open, `LATER` where it gets them when something leaves."""
+"""The recall tools of a conversation; None while undecided, `LATER` if they come with the first eviction."""
 
 _OURS: Final = re.compile(r"(^|_)pagein(_|$)|(^|_)rlm_peek$")
 _FREE: Final = (None, "auto")
-_PROGRAMS: Final = "exec"  # codex's tool that runs programs, which call its shell
+_PROGRAMS: Final = "exec"  # codex's tool for programs, which call its shell
 
 
 @dataclass(frozen=True, slots=True)
 class RecallOffer:
-    """How a request stands to recall. tools: of ours that it goes out with. settled: what was settled on its branch.
+    """The recall tools and the recall way of one request.
 
-    notes: what is to be journaled with it, kind and data. way: how what leaves with it is brought back, None: nothing may leave.
-    begins: what has to be paid and journaled before anything does, None: nothing.
+    tools: tools to add to the request.
+    settled: the choice journaled on the branch.
+    notes: notes to journal with the request, as kind and data.
+    way: how the model recalls evictions of this request; None forbids evictions.
+    begins: tools to pay for and journal before the first eviction; None if nothing is due.
     """
 
     tools: tuple[ToolOffer, ...] = ()
@@ -69,11 +72,11 @@ class _Tool(msgspec.Struct, frozen=True):
 
 
 def step(settled: Settled, body: Body) -> Settled:
-    """What is settled after one more entry. A request that was sent with nothing settled had none."""
+    """Return the choice after one more entry. A request sent without a choice had no tools."""
     if isinstance(body, NoteEntry) and body.kind == KIND:
         try:
             tools = msgspec.json.decode(body.data, type=list[_Tool])
-        except msgspec.MsgspecError:  # a record of another version
+        except msgspec.MsgspecError:  # written by another version
             return settled
         return tuple(ToolOffer(one.name, one.description, one.schema) for one in tools)
     if isinstance(body, NoteEntry) and body.kind == LATER_KIND and settled is None:
@@ -82,15 +85,17 @@ def step(settled: Settled, body: Body) -> Settled:
 
 
 def encode_offers(offers: Sequence[ToolOffer]) -> str:
-    """As it is journaled."""
+    """Encode tools for the journal."""
     return msgspec.json.encode([_Tool(one.name, one.description, dict(one.schema)) for one in offers]).decode()
 
 
 def recall_of(
     envelope: Envelope, script: Transcript, offers: Sequence[ToolOffer] | None, settled: Settled
 ) -> RecallOffer:
-    """How a request of a client stands to recall. offers: the tools that there are; none of them: the user wants none any more;
-    None: recall is the caller's own business.
+    """Return the recall tools and the recall way of a client's request.
+
+    offers: the available tools; empty if the user wants no tools any more; None if recall is the caller's own business.
+    settled: the choice journaled on the branch.
     """
     if offers is None or (offers and not settled and _tells_nothing(envelope, script)):
         return RecallOffer(settled=settled)
@@ -120,7 +125,7 @@ def _with(
 
 
 def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
-    """Whether our tools would be no small part of what this conversation costs, as far as its first request tells."""
+    """Return whether the tools would be a large part of this conversation's cost, judged by its first request."""
     if _is_known(bytes(envelope.fields["tools"])):
         return False
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
@@ -133,12 +138,12 @@ def _weight(offers: Sequence[ToolOffer], api: Api) -> int:
 
 @lru_cache(maxsize=64)
 def _is_known(tools: bytes) -> bool:
-    """Whether these are the tools of a coding agent that we know."""
+    """Return whether these are the tools of a known coding agent."""
     return profile_of(tools_of(decode_json(tools))) is not OTHER
 
 
 def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
-    """How a client brings things back without tools of ours that we offer, None where nothing says that it can."""
+    """Return the client's own way to recall, without tools added by pagein; None if no way is known."""
     brought = _brought(bytes(envelope.fields.get("tools", b"[]")))
     if brought is not None:
         return brought
@@ -146,7 +151,7 @@ def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
 
 
 def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
-    """Whether neither the request nor its input says which tools there are."""
+    """Return whether neither the request nor its input lists tools."""
     return "tools" not in envelope.fields and not any(
         b'"additional_tools"' in item.raw for item in script.items[: script.head + 1]
     )
@@ -154,7 +159,7 @@ def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
 
 @lru_cache(maxsize=64)
 def _brought(tools: bytes) -> Way | None:
-    """By tools of ours that the client brings (over MCP, say), else by the shell of an agent that we know."""
+    """Return the recall way by pagein's tools from the client (over MCP, say), else by a known agent's shell."""
     specs = tools_of(decode_json(tools))
     ours = [one.name for one in specs if _OURS.search(one.name)]
     peek = next((name for name in ours if name.endswith("peek")), None)
@@ -167,7 +172,7 @@ def _brought(tools: bytes) -> Way | None:
 
 @lru_cache(maxsize=16)
 def _hands_over_a_shell(raw: bytes) -> bool:
-    """Whether an item of the input hands over tools, as codex does for GPT-5.6 and later, and a shell among them."""
+    """Return whether an input item adds tools with a shell among them, as codex does for GPT-5.6 and later."""
     if b'"additional_tools"' not in raw:
         return False
     value = decode_json(raw)

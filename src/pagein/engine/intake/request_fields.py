@@ -1,10 +1,10 @@
-"""A request as callers of the library give it: fields of plain values, among them what an SDK gave them, as JSON.
+"""Encode a library caller's request as JSON: plain values, and objects of an SDK among them.
 
 Rules of this file
 ------------------
-1. Callers put a reply's own objects into the next request, as the SDKs let them. They become what the SDK would send of them.
-2. Whatever may be iterated is a list there, too. It is taken once; the request that is sent holds the list.
-3. What no request can hold is a BadInput that says where it stands.
+1. Callers put a reply's own objects into the next request, as the SDKs allow. They become the JSON that the SDK would send.
+2. Any iterable becomes a list, as in the SDKs. It is read once; the sent request holds the list.
+3. A value that no request can hold raises BadInput with its place.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ from pagein.model.codec import encode_json
 Request: TypeAlias = Mapping[str, Any] | bytes
 """A provider's request: its fields, or its body."""
 
-_NOT_SENT: Final = frozenset({"NotGiven", "Omit"})  # what both SDKs take for a field that is not there
+_NOT_SENT: Final = frozenset({"NotGiven", "Omit"})  # types that both SDKs use for an absent field
 _TAKES: Final = "give the fields of the provider's request as a dict, or its body as bytes"
 
 
 def body_of(request: Request) -> bytes:
-    """The body that the SDK would send for this request. Raises BadInput for what cannot be one."""
+    """Return the body that the SDK would send for this request. Raises BadInput for any other value."""
     if isinstance(request, bytes | bytearray | memoryview):
         return bytes(request)
     if not isinstance(request, Mapping):
@@ -40,7 +40,7 @@ def body_of(request: Request) -> bytes:
 
 
 class _NoValueError(Exception):
-    """There is no JSON for this."""
+    """A value without a JSON form."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _NoValueError(Exception):
 
 
 def _plain(value: object) -> object:
-    """A value as what it is sent as."""
+    """Convert a value to plain JSON values."""
     if isinstance(value, type):
         raise _NoValueError(value)
     dump = getattr(value, "model_dump", None)
@@ -57,13 +57,13 @@ def _plain(value: object) -> object:
         return dump(mode="json", exclude_unset=True, by_alias=True, exclude=kept_back)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, Iterable) and not hasattr(value, "read"):  # a file is iterable, and no list of messages
+    if isinstance(value, Iterable) and not hasattr(value, "read"):  # a file is iterable but not a list of messages
         return list(value)
     raise _NoValueError(value)
 
 
 def _place(value: object, sought: object) -> str | None:
-    """Where something stands among plain values, None where it does not."""
+    """Return the path of a value among plain values; None if absent."""
     if value is sought:
         return ""
     inner: Iterable[tuple[object, object]] = ()

@@ -1,9 +1,9 @@
-"""Requests as they come: read by what they have in common with those before, and watched for clients that say everything anew.
+"""Read requests incrementally, and detect clients that change their whole conversation from call to call.
 
 Rules of this file
 ------------------
-1. A client that changes its first messages from call to call leaves nothing to a cache, and every call of it would be journaled
-   whole. After a few such calls in a row its requests are passed as they are, until one goes on from the one before.
+1. A client that changes its first messages from call to call gets nothing from a cache, and the journal would hold every call of it in
+   full. After a few such calls in a row its requests are passed through, until a request continues the one before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,18 @@ from pagein.model.entries import EntryId
 from pagein.providers.wire.request_body import Envelope
 
 _BRANCHES: Final = 8
-_MOVED: Final = 3  # messages at the end of a request that its successor may hold with other marks
-_NEWS: Final = 24  # messages that may be new in a call without being the whole conversation
+_MOVED: Final = 3  # messages at the end of a request whose cache breakpoints the next request may change
+_NEWS: Final = 24  # most new messages of an ordinary call
 _MOST_RETOLD: Final = 4.0
 _FORGOTTEN: Final = 0.9
 
 
 class RequestReader:
-    """The requests of one session. Called by one thread at a time. breaks: behind which messages its journal was broken; more may come."""
+    """Read the requests of one session. Called by one thread at a time.
+
+    known: messages that an earlier process decoded.
+    breaks: messages after which the journal was broken; may grow.
+    """
 
     def __init__(self, known: KnownMessages | None = None, breaks: Mapping[EntryId, int] | None = None) -> None:
         self._breaks = {} if breaks is None else breaks
@@ -34,9 +38,9 @@ class RequestReader:
         self._retold = 0.0
 
     def read(self, envelope: Envelope) -> Transcript:
-        """The messages of a request. Raises BadInput where one cannot be read."""
+        """Return the messages of a request. Raises BadInput for an unreadable message."""
         broken = sum(self._breaks.values())
-        if broken != self._broken:  # names are others
+        if broken != self._broken:  # a break changes the names
             self._scripts, self._known, self._broken = [], None, broken
         before, shared = self._most_alike(envelope.items)
         if before is None and self._known is not None:
@@ -53,12 +57,15 @@ class RequestReader:
         return script
 
     def snapshot_values(self, last: EntryId) -> KnownMessages | None:
-        """What is known of the messages of a request, for a later process; None where it was not read lately. last: its last message."""
+        """Return the digests of a recently read request, for a later process; None if unknown.
+
+        last: name of its last message.
+        """
         script = next((one for one in self._scripts if one.units and one.units[-1].name == last), None)
         return None if script is None else messages_of(script)
 
     def is_retold(self, units: Sequence[Unit], known: int) -> bool:
-        """Whether the request that was read last says its conversation anew, as the ones before it did."""
+        """Return whether the newest request repeats its conversation in other words, as the requests before it did."""
         if len(units) - known <= _NEWS:
             self._retold *= _FORGOTTEN
             return False
@@ -66,7 +73,7 @@ class RequestReader:
         return self._retold > _MOST_RETOLD and not self._goes_on
 
     def _most_alike(self, items: Sequence[bytes]) -> tuple[Transcript | None, int]:
-        """The request before that has most in common with these messages, and how many."""
+        """Return the earlier request that shares most messages with these, and their number."""
         best, most = None, 0
         for one in self._scripts:
             shared = alike(items, one.raws)

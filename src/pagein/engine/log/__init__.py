@@ -1,1 +1,1 @@
-"""What happened in a session: the journal, the states folded from it, and how both are stored."""
+"""The journal of a session, the states folded from its entries, and the persistence of both."""

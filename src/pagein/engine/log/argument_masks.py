@@ -1,10 +1,10 @@
-"""Arguments of calls as residents of the window, and what stands in their place (law 8).
+"""Arguments of calls as residents of the window, and the texts that mask them (law 8).
 
 Rules of this file
 ------------------
-1. Only arguments of calls that were answered and did not fail are residents: whatever failed may be tried again with the same text.
-2. What a call's arguments weigh is their share, by characters, of what its message weighs.
-3. A name of a call that stands twice in the message means none of the two.
+1. Only arguments of successful calls are residents: a failed call may be tried again with the same text.
+2. The weight of a call's arguments is their share, by characters, of the weight of their message.
+3. A call id that occurs twice in the message identifies neither call.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,12 @@ from pagein.policy.privacy.exclusions import may_show_excluded
 
 @dataclass(frozen=True, slots=True)
 class CallMessage:
-    """A message of the model's, where its calls stand. place: its number in the request. before: tokens in front of it."""
+    """An assistant message with calls.
+
+    piece: the message.
+    place: its number in the request.
+    before: tokens before it.
+    """
 
     piece: WindowPiece
     place: int
@@ -30,11 +35,11 @@ class CallMessage:
 
     @classmethod
     def of(cls, tip: Cell | None) -> "CallMessage | None":
-        """The last message of a request, None where there is none."""
+        """Return the last message of a request; None for an empty request."""
         return None if tip is None else cls(tip.piece, tip.length - 1, size(tip.before))
 
     def share(self, call: ToolCall) -> int:
-        """Tokens that a call's arguments weigh in it, estimated."""
+        """Estimate the tokens of a call's arguments."""
         chars = sum(chars_of(block) for block in self.piece.message.blocks)
         return round(self.piece.weight * len(call.arguments) / chars) if chars else 0
 
@@ -42,7 +47,11 @@ class CallMessage:
 def residents(
     asking: CallMessage, answered: Mapping[str, int], hand: Hand, rules: ArgumentRules, excluded: tuple[str, ...]
 ) -> Iterator[Resident]:
-    """Arguments of this message that may be masked one day. answered: calls that were, and did not fail, with the model call that sees it."""
+    """Yield the arguments of this message that may be masked later.
+
+    answered: successful calls, each with the first model call that sees the answer.
+    hand: the pins.
+    """
     calls = [(index, block) for index, block in enumerate(asking.piece.message.blocks) if isinstance(block, ToolCall)]
     names = [call.id for _, call in calls]
     for index, call in calls:
@@ -70,12 +79,12 @@ def _forms(whole: Resident, held: Weight, rules: ArgumentRules) -> Iterator[Resi
 
 
 def is_success(result: ToolResult) -> bool:
-    """Whether nothing says that the call failed which this answers."""
+    """Return whether a result reports no failure of its call."""
     return not result.is_error
 
 
 def half_masked(texts: Resident, paged: PagedOut, rules: ArgumentRules) -> Resident | None:
-    """Arguments out of which replaced text has gone, as what may go on; None where no more of them may."""
+    """Return half-masked arguments as a resident for further masking; None if masking more gains too little."""
     if not paged.short or not paged.chars:
         return None
     each = paged.tokens / paged.chars

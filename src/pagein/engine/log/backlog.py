@@ -1,6 +1,7 @@
-"""What the journals are still owed: requests that went out without a decision, and what answers told while the store could not be written.
+"""Journal entries not written yet: undecided requests, and reported facts from a time when the store could not be
+written.
 
-It is journaled with the next turn of its session, when the engine is asked to (`Engine.settle`), and when it is closed.
+They are written in the next turn of their session, by `Engine.settle`, and on close.
 """
 
 from collections import deque
@@ -13,13 +14,17 @@ from pagein.providers.wire.request_body import Envelope
 
 MOST_REQUESTS: Final = 16
 MOST_FACTS: Final = 1_000
-"""Of one session; the oldest are let go of first."""
+"""Limits for one session; the oldest item is dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndecidedRequest:
-    """A request that went out without a decision. body, envelope, context: as it came. is_last: as its conversation was rendered last, with
-    the client's news behind it as they came; else it went out otherwise.
+    """A request that was sent without a decision.
+
+    body, envelope, context: as the client sent them.
+    at: time of the request, in seconds; None if unknown.
+    is_last: True when the last rendering of the conversation was sent with the client's new messages; False when
+        another body was sent.
     """
 
     body: bytes
@@ -31,7 +36,13 @@ class UndecidedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A note behind a request. entry: where that stands; None: where it will stand whose last message has the name `last`."""
+    """A note to write after a request.
+
+    kind: kind of the note.
+    data: its JSON text.
+    entry: the entry to write after; None to find it by `last`.
+    last: name of the last message of the request.
+    """
 
     kind: str
     data: str
@@ -43,14 +54,14 @@ Debt: TypeAlias = UndecidedRequest | Fact
 
 
 class Backlog:
-    """Debts by session, in their order. Any number of threads may use it."""
+    """Items not written to the journals yet, in order, by session. Any number of threads may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._of: dict[str, deque[Debt]] = {}
 
     def add(self, session: str, debt: Debt) -> None:
-        """A journal is owed one thing more."""
+        """Add an item for a session. Above the limits, drop the oldest item."""
         with self._lock:
             debts = self._of.setdefault(session, deque())
             debts.append(debt)
@@ -60,18 +71,18 @@ class Backlog:
                     debts.remove(same[0])
 
     def of(self, session: str) -> tuple[Debt, ...]:
-        """What the journal of a session is owed, oldest first."""
+        """Return the items of a session, oldest first."""
         with self._lock:
             return tuple(self._of.get(session, ()))
 
     def settle(self, session: str, debts: tuple[Debt, ...]) -> None:
-        """These are owed no more."""
+        """Remove items that were written."""
         with self._lock:
             left = [one for one in self._of.pop(session, ()) if not any(one is done for done in debts)]
             if left:
                 self._of[session] = deque(left)
 
     def sessions(self) -> list[str]:
-        """Sessions whose journals are owed something."""
+        """Return the sessions with items to write."""
         with self._lock:
             return list(self._of)

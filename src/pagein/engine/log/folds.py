@@ -1,4 +1,4 @@
-"""A second state over a journal: any fold of its entries, remembered at each entry as the journal remembers its own."""
+"""A further state over a journal: any fold of the entries, remembered at each entry."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -10,35 +10,35 @@ S = TypeVar("S")
 
 
 class Entries(Protocol):
-    """Where a fold finds entries by name. Raises HostError for an unknown one."""
+    """A source of entries by name. Raises HostError for an unknown name."""
 
     def entry(self, name: EntryId) -> Entry:
-        """The entry of this name."""
+        """Return the entry of this name."""
         ...
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
-        """Have this called before entries are forgotten, with the leaf that stays."""
+        """Register a callback that runs before entries are dropped, with the leaf that stays."""
         ...
 
     def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
-        """Have this called with the names of entries whose state holds no more."""
+        """Register a callback for the names of entries whose states became invalid."""
         ...
 
     @property
     def folds(self) -> dict[str, Callable[[EntryId], object]]:
-        """What gives the states of folds, by their names."""
+        """Functions that return the state of a fold at an entry, by the fold's name."""
         ...
 
     @property
     def restored(self) -> JournalRestart | None:
-        """Where the states of folds begin that were kept, None where none were."""
+        """The stored point from which folds continue; None without a snapshot."""
         ...
 
 
 class Fold(Generic[S]):
     """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch.
 
-    name: by which its states are kept for later processes (`snapshots`), "" for one whose are not.
+    name: the name of the fold in snapshots; "" for a fold that is not stored.
     """
 
     def __init__(self, entries: Entries, start: S, step: Callable[[S, Body], S], name: str = "") -> None:
@@ -54,7 +54,7 @@ class Fold(Generic[S]):
                 self._states[entries.restored.leaf] = entries.restored.states[name]
 
     def at(self, leaf: EntryId | None) -> S:
-        """The state after the branch that ends at `leaf` (None: before everything)."""
+        """Return the state after the branch that ends at `leaf` (None: the start state)."""
         todo: list[Entry] = []
         while leaf is not None and leaf not in self._states:
             entry = self._entries.entry(leaf)

@@ -1,4 +1,4 @@
-"""The interpreter's search for garbage, held off where a session of a hundred thousand messages is taken up."""
+"""Pause the garbage collector while a session of a hundred thousand messages is loaded."""
 
 import gc
 import threading
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import Final
 
 _MANY: Final = 200_000
-"""Values that were made at once, from which on the search passes them over for good."""
+"""Least number of new values for which later collections skip them."""
 _collecting = threading.Lock()
 _paused = 0
 
 
 @contextmanager
 def pause_collection() -> Iterator[None]:
-    """A time in which nobody looks for garbage: where a million values are made that all stay, that is half of the work.
+    """Pause garbage collection: with a million new permanent values, collection takes half of the time.
 
-    Nor are these looked at afterwards: they are let go of when nobody holds them any more, as they stand in no circles.
+    Later collections skip these values too. Reference counts free them, because they form no cycles.
     """
     global _paused  # noqa: PLW0603 -- there is one collector for all threads
     with _collecting:

@@ -1,4 +1,4 @@
-"""What a branch holds outside its window: objects that were paged out of it or ingested for it, and how often they were recalled."""
+"""Objects that a branch has outside its window, evicted or ingested, and the number of their recalls."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,10 @@ _STUB: Final = re.compile(r"\[pagein: \S+ \| (.*?) \| [\d,]+ tokens \| (.*)\]")
 
 @dataclass(frozen=True, slots=True)
 class HeldObject:
-    """An object of the branch. path: of a file, its key; None for what else there is."""
+    """An object of the branch.
+
+    path: key of the file; None for other objects.
+    """
 
     object_id: str
     kind: str
@@ -36,11 +39,16 @@ class _Link:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Holdings:
-    """The objects of a branch, and figures about them. Made by steps; each is O(log) in their number and shares what it keeps.
+    """The objects of a branch, and figures about them. Each step costs O(log n) and shares structure.
 
-    files: the newest object of each file that was ingested, by the file's key. tokens, chars: of all objects. stubs: results that were replaced in the window, of `stub_tokens` tokens; previews: results that
-    entered as one. epochs: how
-    often we rewrote the window. recalls: how often something was brought back; searches: how often of that by a search.
+    files: the newest object of each ingested file, by the file's key.
+    tokens, chars: of all objects.
+    epochs: rewrites of the window by pagein.
+    stubs: results replaced in the window.
+    stub_tokens: tokens of those results before.
+    previews: results that entered the window as a preview.
+    recalls: recalls of any kind.
+    searches: recalls by a search.
     """
 
     files: SharedMap[HeldObject] = field(default_factory=SharedMap)
@@ -58,21 +66,21 @@ class Holdings:
 
     @property
     def count(self) -> int:
-        """How many objects there are."""
+        """Number of objects."""
         return len(self._known)
 
     def __contains__(self, object_id: object) -> bool:
         return object_id in self._known
 
     def newest_first(self) -> Iterator[HeldObject]:
-        """All objects, the one that came last first."""
+        """Iterate over the objects, newest first."""
         link = self._newest
         while link is not None:
             yield link.one
             link = link.before
 
     def with_object(self, one: HeldObject) -> "Holdings":
-        """One object more; one that is there already changes no more than which is the newest of its file."""
+        """Add an object. A known object only becomes the newest of its file."""
         files = self.files if one.path is None else self.files.put(one.path, one)
         if one.object_id in self._known:
             return replace(self, files=files)
@@ -87,7 +95,7 @@ class Holdings:
 
 
 def step(held: Holdings, body: Body) -> Holdings:
-    """What is held after one more entry."""
+    """Return the holdings after one more entry."""
     match body:
         case EpochEntry(paged=paged, thought=thought, turns=turns):
             left = _add_paged(held, paged)
@@ -117,7 +125,7 @@ def _add_paged(held: Holdings, paged: tuple[PagedOut, ...]) -> Holdings:
 
 
 def description_in(one: PagedOut) -> str:
-    """What the stub of a paged-out result says of it."""
+    """Return the description in the stub of an evicted result."""
     if one.part == "arguments":
         return f"arguments of a call - {one.chars:,} characters"
     told = _STUB.match(one.short or one.stub)

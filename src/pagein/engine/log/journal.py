@@ -1,14 +1,14 @@
-"""The journal: an append-only tree of entries, and the state at each of them.
+"""The journal: an append-only tree of entries, and the state at each entry.
 
 Rules of this file
 ------------------
-1. Nothing is ever changed or taken away. A branch is the way from the root to an entry. A session that is kept nowhere may let
-   go of its past (`forget`): what follows is the same, and nobody can go back.
-2. An entry that the host does not name is named by the hash of its parent's name and of what it says. So the same
-   conversation has the same names in every process, and saying again what was said at the same place adds nothing.
-3. State at an entry is folded from its branch alone and remembered, so one more entry costs one step.
-4. An entry that only stands in the place of a lost one is no entry: what was lost takes its place when it is said again there. Then all
-   states are folded anew, as if it had never been lost.
+1. No entry is changed or removed. A branch is the path from the root to an entry. Only a session without a store may drop its past
+   (`forget`): later states are the same, but no one can return to earlier entries.
+2. An entry without a name from the client is named by the hash of its parent's name and its content. So the same conversation has the
+   same names in every process, and repeating a message at the same place adds nothing.
+3. The state at an entry is folded from its branch alone and remembered, so one more entry costs one step.
+4. A bridge only fills the place of a lost entry. The lost entry replaces its bridge when it is added again there; then all states are
+   folded anew, as if it had never been lost.
 """
 
 import hashlib
@@ -29,9 +29,13 @@ FOLD: Final = "state"
 
 @dataclass(frozen=True, slots=True)
 class JournalRestart:
-    """Where a journal goes on without its older entries. leaf: the entry at which states were kept, and states: by the name of their fold.
+    """The point from which a journal continues without its older entries.
 
-    names: of all entries that are not at hand; load: gives them, parents first. newest: those that are at hand, the leaf first.
+    leaf: the entry at which states were stored.
+    states: the stored states, by the name of their fold.
+    names: names of all entries that are not in memory.
+    load: returns those entries, parents first.
+    newest: entries in memory, the leaf first.
     """
 
     leaf: EntryId
@@ -42,7 +46,7 @@ class JournalRestart:
 
 
 class Journal(Generic[S]):
-    """Entries and the states folded from them by `step`, beginning with `start`."""
+    """Entries, and the states that `step` folds from them, beginning with `start`."""
 
     def __init__(self, start: S, step: Callable[[S, Body], S]) -> None:
         self._start = start
@@ -51,14 +55,14 @@ class Journal(Generic[S]):
         self._states: dict[EntryId, S] = {}
         self._forgetting: list[Callable[[EntryId], object]] = []
         self._taking_back: list[Callable[[Sequence[EntryId]], object]] = []
-        self._older: JournalRestart | None = None  # entries that were not loaded
-        self._missing = 0  # of those that were to be loaded
-        self._mended: dict[EntryId, Entry] = {}  # bridges in whose place there is what was lost
+        self._older: JournalRestart | None = None  # entries not loaded yet
+        self._missing = 0  # entries that were gone when the rest was loaded
+        self._mended: dict[EntryId, Entry] = {}  # bridges that a lost entry replaced
         self.restored: JournalRestart | None = None
         self.folds: dict[str, Callable[[EntryId], object]] = {FOLD: self.state_at}
 
     def restore(self, restored: JournalRestart) -> None:
-        """Go on from there. For a journal that has nothing yet."""
+        """Continue from a stored point. Only for an empty journal."""
         for entry in restored.newest:
             self._entries[entry.id] = entry
         self._states[restored.leaf] = restored.states[FOLD]
@@ -66,19 +70,19 @@ class Journal(Generic[S]):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether all entries are at hand."""
+        """True when all entries are in memory."""
         return self._older is None
 
     def append(
         self, parent: EntryId | None, body: Body, *, at: float | None = None, name: EntryId | None = None
     ) -> Entry:
-        """Add what happened after `parent`. Raises HostError for an unknown parent, or a name that is taken by something else."""
+        """Add an event after `parent`. Raises HostError for an unknown parent, or a name that another entry has."""
         entry = Entry(name if name is not None else entry_name(parent, body), parent, body, at)
         self.add(entry)
         return self._entries[entry.id]
 
     def add(self, entry: Entry) -> bool:
-        """Add an entry that was made before, or put it in the place of its bridge; False if it is there already. Raises as `append` does."""
+        """Add an existing entry, or replace its bridge. Returns False for a known entry. Raises as `append` does."""
         known = self.entry(entry.id) if entry.id in self else None
         if known is not None and is_bridge(known) and not is_bridge(entry) and known.parent == entry.parent:
             self._mended[known.id] = known
@@ -96,7 +100,7 @@ class Journal(Generic[S]):
         return True
 
     def state_at(self, leaf: EntryId | None) -> S:
-        """The state after the branch that ends at `leaf` (None: before everything)."""
+        """Return the state after the branch that ends at `leaf` (None: the start state)."""
         todo: list[Entry] = []
         here = leaf
         while here is not None and here not in self._states:
@@ -109,7 +113,7 @@ class Journal(Generic[S]):
         return state
 
     def entry(self, name: EntryId) -> Entry:
-        """The entry of this name. Raises HostError where there is none, or none any more."""
+        """Return the entry of this name. Raises HostError for an unknown or dropped entry."""
         if name not in self._entries and self._older is not None and name in self._older.names:
             self._load()
         try:
@@ -118,17 +122,17 @@ class Journal(Generic[S]):
             raise HostError(f"the host asked for entry {name!r}, which it never told of or has had forgotten") from None
 
     def loaded_entries(self) -> tuple[Entry, ...]:
-        """The entries that are at hand."""
+        """Return the entries in memory."""
         return tuple(self._entries.values())
 
     def newest(self, count: int) -> list[Entry]:
-        """The entries that were added last, oldest first. Costs what it returns."""
+        """Return the last `count` entries, oldest first, in O(count)."""
         found = [self._entries[name] for name in islice(reversed(self._entries), count)]
         found.reverse()
         return found
 
     def take_back(self, count: int) -> None:
-        """Take back the entries that were added last: what was to be kept with them could not be kept."""
+        """Remove the last `count` entries, because the store could not keep them."""
         gone = list(islice(reversed(self._entries), count))
         for name in gone:
             del self._entries[name]
@@ -138,16 +142,16 @@ class Journal(Generic[S]):
 
     @property
     def mended(self) -> int:
-        """How many bridges there were in whose place there is what was lost."""
+        """Number of bridges that were replaced by the lost entry."""
         return len(self._mended)
 
     def take_back_mended(self, count: int) -> None:
-        """Take back what was put last in the place of so many bridges."""
+        """Restore the last `count` bridges that were replaced."""
         for _ in range(count):
             self._put(self._mended.popitem()[1])
 
     def _put(self, entry: Entry) -> None:
-        """Have this entry at the place of another of its name. No state holds any more."""
+        """Replace the entry of the same name, and drop all states."""
         self._load()
         self._entries[entry.id] = entry
         self.restored = None
@@ -156,7 +160,7 @@ class Journal(Generic[S]):
             tell(list(self._entries))
 
     def forget(self, leaf: EntryId) -> None:
-        """Let go of all entries and states but those at `leaf`, so that memory holds no more than what the state there holds.
+        """Drop all entries and states except those at `leaf`, to free memory.
 
         Raises HostError for an unknown entry.
         """
@@ -167,17 +171,20 @@ class Journal(Generic[S]):
         self._older, self._missing = None, 0
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
-        """Have this called before entries are forgotten, with the leaf that stays: for other folds over this journal."""
+        """Register a callback that runs before entries are dropped, with the leaf that stays: for other folds over this
+        journal.
+        """
         self._forgetting.append(tell)
 
     def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
-        """Have this called with the names of entries whose state holds no more: they were taken back, and may come again behind another
-        parent, or one before them is another than it was.
+        """Register a callback for entries whose states became invalid, by their names.
+
+        They were taken back and may return after another parent, or an entry before them was replaced.
         """
         self._taking_back.append(tell)
 
     def branch(self, leaf: EntryId | None) -> list[Entry]:
-        """The entries from the root to `leaf`."""
+        """Return the entries from the root to `leaf`."""
         found: list[Entry] = []
         while leaf is not None:
             entry = self.entry(leaf)
@@ -193,22 +200,22 @@ class Journal(Generic[S]):
         return len(self._entries) + self._missing + (0 if self._older is None else len(self._older.names))
 
     def __iter__(self) -> Iterator[Entry]:
-        """All entries, parents before children, in the order in which they were added."""
+        """Iterate over all entries in the order of their addition, parents before children."""
         self._load()
         return iter(self._entries.values())
 
     def _load(self) -> None:
-        """Have all entries at hand. Raises StoreError."""
+        """Load all entries into memory. Raises StoreError."""
         older = self._older
         if older is not None:
             found = {entry.id: entry for entry in older.load() if entry.id in older.names}
-            self._missing = len(older.names) - len(found)  # collected meanwhile
+            self._missing = len(older.names) - len(found)  # collected in the meantime
             self._entries = {**found, **self._entries}
             self._older = None
 
 
 def entry_name(parent: EntryId | None, body: Body) -> EntryId:
-    """The name of an entry that its host does not name: 32 hexadecimal digits."""
+    """Return the name of an entry that the client does not name: 32 hexadecimal digits."""
     digest = hashlib.sha256((parent or "").encode("utf-8", "surrogatepass"))
     digest.update(b"\n")
     digest.update(encode_body(body))
@@ -216,7 +223,7 @@ def entry_name(parent: EntryId | None, body: Body) -> EntryId:
 
 
 def replay_journal(start: S, step: Callable[[S, Body], S], entries: Iterable[Entry]) -> Journal[S]:
-    """A journal with these entries, parents first."""
+    """Return a journal with these entries, given parents first."""
     journal = Journal(start, step)
     for entry in entries:
         journal.add(entry)

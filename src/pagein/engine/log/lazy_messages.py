@@ -1,4 +1,4 @@
-"""Messages that are read when somebody looks at them: of a long session most never are."""
+"""Messages that are loaded on first access: most messages of a long session are never accessed."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -7,22 +7,26 @@ from typing import Any, Final
 from pagein.model.messages import Message
 
 _NAMES: Final = tuple(one.name for one in fields(Message))
-_STORED: Final = Message.__dict__["id"]  # until it is read, this field holds what reads it
+_STORED: Final = Message.__dict__["id"]  # until loaded, this field holds the loader and its argument
 
 
 class Unread(Message):
-    """A message that is read at the first look at it, and is a plain `Message` from then on. Reading may raise what its source raises."""
+    """A message that loads on first access and then becomes a plain `Message`. Access may raise the errors of its
+    source.
+    """
 
     __slots__ = ()
 
     @classmethod
     def of(cls, read: Callable[[Any], Message], place: object) -> Message:
-        """The message that this gives for a place. It is asked once, or by several threads at once, and gives the same each time."""
+        """Return a message that `read(place)` will load. Several threads may call `read` at once; it must return the
+        same each time.
+        """
         made = object.__new__(cls)
         _STORED.__set__(made, (read, place))
         return made
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- whatever the message has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- any field of the message
         if name not in _NAMES:
             raise AttributeError(name)
         return getattr(_load_message(self), name)

@@ -1,10 +1,14 @@
-"""Where messages stand in a journal: the entry to go on from behind each, and the request that ended with it.
+"""Map messages to places in a journal: the entry to continue from after each message, and the request that ended with
+it.
 
-What follows a message in a journal until the next message (decisions, requests, recalls) belongs to it; the last of these is
-where a conversation that goes on behind the message goes on. An entry that only stands in the place of a lost one (`bridge`) counts as said, for
-what was said behind it is there. A compaction belongs to what is said behind it, not to what was
-said before: that may go on as if nothing had been. Where a conversation was broken (`BROKEN`) it goes on too: what was said behind
-that place is said anew. Told by the entries alone, so every process sees the same.
+The entries after a message, up to the next message (decisions, requests, recalls), belong to the message; the last of
+them is the
+place where the conversation continues. A bridge for a lost entry counts as a message, because later messages follow it.
+A compaction
+belongs to the messages after it: the messages before it may continue as if there were no compaction. A conversation
+also continues
+after a break (`BROKEN`): messages after the break are added again. The index reads entries alone, so every process sees
+the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +17,15 @@ from typing import Any, Final
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
 
 EXCHANGE: Final = "request.exchange"
-"""The kind of a note on turns that the client did not see (see `exchanges`)."""
+"""Kind of the note on turns that the client did not see (see `exchanges`)."""
 BROKEN: Final = "request.broken"
-"""The kind of a note that messages said behind here were lost, and cannot be put back: from here on all is said anew."""
+"""Kind of the note that later messages are lost for good: from here on the conversation is recorded anew."""
 
 _ROOT: EntryId = ""
 
 
 class MessageIndex:
-    """The places of one journal, kept up to date by `learn`."""
+    """The messages of one journal and their places, kept up to date by `learn`."""
 
     def __init__(self) -> None:
         self._owners: dict[EntryId, EntryId] = {}
@@ -34,7 +38,7 @@ class MessageIndex:
 
     @classmethod
     def restore_values(cls, kept: Mapping[str, Any]) -> "MessageIndex":
-        """The places that `kept` gave."""
+        """Rebuild an index from `snapshot_values`."""
         places = cls()
         places._owners, places._stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
         places._going_on, places._lost = set(kept["going_on"]), kept["lost"]
@@ -42,7 +46,7 @@ class MessageIndex:
         return places
 
     def snapshot_values(self) -> dict[str, Any]:
-        """All of it as plain values, for `restored`."""
+        """Return the index as plain values, for `restore_values`."""
         return {
             "owners": dict(self._owners),
             "stands": dict(self._stands),
@@ -54,7 +58,7 @@ class MessageIndex:
         }
 
     def learn(self, entries: Iterable[Entry]) -> None:
-        """Take in entries, parents first. Those that are known change nothing."""
+        """Add entries, parents first. Known entries change nothing."""
         for entry in entries:
             if entry.id in self._owners:
                 continue
@@ -75,13 +79,13 @@ class MessageIndex:
 
     @property
     def has_lost(self) -> bool:
-        """Whether anything was lost, as far as that is known."""
+        """True when lost messages are known."""
         return bool(self._lost)
 
     def lost(self, names: Sequence[EntryId]) -> list[tuple[int, EntryId | None]]:
-        """Which of these messages, each said behind the one before it, were lost, and the entry that each stood behind.
+        """Return the lost ones among these successive messages, as number and parent entry.
 
-        Not those of which that is not known: what they stood behind was lost with them.
+        Omits messages whose parent is unknown because the entries before were lost too.
         """
         found = []
         for place, name in enumerate(names):
@@ -92,16 +96,16 @@ class MessageIndex:
         return found
 
     def first_lost(self, names: Sequence[EntryId]) -> int | None:
-        """The first of these messages that was lost, None where all are there."""
+        """Return the number of the first lost message; None if the journal has all of them."""
         return next((place for place, name in enumerate(names) if name in self._lost or name not in self._stands), None)
 
     def mended(self, name: EntryId) -> None:
-        """What was lost under this name is there again."""
+        """Record that the lost message of this name is back."""
         parent = self._lost.pop(name)
         self._going_on.add(_ROOT if parent is None else self._owners[parent])
 
     def __contains__(self, name: EntryId) -> bool:
-        """Whether a message of this name was said."""
+        """Return whether the journal has a message of this name."""
         return name in self._stands
 
     def __len__(self) -> int:
@@ -109,21 +113,21 @@ class MessageIndex:
 
     @property
     def root(self) -> EntryId | None:
-        """Where a conversation begins: behind what was noted before any."""
+        """The entry where a conversation begins: after notes that precede all messages."""
         return self._stands.get(_ROOT)
 
     def owner(self, entry: EntryId) -> EntryId:
-        """The message that an entry belongs to; "" where it stands before all."""
+        """Return the message that an entry belongs to; "" before the first message."""
         return self._owners[entry]
 
     def goes_on(self, name: EntryId) -> bool:
-        """Whether something was said behind this message."""
+        """Return whether another message follows this message."""
         return name in self._going_on
 
     def stand(self, name: EntryId) -> EntryId:
-        """Where to go on behind this message."""
+        """Return the entry where the conversation continues after this message."""
         return self._stands[name]
 
     def request_at(self, name: EntryId) -> EntryId | None:
-        """The request that ended with this message, the last of them where there were several; None where none did."""
+        """Return the last request that ended with this message; None without a request."""
         return self._sent.get(name)

@@ -1,4 +1,4 @@
-"""Paging out and recalling: content is stored first, then the stub may be sent."""
+"""Store content on eviction and return it on recall; the store comes first, then the stub."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +21,18 @@ TOOLCALL: Final = "toolcall"
 CHAT: Final = "chat"
 THINKING: Final = "thinking"
 SAID: Final = "said-"
-"""How the names of texts and turns begin, which stand where results have the id of their call."""
+"""Prefix of the names of texts and turns, used in place of a call id."""
 _ATTEMPTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class EvictionCandidate:
-    """A result that the policy wants paged out, and the name of its tool. Of arguments (`Resident.form`) the text is what they are."""
+    """A result that the policy evicts.
+
+    resident: its place in the window and its form.
+    result: its text; for arguments (`Resident.form`) the arguments are the text.
+    tool: name of its tool.
+    """
 
     resident: Resident
     result: ToolResult
@@ -36,7 +41,11 @@ class EvictionCandidate:
 
 @dataclass(frozen=True, slots=True)
 class PreviewCandidate:
-    """A big output that is about to enter the window as a preview. place: of its message and block in the request."""
+    """A large output that is about to enter the window as a preview.
+
+    result, tool, tokens: the output, the name of its tool, its estimated tokens.
+    place: numbers of its message in the request and of its block in the message.
+    """
 
     result: ToolResult
     tool: str
@@ -46,7 +55,12 @@ class PreviewCandidate:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A result that is about to enter as another text. short: the stub that takes its place one day, "" for one made of the result."""
+    """A result that is about to enter the window as another text.
+
+    entering: the result.
+    text: the text in its place.
+    short: the stub for a later eviction; "" to make a stub from the result.
+    """
 
     entering: PreviewCandidate
     text: str
@@ -54,7 +68,7 @@ class StandIn:
 
 
 class Pager:
-    """Pages content out to a store and recalls it by id, for one workspace."""
+    """Store content on eviction and recall it by id, for one workspace."""
 
     def __init__(self, blobs: BlobStore, workspace: str) -> None:
         self._blobs = blobs
@@ -63,10 +77,12 @@ class Pager:
     def page_out(
         self, session: str, leaving: Sequence[EvictionCandidate], rules: ArgumentRules | None = None, pastes: int = 0
     ) -> tuple[PagedOut, ...]:
-        """Store these results, and say what stands for them, in the same order. Raises StoreError; then nothing has left.
+        """Store these results, and return their stubs in the same order. Raises StoreError; then nothing was evicted.
 
-        A preview is not stored: what it stands for is, and its stub was written with it. rules: of arguments that leave. pastes: from
-        how many characters on texts of the user's leave.
+        The text behind a preview is stored already, with its stub.
+
+        rules: settings for masked arguments.
+        pastes: least length of a user text that is evicted, in characters.
         """
         kinds = {CHAT: list[EvictionCandidate](), TOOLCALL: list[EvictionCandidate]()}
         for one in leaving:
@@ -89,40 +105,40 @@ class Pager:
         )
 
     def keep_said(self, session: str, name: str, text: str, tokens: int) -> StoredObject:
-        """Store what was said in messages that leave whole. Raises StoreError; then they may not leave."""
+        """Store the text of messages that are evicted whole. Raises StoreError; then the messages must stay."""
         return self._stored(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
 
     def preview(self, session: str, entering: Sequence[PreviewCandidate], settings: Previews) -> tuple[PagedOut, ...]:
-        """Store these results, and say what previews stand for them, in the same order. Raises StoreError."""
+        """Store these results, and return their previews in the same order. Raises StoreError."""
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in entering])
         return tuple(_make_preview(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
 
     def stand_in(self, session: str, entering: Sequence[StandIn]) -> tuple[PagedOut, ...]:
-        """Store these results, and say what enters in their place, in the same order. Raises StoreError."""
+        """Store these results, and return the texts that enter in their place, in the same order. Raises StoreError."""
         results = [one.entering for one in entering]
         stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
 
     def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> ThinkingObject:
-        """Store what was thought, as it leaves with this epoch. Raises StoreError; then it may not leave."""
+        """Store thinking that an epoch evicts. Raises StoreError; then the thinking must stay."""
         result = ToolResult(f"{THINKING}-{epoch}", text)
         (stored,) = self._stored(session, [(result, THINKING, tokens)], THINKING)
         return ThinkingObject(str(stored.id), stored.content, tokens, len(text))
 
     def secret(self) -> bytes:
-        """The key of this store. Raises StoreError where it cannot be asked."""
+        """Return the key of this store. Raises StoreError."""
         return self._blobs.secret()
 
     def forgettings(self) -> int:
-        """How often something was ordered to be forgotten in this store. Raises StoreError."""
+        """Return the number of erasure orders in this store. Raises StoreError."""
         return self._blobs.forgettings()
 
     def forgotten(self) -> ErasedTexts:
-        """The texts that were. Raises StoreError."""
+        """Return the erased texts. Raises StoreError."""
         return ErasedTexts(self._blobs.secret(), self._blobs.tombstones())
 
     def is_made_here(self, name: ObjectId) -> bool:
-        """Whether this store made an id. Raises StoreError where it cannot be asked."""
+        """Return whether this store made an id. Raises StoreError."""
         return name.is_made_with(self._blobs.secret())
 
     def _stored(
@@ -144,7 +160,7 @@ class Pager:
         raise StoreError(f"object ids of session {session!r} are taken by other content, {_ATTEMPTS} times in a row")
 
     def recall(self, object_id: str) -> str:
-        """The text that was paged out under this id, exactly. Raises NotRecallable, saying why, or StoreError."""
+        """Return the exact text that was evicted under this id. Raises NotRecallable with the reason, or StoreError."""
         try:
             name = ObjectId.parse(object_id.strip())
         except BadName as problem:
@@ -182,17 +198,17 @@ class Pager:
 
 
 def bytes_of(text: str) -> bytes:
-    """Text as it is stored. Lone surrogates, which hosts do produce, survive."""
+    """Encode a text for the store. Lone surrogates, which some clients produce, survive."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def text_of(content: bytes) -> str:
-    """What `bytes_of` stored."""
+    """Decode a text that `bytes_of` encoded."""
     return content.decode("utf-8", "surrogatepass")
 
 
 def text_name(text: str) -> str:
-    """The name under which a text of the user's leaves, where results have the id of their call."""
+    """Return the name of an evicted user text, used in place of a call id."""
     return f"{SAID}{ContentHash.of(bytes_of(text)).hex[:16]}"
 
 
@@ -208,7 +224,7 @@ def _page_out(one: EvictionCandidate, stored: StoredObject, rules: ArgumentRules
 
 
 def _mask_arguments(one: EvictionCandidate, stored: StoredObject, rules: ArgumentRules) -> PagedOut:
-    """Arguments leave: the text that was replaced at least, and the rest later."""
+    """Mask arguments: replaced text now, the rest at a later eviction."""
     resident, arguments = one.resident, one.result.text
     name = str(stored.id)
     whole = mask_arguments(arguments, name, one.tool, rules, written=True)
@@ -242,7 +258,7 @@ def _page_result(one: EvictionCandidate, stored: StoredObject) -> PagedOut:
 
 
 def _page_preview(resident: Resident, kept: PagedOut) -> PagedOut:
-    """The preview leaves too: a stub stands for the whole that is kept."""
+    """Evict a preview. The new stub stands for the whole stored text."""
     return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
 
 

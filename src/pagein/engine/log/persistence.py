@@ -1,4 +1,4 @@
-"""A session's journal and its keeping: where the session stands, what is not kept yet, what others added."""
+"""The stored journal of a session: its current entry, unsaved entries, and entries of other processes."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,8 @@ _OF_ALL: Final = (READING, HAND)
 class JournalPersistence:
     """The entries of one session, in memory and in a store. Any number of threads may use it.
 
-    journals: None for entries that end with their process. check: raises StoreError where nothing of this session may be kept any more.
+    journals: the store; None for a session that ends with its process.
+    check: raises StoreError when the session may store nothing any more.
     """
 
     def __init__(
@@ -43,7 +44,11 @@ class JournalPersistence:
         self._alone = False
 
     def restore(self, leaf: EntryId, place: int, restored: JournalRestart) -> None:
-        """Go on where a snapshot was taken: the session stood at this entry, and the store's entries are known up to this place.
+        """Continue from a snapshot.
+
+        leaf: the entry at which the session was.
+        place: position up to which the store's entries are known.
+        restored: the journal's part of the snapshot.
 
         Raises StoreError; then nothing has changed.
         """
@@ -55,12 +60,12 @@ class JournalPersistence:
 
     @property
     def place(self) -> int | None:
-        """The place up to which all entries of the store are known; None where that cannot be told."""
+        """The position up to which all entries of the store are known; None while unsaved or unread entries exist."""
         is_whole = self.is_kept and not self._mine and not self._fresh
         return self._seen if is_whole else None
 
     def add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
-        """Something happened where the session stands; it stands there from now on."""
+        """Append an event at the session's current entry, and make it the current entry."""
         with self.lock:
             entry = self._journal.append(self.leaf, body, at=at, name=name)
             self.leaf, self._moved = entry.id, False
@@ -69,35 +74,35 @@ class JournalPersistence:
             return entry.id
 
     def move(self, leaf: EntryId | None) -> None:
-        """Stand at another entry. Raises HostError for an unknown one."""
+        """Go to another entry. Raises HostError for an unknown entry."""
         if leaf is not None:
             self._journal.entry(leaf)
         with self.lock:
             self.leaf, self._moved = leaf, True
 
     def forget(self) -> None:
-        """Let go of all entries but the one where the session stands, if they end with their process."""
+        """Drop all entries but the current one, in a session without a store."""
         with self.lock:
             if self._journals is None and self.leaf is not None:
                 self._journal.forget(self.leaf)
 
     def inherit(self, branch: Iterable[Entry]) -> None:
-        """Begin with these entries of another session."""
+        """Begin with the entries of another session's branch."""
         with self.lock:
             for entry in branch:
                 self._journal.add(entry)
                 self._unkept.append(entry)
                 self.leaf = entry.id
-            with contextlib.suppress(StoreError):  # then they are kept with what is kept next
+            with contextlib.suppress(StoreError):  # then the next `keep` stores them
                 self.keep()
 
     def keep(self) -> None:
-        """What happened so far survives the process. Raises StoreError; then it may be tried again."""
+        """Store all unsaved entries. Raises StoreError; then the caller may try again."""
         with self.lock:
             if self._journals is not None and self._unkept:
                 self._check()
                 last = self._journals.append(self._name, self._unkept)
-                if self._alone:  # all before these was seen, and nobody came in between
+                if self._alone:  # everything before was read, and no process wrote in between
                     self._seen = last
                 else:
                     self._mine.update(entry.id for entry in self._unkept)
@@ -105,22 +110,24 @@ class JournalPersistence:
 
     @property
     def is_kept(self) -> bool:
-        """Whether nothing is left to be kept."""
+        """True when every entry is stored."""
         return self._journals is not None and not self._unkept
 
     def catch_up(self) -> None:
-        """Take in what other processes added to this session. Raises StoreError.
+        """Read the entries that other processes added to this session. Raises StoreError.
 
-        The session then stands where it was left last, by whomever; unless it was moved since, or holds entries that are
-        not kept yet: then what others said of files, wished and compacted is said again behind these. All else that they noted is of
-        requests, and holds where it stands.
+        The session continues at the entry that any process reached last. There are two exceptions: the session was
+        moved since, or it has
+        unsaved entries. With unsaved entries, other processes' notes on files, pins and compactions are repeated after
+        them. All other notes
+        belong to a request and stay where they are.
         """
         if self._journals is None:
             return
         with self.lock:
             if self._alone:
                 return
-            # kept until it is dealt with: what a failing store interrupts must not be passed over the next time
+            # remembered until handled: after a store failure the next call must not skip them
             self._fresh.extend(self._news(self._journals))
             if self._unkept:
                 for entry in self._fresh:
@@ -133,9 +140,9 @@ class JournalPersistence:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """A time in which nobody else, thread or process, adds to this session; it begins where the session stands by then.
+        """Lock the session against other threads and processes, after reading their entries.
 
-        What is journaled within is kept at its end. Any exception takes it back. Raises StoreError.
+        Entries added within are stored at the end. Any exception takes them back. Raises StoreError.
         """
         with self.lock:
             before, count, within, mended = self._stand(), None, self._alone, self._journal.mended
@@ -153,7 +160,7 @@ class JournalPersistence:
                     self._journal.take_back(len(self._journal) - count)
                     self._journal.take_back_mended(self._journal.mended - mended)
                     self.leaf, self._moved, self._unkept, self._mine, self._seen = before
-                else:  # what was seen of others is dealt with the next time
+                else:  # entries of other processes are handled at the next call
                     self.leaf, self._moved, self._unkept, self._mine, _ = before
                 raise
             finally:
@@ -163,7 +170,9 @@ class JournalPersistence:
         return self.leaf, self._moved, self._unkept.copy(), self._mine.copy(), self._seen
 
     def _news(self, journals: JournalStore) -> list[Entry]:
-        """Entries of others that are new here, now in the journal. What cannot be understood is left out, and what hangs on it."""
+        """Add the new entries of other processes to the journal and return them. Skips unreadable entries and their
+        descendants.
+        """
         fresh: list[Entry] = []
         for place, entry in journals.news(self._name, self._seen):
             self._seen = place
@@ -177,5 +186,5 @@ class JournalPersistence:
 
 
 def _is_of_all(body: Body) -> bool:
-    """Whether an entry says what holds wherever the session stands."""
+    """Return whether an entry holds for the whole session, not only for its branch."""
     return isinstance(body, CompactionEntry) or (isinstance(body, NoteEntry) and body.kind in _OF_ALL)

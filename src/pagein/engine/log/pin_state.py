@@ -1,7 +1,8 @@
-"""The user's hand on a branch: what must stay, what is to go or to come back, and which texts every window shows.
+"""The pins on a branch: results to keep, drop or restore, and texts to show in every window.
 
-A fold over the entries of the branch (law 6); of two wishes about one object the later one counts. It knows also what stands in
-place of results now, so that an object's id finds its call.
+A fold over the entries of the branch (law 6); of two orders about one object the later wins. The fold also maps object
+ids to calls
+while stubs replace their results.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,12 +23,20 @@ _NOBODY: Final[frozenset[str]] = frozenset()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hand:
-    """What the user wants, where the branch stands.
+    """The pins of the user at one entry.
 
-    pinned, vetoed: calls whose results stay. dropping: calls whose results are to go, whatever their age. restoring: calls whose results are to
-    come back. epoch_now: whether the next call opens an epoch if anything may go. texts: pinned texts by name, in the order in which they came;
-    shown: names of those that stand in the window. listed: ids of the objects that pages of the manifest in the window list, pages: how many there are. off: whether we are to decide nothing. heard: ids of all wishes so far.
-    away: by call, what stands for its result in the window, and for its arguments (`away_as`). calls: by object id, the call it came from.
+    pinned, vetoed: calls whose results stay.
+    dropping: calls whose results are to be evicted, whatever their age.
+    restoring: calls whose results are to return.
+    epoch_now: True when the next call opens an epoch if anything may be evicted.
+    texts: pinned texts by name, in order of their arrival.
+    shown: names of the pinned texts in the window.
+    listed: ids of the objects on manifest pages in the window.
+    pages: number of these pages.
+    off: True while evictions are switched off.
+    heard: ids of all orders so far.
+    away: by call, the stub of its result or of its arguments (`away_as`).
+    calls: the call of an object, by object id.
     """
 
     pinned: frozenset[str] = _NOBODY
@@ -46,7 +55,7 @@ class Hand:
 
     @property
     def calls_that_stay(self) -> frozenset[str]:
-        """Calls whose results may not leave."""
+        """Calls whose results may not be evicted."""
         return self.pinned | self.vetoed if self.vetoed else self.pinned
 
     @property
@@ -55,26 +64,26 @@ class Hand:
         return tuple(one for one in self.texts if one[0] not in self.shown)
 
     def stands_for(self, result: ToolResult) -> PagedOut | None:
-        """What was paged out, if this result shows what stands for it."""
+        """Return the evicted result if this result shows its stub."""
         away = self.away.get(result.call_id)
         return away if away is not None and away.stub == result.text else None
 
     def stands_for_arguments(self, call: ToolCall) -> PagedOut | None:
-        """What was masked, if the arguments of this call are what stands for it."""
+        """Return the masked arguments if this call shows their replacement."""
         away = self.away.get(away_as(call.id, "arguments"))
         return away if away is not None and away.stub == call.arguments else None
 
     def previews(self, object_id: str) -> PagedOut | None:
-        """What entered the window as a preview and stands there so, by the id of what it stands for."""
+        """Return the preview that the window shows, by the id of its object."""
         paged = self.away.get(self.calls.get(object_id) or "")
         return paged if paged is not None and paged.short and paged.object_id == object_id else None
 
     def is_away(self, call: str) -> bool:
-        """Whether something stands for the result of this call, or its arguments are masked."""
+        """Return whether the result of this call is evicted or its arguments are masked."""
         return call in self.away or away_as(call, "arguments") in self.away
 
     def after_compaction(self, blocks: Collection[Block]) -> "Hand":
-        """The hand behind a compaction that kept these blocks: nothing else is in the window."""
+        """Return the pins after a compaction that kept only these blocks in the window."""
         away: SharedMap[PagedOut] = SharedMap()
         kept: set[str] = set()
         back: set[str] = set()
@@ -106,22 +115,22 @@ NOTHING: Final = Hand()
 
 
 def away_as(call: str, part: Part) -> str:
-    """Under which name something of a call is known in `Hand.away`: a result by the call's own."""
+    """Return the key of a result or of arguments in `Hand.away`; a result has the id of its call."""
     return call if part == "result" else f"{call}\0{part}"
 
 
 def label(kind: str, names: Iterable[str]) -> str:
-    """How a text of ours in the window is marked, for those who look at messages."""
+    """Return the label of pagein's own text in a message."""
     return " ".join((f"{_OURS}{kind}", *names))
 
 
 def is_ours(injected: str | None) -> bool:
-    """Whether a text of a message is marked as one of ours."""
+    """Return whether a label marks pagein's own text."""
     return injected is not None and injected.startswith(_OURS)
 
 
 def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
-    """What the texts of ours of this kind among these blocks are marked with."""
+    """Return the names in the labels of pagein's texts of this kind."""
     marks = (
         block.injected.split()
         for block in blocks
@@ -131,7 +140,7 @@ def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
 
 
 def step(hand: Hand, body: Body) -> Hand:
-    """The hand after one more entry. What a compaction kept is told apart by `kept_behind`."""
+    """Return the pins after one more entry. A compaction is handled by `after_compaction`."""
     match body:
         case NoteEntry():
             wish = wish_of(body)
@@ -170,7 +179,7 @@ def _at_edge(hand: Hand, epoch: EpochEntry) -> Hand:
         dropping=left.dropping - gone,
         restoring=left.restoring - restored - frozenset(call for one in epoch.turns for call in one.calls),
         epoch_now=False,
-        # pinned texts that left with a turn enter again
+        # pinned texts that were evicted with a turn enter again
         shown=left.shown - names,
         listed=left.listed - names,
     )

@@ -1,9 +1,9 @@
-"""What of a session's messages is journaled, and what the window shows beside it (law 9).
+"""Redact the messages of a session for the journal, and restore their text for the window (law 9).
 
 Rules of this file
 ------------------
-1. Told by the branch alone (law 6): whether a result is private follows from its call in the window, and from what was noted of reads.
-2. A result whose call is not in the window any more is nobody's output; it is text, and text never leaves.
+1. Decided by the branch alone (law 6): a result is private because of its call in the window, and because of notes on reads.
+2. A result whose call is no longer in the window is treated as text, and text is never evicted.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _KEY_BYTES: Final = 32
 
 
 class Privacy:
-    """The private side of one session. Any number of threads may use it."""
+    """Redaction for one session. Any number of threads may use it."""
 
     def __init__(self, pager: Pager, patterns: tuple[str, ...]) -> None:
         self._pager = pager
@@ -37,7 +37,7 @@ class Privacy:
         self.withholding = SessionRedaction(patterns, self._key, self.finds)
 
     def finds(self, text: str) -> Sequence[PrivateSpan]:
-        """What of a text must not be stored, whatever it comes from: keys, and what was ordered to be forgotten."""
+        """Return the spans of a text that must not be stored: keys and erased texts."""
         found = keys_in(text)
         forgotten = self._forgotten[1].finds(text)
         if not forgotten:
@@ -47,16 +47,18 @@ class Privacy:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether something was ordered to be forgotten since the session was opened."""
+        """True when a text was erased since the session was opened."""
         return self._forgettings() != self._mark
 
     def check(self) -> None:
-        """Raises StoreError where something was forgotten since the session was opened: what it remembers may not be stored any more."""
+        """Raise StoreError if a text was erased since the session was opened, because the session's memory may hold the
+        text.
+        """
         if self.is_outdated:
             raise StoreError("something was ordered to be forgotten since this session was opened; open it again")
 
     def _look_again(self) -> None:
-        """Know what was forgotten since: asked for once a message, not for each text in it."""
+        """Reload the erased texts if there are more: once a message, not for each text."""
         count = self._forgettings()
         if count and self._forgotten[0] != count:
             with contextlib.suppress(StoreError):
@@ -65,21 +67,21 @@ class Privacy:
     def _forgettings(self) -> int:
         try:
             return self._pager.forgettings()
-        except StoreError:  # a store that cannot be asked stores nothing either
+        except StoreError:  # an unreachable store keeps nothing either
             return self._mark
 
     def is_private(self, text: str) -> bool:
-        """Whether a text holds what must not be stored."""
+        """Return whether a text holds spans that must not be stored."""
         self._look_again()
         return bool(self.finds(text))
 
     def redact_note(self, data: str) -> str:
-        """What is kept of a fact, given as JSON text."""
+        """Redact a fact, given as JSON text."""
         self._look_again()
         return without_in_json(data, self.finds) if self.finds(data) else data
 
     def redact_message(self, state: State, message: Message) -> Message:
-        """A message that is about to be said behind this state, as it is journaled."""
+        """Redact a new message for the journal. The state is the state before the message."""
         self._look_again()
         asked = {block.call_id for block in message.blocks if isinstance(block, ToolResult)}
         private = _private(state.draft.tip, asked) if asked else frozenset()
@@ -87,16 +89,19 @@ class Privacy:
         return self.withholding.of(message, private)
 
     def shows(self, message: Message) -> Message:
-        """A message of the window as its client said it, as far as this process knows it."""
+        """Return a journaled message with the client's full text, as far as this process knows the text."""
         return self.withholding.shows(message)
 
     def note_excluded_read(self, state: State, text: str) -> NoteEntry | None:
-        """An excluded file was read, and showed this text. What is to be noted of it, None where that was."""
+        """Remember a text read from an excluded file. Returns the note to journal; None if the branch has the note."""
         digest = self.withholding.add(text)
         return None if digest in state.withheld else NoteEntry(WITHHELD_READ, f'"{digest}"')
 
     def _key(self) -> bytes:
-        """The store's secret; where it cannot be asked, one of this process, with which no text is known again elsewhere."""
+        """Return the store's secret.
+
+        If the store fails, return a key of this process; other processes then cannot recognise the texts.
+        """
         try:
             return self._pager.secret()
         except StoreError:
@@ -105,7 +110,7 @@ class Privacy:
 
 
 def _private(tip: Cell | None, asked: set[str]) -> frozenset[str]:
-    """Which of these calls may show an excluded file. Costs a step where their message is the last one, as it is unless they come late."""
+    """Return the calls that may show an excluded file. Costs one step when their message is the last, as usual."""
     found: set[str] = set()
     waiting = set(asked)
     while tip is not None and waiting:

@@ -1,4 +1,4 @@
-"""Reading as the journal keeps it: events about files, as `Noted` entries of kind `reading`."""
+"""Encode and decode reads, writes and refreshes of files as `NoteEntry` records of kind `reading`."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -21,10 +21,11 @@ FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
 
 @dataclass(frozen=True, slots=True)
 class ReadNote:
-    """What an entry says about a file, and by what it is known again in the window.
+    """A journal record about a file, with the hash that finds its text in the window.
 
-    trace: the hash of the text that was said, an answer or what a write or edit put into the file; "" where the record
-    does not tell. given: the path as the call wrote it.
+    event: the read, write or refresh.
+    trace: hash of the answer, or of the text that a write or edit put into the file; "" if the record has none.
+    given: the path as the call wrote it.
     """
 
     event: FileEvent
@@ -34,7 +35,11 @@ class ReadNote:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of UTF-8: what the host's own read would have sent, and what was sent instead."""
+    """Size of a read answer in bytes of UTF-8.
+
+    baseline: size of the client's own answer.
+    sent: size of the answer that was sent.
+    """
 
     baseline: int = 0
     sent: int = 0
@@ -49,23 +54,26 @@ NO_SIZES: Final = Sizes()
 
 
 def encode_read(event: FileRead, sizes: Sizes, text: str, given: str) -> str:
-    """The record of a read that was answered with this text."""
+    """Encode a read that was answered with this text."""
     record = {"readcache": read_records.encode(event), _BASELINE: sizes.baseline, _SENT: sizes.sent}
     return _text({**record, _TRACE: trace_of(text), _GIVEN: given})
 
 
 def encode_write(event: FileWrite, text: str, given: str) -> str:
-    """The record of the model's own write or edit, which put this text into the file."""
+    """Encode the model's own write or edit, which put this text into the file."""
     return _text({**read_records.encode_authored(event), _TRACE: trace_of(text), _GIVEN: given})
 
 
 def encode_refresh(event: FileRefresh, at: float) -> str:
-    """The record of a refresh. `at`: seconds since 1970; kept in milliseconds, as the specification has it (section 4)."""
+    """Encode a refresh.
+
+    at: seconds since 1970; stored in milliseconds.
+    """
     return _text(read_records.encode_invalidation(event, max(1, round(at * 1000))))
 
 
 def event_of(body: Body) -> ReadEvent | None:
-    """What an entry says about files; None where it says nothing."""
+    """Return the event on files in an entry; None for other entries."""
     match body:
         case WindowCompacted():
             return CompactionEvent()
@@ -76,7 +84,7 @@ def event_of(body: Body) -> ReadEvent | None:
 
 
 def read_note_of(body: Body) -> ReadNote | None:
-    """What an entry says about a file, with its trace. None where it says nothing, or nothing that can be understood."""
+    """Return the record on a file in an entry, with its trace; None for other or unreadable entries."""
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     record = _record(body.data)
@@ -88,12 +96,12 @@ def read_note_of(body: Body) -> ReadNote | None:
 
 
 def trace_of(text: str) -> str:
-    """The hash by which a text is known again: of its UTF-8, 64 hexadecimal digits."""
+    """Return the hash that identifies a text: of its UTF-8, 64 hexadecimal digits."""
     return ContentHash.of(text.encode("utf-8", "surrogatepass")).hex
 
 
 def sizes_of(body: Body) -> Sizes:
-    """What an entry says was sent, and would have been sent; nothing where it does not say."""
+    """Return the sizes in an entry; `NO_SIZES` for other entries."""
     record = _record(body.data) if isinstance(body, NoteEntry) and body.kind == KIND else None
     if not isinstance(record, dict):
         return NO_SIZES

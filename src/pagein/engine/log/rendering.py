@@ -1,7 +1,8 @@
-"""The request as a list that shares its beginning.
+"""The request as a linked list that shares its beginning with other requests.
 
-Each cell is one message after another cell. Branches, epochs and requests that begin alike share the cells of that
-beginning, so one more message costs one more cell, and where two requests part is found by walking back from their ends.
+Each cell is one message after another cell. Branches, epochs and requests with a common beginning share the cells of
+that beginning.
+So one more message costs one more cell, and walking back from two ends finds the place where two requests differ.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,11 @@ from pagein.model.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Messages that left whole, for which a text in this message stands. said: the first and the last number of each run of them."""
+    """Removed messages for which a text in this message stands.
+
+    left: the journal record of the removal.
+    said: first and last number of each run of removed messages.
+    """
 
     left: TurnsLeft
     said: tuple[tuple[int, int], ...]
@@ -21,11 +26,14 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class WindowPiece:
-    """A message in the window, with what residency must know of it.
+    """A message in the window, with the facts that the eviction policy needs.
 
-    tokens: the estimate for each tool result in it, in order, as it came. weight: for all of it, as it stands.
-    born: the model call that first saw it, None until one did. said: how many messages had been said when it was.
-    absent: what left whole and is told of in it.
+    message: the message as the window shows it.
+    tokens: the estimate for each tool result, in order, as received.
+    born: the first model call that saw the message; None before.
+    said: number of the message in the session, from 1.
+    weight: estimated tokens of the whole message, as the window shows it.
+    absent: removed messages that a text in this message replaces.
     """
 
     message: Message
@@ -38,7 +46,13 @@ class WindowPiece:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cell:
-    """A piece after all those before it. `length` and `tokens` count it. Two cells are the same request only if they are the same cell."""
+    """A piece and the cells before it. Identity of cells means equality of requests.
+
+    piece: the last message.
+    before: the cell before; None for the first.
+    length: number of messages up to here.
+    tokens: estimated tokens up to here.
+    """
 
     piece: WindowPiece
     before: "Cell | None"
@@ -47,22 +61,24 @@ class Cell:
 
 
 def push(tip: Cell | None, piece: WindowPiece) -> Cell:
-    """The request with one message more."""
+    """Append a message to a request."""
     return Cell(piece, tip, length(tip) + 1, size(tip) + piece.weight)
 
 
 def length(tip: Cell | None) -> int:
-    """How many messages the request has."""
+    """Return the number of messages."""
     return 0 if tip is None else tip.length
 
 
 def size(tip: Cell | None) -> int:
-    """Tokens of the request, estimated."""
+    """Return the estimated tokens of the request."""
     return 0 if tip is None else tip.tokens
 
 
 def shared_length(one: Cell | None, other: Cell | None) -> int:
-    """How many messages two requests have in common from their beginning, by identity of cells. Costs what they differ in."""
+    """Return the number of leading messages that two requests share, by identity of cells. Costs as much as they
+    differ.
+    """
     while one is not other:
         if length(one) > length(other):
             one = one.before if one else None
@@ -74,14 +90,14 @@ def shared_length(one: Cell | None, other: Cell | None) -> int:
 
 
 def pieces_since(tip: Cell | None, keep: int) -> list[WindowPiece]:
-    """What stands behind the first `keep` messages, in order. Costs what it returns."""
+    """Return the messages after the first `keep`, in order. Costs as much as it returns."""
     found = [cell.piece for cell in _back_to(tip, keep)]
     found.reverse()
     return found
 
 
 def cells_of(tip: Cell | None) -> list[Cell]:
-    """The request, cell by cell in order."""
+    """Return the cells of the request in order."""
     found: list[Cell] = []
     while tip is not None:
         found.append(tip)
@@ -91,7 +107,7 @@ def cells_of(tip: Cell | None) -> list[Cell]:
 
 
 def cut(tip: Cell | None, keep: int) -> Cell | None:
-    """The request that has only the first `keep` messages."""
+    """Return the first `keep` messages of a request."""
     while tip is not None and tip.length > keep:
         tip = tip.before
     return tip

@@ -1,15 +1,16 @@
-"""A conversation as it was said becomes a request that a provider takes.
+"""Repair a conversation so that a provider accepts it as a request.
 
 Rules of this file
 ------------------
 1. A valid conversation comes out as the very messages that went in.
-2. What a request held when it was sent is never touched again: everything here happens between two requests (law 4).
-   Hence the messages that follow an assistant message are *held* until the next one, or the next request, seals them.
-3. Each call is answered right behind its message, once. A call that nobody answered gets an answer that says so.
+2. A sent request is never changed again: every repair happens between two requests (law 4). So the messages after an assistant message
+   are *held* until the next assistant message, or the next request, settles them.
+3. Each call is answered right after its message, once. An unanswered call gets a result with a note.
 4. Text is never lost: a result without its call becomes text.
 
-Recordings have all of these gaps: calls whose host died, results cut from their calls by a compaction, results that came late,
-two assistant messages in a row. Rules M1-M4, M7, M8, C1, C2 of `notes/provider-rules.md`.
+Recordings have all of these gaps: calls of a client that died, results cut from their calls by a compaction, late
+results, two
+assistant messages in a row. See rules M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,11 +29,15 @@ _NOT_THE_USERS: Final = (ToolCall, Thinking)
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """What had to be done, counted in messages or blocks.
+    """Counts of repaired messages or blocks.
 
-    unanswered: calls that got an answer saying there was none. orphans: results turned into text. merged: assistant messages put
-    together with the one before. fillers: user messages made up. emptied: messages dropped because nothing was in them. moved:
-    results brought in front of text. twins: calls turned into text because one before them in their message has their id.
+    unanswered: calls that got a result with a note.
+    orphans: results turned into text.
+    merged: assistant messages joined with the message before.
+    fillers: invented user messages.
+    emptied: messages dropped as empty.
+    moved: results moved in front of text.
+    twins: calls turned into text because an earlier call in the message has the same id.
     """
 
     unanswered: int = 0
@@ -55,9 +60,14 @@ class _OpenPiece:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RequestDraft:
-    """The next request in the making: what is settled, and what was said since the last assistant message (held).
+    """The next request in the making: settled messages, and held messages since the last assistant message.
 
-    head: how many system messages it begins with. said: messages said so far, calls: those of them that a model said.
+    tip: the settled messages.
+    head: number of leading system messages.
+    said: messages so far.
+    calls: assistant messages so far.
+    repairs: counts of repairs.
+    unsettled: the held messages.
     """
 
     tip: Cell | None = None
@@ -66,16 +76,20 @@ class RequestDraft:
     calls: int = 0
     repairs: Repairs = NO_REPAIRS
     unsettled: _OpenPiece | None = None
-    # what `ready` gave: it is asked for at each step of a call, and costs what is held
+    # result of `ready`, cached: it is asked for at each step of a call and costs as much as there is held
     _ready: "list[RequestDraft]" = field(default_factory=list, init=False)
 
     def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "RequestDraft":
-        """One more message was said; `tokens` estimates each tool result in it, `weight` all of it. O(1) amortised."""
+        """Append a message, in amortised O(1).
+
+        tokens: estimate for each tool result in it.
+        weight: estimate for the whole message.
+        """
         next_draft = self.with_piece(WindowPiece(message, tuple(tokens), None, self.said + 1, weight))
         return replace(next_draft, calls=self.calls + 1) if message.role == "assistant" else next_draft
 
     def with_piece(self, piece: WindowPiece) -> "RequestDraft":
-        """One more message, of which more is known. An assistant message settles what is held."""
+        """Append a piece. An assistant message settles the held messages."""
         role = piece.message.role
         full, orphans, twins = _clean_piece(piece)
         repairs = _count_repairs(self.repairs, orphans=orphans, twins=twins)
@@ -87,7 +101,7 @@ class RequestDraft:
         return replace(here, unsettled=_OpenPiece(full, here.unsettled))
 
     def settle(self) -> "RequestDraft":
-        """Nothing is held any more: what was said since the last assistant message stands behind it, in a valid order."""
+        """Move the held messages into the request, in a valid order."""
         calls = _calls(self.tip)
         if self.unsettled is None and not calls:
             return self
@@ -100,14 +114,14 @@ class RequestDraft:
         return replace(self, tip=tip, head=head, repairs=repairs, unsettled=None)
 
     def ready(self) -> "RequestDraft":
-        """Settled, and ending with words that a model can answer: a request."""
+        """Settle the draft, and end it with a message that a model can answer."""
         if not self._ready:
             draft = self.settle()
             self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
         return self._ready[0]
 
     def open_pieces(self) -> Iterator[WindowPiece]:
-        """What is not settled yet, in order."""
+        """Iterate over the held messages in order."""
         link, found = self.unsettled, []
         while link is not None:
             found.append(link.piece)
@@ -116,7 +130,7 @@ class RequestDraft:
 
 
 def repair_messages(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
-    """These messages as one valid request, and what that took."""
+    """Return these messages as one valid request, and the counts of repairs."""
     draft = RequestDraft()
     for message in messages:
         draft = draft.with_said(message)
@@ -125,12 +139,12 @@ def repair_messages(messages: Iterable[Message]) -> tuple[list[Message], Repairs
 
 
 def _with_answer(draft: RequestDraft, piece: WindowPiece) -> RequestDraft:
-    """The model spoke, and nothing is held."""
+    """Append an assistant message to a draft without held messages."""
     if _nobody_spoke(draft):
         return _with_answer(_with_filler(draft), piece)
     if draft.tip is None or not _is_answer(draft.tip):
         return replace(draft, tip=push(draft.tip, piece))
-    # Whatever a request held ends with a user's words, so the message before has not been sent and may still change.
+    # Every sent request ends with a user's message, so the assistant message at the tip was not sent and may still change.
     first = draft.tip.piece
     both = replace(piece.message, blocks=(*first.message.blocks, *piece.message.blocks))
     tip = push(draft.tip.before, replace(piece, message=both, weight=first.weight + piece.weight))
@@ -151,16 +165,16 @@ def _is_answer(tip: Cell | None) -> bool:
 
 
 def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
-    """The calls that wait for answers behind this message."""
+    """Return the calls of the last message, which need results."""
     if tip is None or not _is_answer(tip):
         return ()
     return tuple(block for block in tip.piece.message.blocks if isinstance(block, ToolCall))
 
 
 def _clean_piece(piece: WindowPiece) -> tuple[WindowPiece | None, int, int]:
-    """The piece without blank text, without blocks on the wrong side and without two calls of one id, None where nothing is left.
+    """Remove blank text, misplaced blocks and duplicate call ids; None if nothing remains.
 
-    Also how many results became text, and how many calls.
+    Also returns the numbers of results and of calls that became text.
     """
     blocks = piece.message.blocks
     models = piece.message.role == "assistant"
@@ -181,7 +195,7 @@ def _clean_piece(piece: WindowPiece) -> tuple[WindowPiece | None, int, int]:
 
 
 def _twins(blocks: Sequence[Block]) -> frozenset[int]:
-    """Where calls stand whose id a call before them has."""
+    """Return the indexes of calls whose id an earlier call has."""
     seen: set[str] = set()
     found: set[int] = set()
     for index, block in enumerate(blocks):
@@ -198,7 +212,7 @@ def _is_blank(block: Block) -> bool:
 
 
 def _as_text(block: Block) -> tuple[Block, ...]:
-    """A call, result or thought that cannot stand where it stands, as text that can."""
+    """Return a misplaced call, result or thought as text."""
     match block:
         case ToolResult():
             text = f"[result of call {block.call_id}]\n{block.text}"
@@ -218,7 +232,7 @@ def _count_repairs(repairs: Repairs, **more: int) -> Repairs:
 
 
 def _is_in_order(calls: Sequence[ToolCall], held: Sequence[WindowPiece]) -> bool:
-    """Whether each call has one answer, all answers stand in front, and nothing else claims to be one."""
+    """Return whether each call has one result and all results come before text."""
     waiting = {call.id for call in calls}
     text_came = False
     for piece in held:
@@ -237,7 +251,7 @@ def _is_in_order(calls: Sequence[ToolCall], held: Sequence[WindowPiece]) -> bool
 def _order_answers(
     calls: Sequence[ToolCall], held: list[WindowPiece], repairs: Repairs
 ) -> tuple[list[WindowPiece], Repairs]:
-    """What was held, answers first, each call answered once."""
+    """Order held messages: results first, one result for each call."""
     if _is_in_order(calls, held):
         return held, repairs
     waiting = {call.id: call for call in calls}
@@ -266,7 +280,7 @@ def _order_answers(
 def _split_answers(
     piece: WindowPiece, waiting: dict[str, ToolCall]
 ) -> tuple[list[tuple[ToolResult, int]], list[Block]]:
-    """The answers in it to waiting calls, which then wait no longer, with their tokens; and everything else."""
+    """Split a piece into results for waiting calls, with their tokens, and other blocks. Answered calls stop waiting."""
     tokens = iter(piece.tokens)
     ours: list[tuple[ToolResult, int]] = []
     others: list[Block] = []

@@ -1,4 +1,4 @@
-"""That a request was answered, and what the provider said it took: a fact of the branch, journaled behind the request."""
+"""Journal fact: a request was answered, with the usage that the provider reported."""
 
 from typing import Final
 
@@ -11,15 +11,15 @@ KIND: Final = "request.answered"
 
 
 def encode_usage(usage: Usage) -> str:
-    """As it is journaled."""
+    """Encode usage for the journal."""
     return msgspec.json.encode(usage).decode()
 
 
 def usage_in(body: Body) -> Usage | None:
-    """The usage that an entry tells, None where it tells none."""
+    """Return the usage in an entry; None for other entries."""
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     try:
         return msgspec.json.decode(body.data, type=Usage)
-    except msgspec.MsgspecError:  # a record of another version
+    except msgspec.MsgspecError:  # written by another version
         return None

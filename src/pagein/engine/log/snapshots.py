@@ -1,12 +1,12 @@
-"""The folded state of a session, kept now and then, so that another process need not fold its whole journal.
+"""Snapshots of the folded state of a session, so that another process need not fold the whole journal.
 
 Rules of this file
 ------------------
-1. A snapshot is a memory of what the journal says, and nothing else: without it, or with one that is damaged or of other code, the journal
-   is folded anew, and the state is the same.
-2. It holds what the entries of its session hold (law 9), and is bound to them: a store that changes or drops one of them drops the snapshot.
-3. It is taken at a request that was sent. Entries up to there are loaded only when somebody asks for one; messages of the window only
-   when somebody looks at them.
+1. A snapshot is a cache of the journal: without it, or with a damaged or outdated one, the journal is folded anew, and the state is
+   the same.
+2. It holds the same content as the entries of its session (law 9) and is bound to them: a store that changes or drops an entry drops
+   the snapshot.
+3. It is taken at a sent request. Entries up to there are loaded on demand, and messages of the window on first access.
 """
 
 import contextlib
@@ -34,8 +34,8 @@ from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.ports import SnapshotStore
 
 EVERY: Final = 2_000
-"""Entries after which a snapshot is taken anew. To fold so many takes a fraction of a second."""
-_MOST_NOTES: Final = 64  # behind the request at which it is taken
+"""Number of entries between two snapshots. Folding this many takes a fraction of a second."""
+_MOST_NOTES: Final = 64  # entries after the request of a snapshot
 
 _MODULES: Final = (
     "engine.log.state",
@@ -73,13 +73,20 @@ _MODULES: Final = (
     "providers.wire.request_body",
     "providers.wire.tool_offers",
 )
-"""Modules whose values may stand in a state. A value of another class means that no snapshot is taken."""
+"""Modules whose classes may be part of a state. A value of any other class prevents the snapshot."""
 _CODE: Final = ("engine", "model", "policy")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSnapshot:
-    """A snapshot that was found. place: of the last entry of the store that it knows of. leaf: where the session stood. size: entries it knows of."""
+    """A snapshot from the store.
+
+    restored: the journal's part.
+    place: position of the last store entry that the snapshot knows.
+    leaf: entry at which the session was.
+    size: number of entries that it knows.
+    said: messages that are not loaded, by name.
+    """
 
     restored: JournalRestart
     place: int
@@ -90,9 +97,14 @@ class FoundSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSource:
-    """What a snapshot is taken of. sent: the request; leaf: where the session stands, not far behind that. place: of the last entry that was
-    kept. states: of all folds at the request, and what else a later process needs. entries: that are loaded; said: messages of those that
-    are not, by their names; names: of all entries.
+    """The input of a snapshot.
+
+    sent: the request.
+    leaf: entry at which the session is, shortly after the request.
+    place: position of the last stored entry.
+    states: states of all folds at the request, and further values for a later process.
+    entries: loaded entries.
+    said: messages of entries that are not loaded, by name.
     """
 
     sent: EntryId
@@ -104,7 +116,7 @@ class SnapshotSource:
 
 
 class Snapshots:
-    """Takes snapshots of sessions, and finds them again. Any number of threads may use it."""
+    """Take and find snapshots of sessions. Any number of threads may use it."""
 
     def __init__(self, store: SnapshotStore, rules: Rules) -> None:
         self._store = store
@@ -112,7 +124,7 @@ class Snapshots:
         self._version = f"{_graphs().version}-{_code()}-{settings}"
 
     def find(self, session: str) -> FoundSnapshot | None:
-        """The snapshot of a session; None where there is none that can be used. Raises StoreError."""
+        """Return the snapshot of a session; None without a usable one. Raises StoreError."""
         kept = self._store.load_snapshot(session, self._version)
         if kept is None:
             return None
@@ -133,14 +145,14 @@ class Snapshots:
             size = len(names)
             names.difference_update(entry.id for entry in newest)
             restored = JournalRestart(root["sent"], root["states"], names, lambda: self._entries(session), newest)
-        except (BadInput, KeyError, TypeError, AttributeError):  # of another make: then the journal tells
+        except (BadInput, KeyError, TypeError, AttributeError):  # unreadable: then the journal is folded
             return None
         return FoundSnapshot(restored, place, root["leaf"], size, said)
 
     def keep(self, session: str, moment: SnapshotSource, check: Callable[[], None]) -> None:
-        """Take a snapshot. check: asked while nobody else writes; raises StoreError where what is remembered may not be stored any more.
+        """Take a snapshot. Raises StoreError, and BadInput for a state that cannot be encoded.
 
-        Raises StoreError, and BadInput for a state that cannot be kept so.
+        check: called under the store's lock; raises StoreError when the session may store nothing any more.
         """
         names = {id(one): name for name, one in moment.said.items()}
         names |= {id(one.body.message): one.id for one in moment.entries if isinstance(one.body, MessageEntry)}
@@ -166,18 +178,21 @@ class Snapshots:
 
 
 class OfSession:
-    """The snapshots of one session. Called while nobody adds to it. store: None for one of which none are kept."""
+    """The snapshots of one session. Called only while no thread adds to the session.
+
+    store: None for a session without snapshots.
+    """
 
     def __init__(self, name: str, store: SnapshotStore | None, rules: Rules) -> None:
         self._name = name
         self._store = store
         self._rules = rules
-        self._said: Mapping[EntryId, Message] = {}  # messages of entries that were not loaded
-        self._known = 0  # entries that the last snapshot knows of
+        self._said: Mapping[EntryId, Message] = {}  # messages of entries not loaded yet
+        self._known = 0  # number of entries in the last snapshot
 
     def restore(self, keeping: JournalPersistence) -> None:
-        """Have a session that has nothing yet begin where its last snapshot was taken, if there is one that can be had."""
-        with contextlib.suppress(Exception):  # whatever is wrong with it, the journal tells the same
+        """Start an empty session from its last snapshot, if there is a usable one."""
+        with contextlib.suppress(Exception):  # after any failure the journal gives the same state
             found = None if self._store is None else Snapshots(self._store, self._rules).find(self._name)
             if found is not None:
                 keeping.restore(found.leaf, found.place, found.restored)
@@ -191,10 +206,14 @@ class OfSession:
         more: Callable[[], Mapping[str, Any] | None],
         check: Callable[[], None],
     ) -> Callable[[], None] | None:
-        """What takes a snapshot behind this request, as the session stands now; None where none is due, or can be taken.
+        """Return a function that takes a snapshot of the session as of now; None if no snapshot is due or possible.
 
-        It may be called in another thread while the session goes on, takes a while, and raises StoreError, BadInput. more: gives what is
-        to be kept besides the states of folds, None where that is not at hand. check: as in `Snapshots.keep`.
+        The function may run in another thread while the session continues, takes a while, and raises StoreError and
+        BadInput.
+
+        sent: the request.
+        more: returns values to store besides the states of folds; None if unavailable.
+        check: as in `Snapshots.keep`.
         """
         if self._store is None or len(journal) < self._known + EVERY:
             return None
@@ -211,7 +230,7 @@ class OfSession:
 
 
 def _is_near(journal: Journal[State], sent: EntryId, leaf: EntryId) -> bool:
-    """Whether the session stands right behind the request."""
+    """Return whether the session is shortly after the request."""
     here: EntryId | None = leaf
     for _ in range(_MOST_NOTES):
         if here is None or here == sent:
@@ -221,7 +240,7 @@ def _is_near(journal: Journal[State], sent: EntryId, leaf: EntryId) -> bool:
 
 
 def _newest(one: SnapshotSource) -> list[Entry]:
-    """The entries from the request on to where the session stands."""
+    """Return the entries from the session's current entry back to the request."""
     known = {entry.id: entry for entry in one.entries}
     found = [known[one.leaf]]
     while found[-1].id != one.sent:
@@ -247,7 +266,7 @@ def _is_value(kind: type) -> bool:
 
 @cache
 def _code() -> str:
-    """What the code is that folds: where it is other code, the state may be another."""
+    """Return a hash of the code that folds: other code may fold another state."""
     digest = hashlib.sha256()
     for part in _CODE:
         for file in sorted(_files(resources.files("pagein") / part), key=lambda one: one.name):

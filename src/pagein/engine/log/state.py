@@ -1,7 +1,7 @@
-"""The state of a session at a leaf: a fold over the entries of its branch (law 6).
+"""Fold the entries of a branch into the state of a session (law 6).
 
-`step` is the only way in which state comes about. It looks at nothing but the state before and the entry; what it keeps it
-shares with the state before.
+`step` is the only way to make a state. It reads the state before and one entry; the new state shares structure with the
+old one.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,15 +40,21 @@ from pagein.policy.stubs.turn_stubs import SHORTENED
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class State:
-    """What a session is at one entry.
+    """The state of a session at one journal entry.
 
-    draft: the next request in the making. standing: what in it may be paged out. epoch: how many times the window was rewritten, by
-    us or by the host. sent: the last request that left, None before the first. sent_at: when that was. now: the latest time that
-    anything said carried. account: what the session cost and saved so far. floor: tokens in front of all messages, scale: tokens the
-    provider counts for one of our estimate; both by the usage it
-    reported: the first tells the floor, each later one the scale. hand: what the user wants. warm: what
-    was recalled lately. hasty: whether results that are to go may wait for their age still. withheld: digests of texts that were read
-    from excluded files.
+    draft: the next request in the making.
+    standing: the resident set, the parts of the draft that may be evicted.
+    epoch: number of rewrites of the window, by pagein or by the client.
+    sent: the last request that was sent; None before the first.
+    sent_at: time of that request, in seconds.
+    now: the latest time on any message.
+    account: cost and savings of the session so far.
+    floor: tokens of the prompt prefix, from the first reported usage; None before the first report.
+    scale: tokens that the provider counts for one estimated token, from each later report.
+    hand: the pins of the user.
+    warm: recently recalled calls.
+    hasty: True while a dropped result may still be too young to be evicted; each message checks again.
+    withheld: digests of texts that were read from excluded files.
     """
 
     draft: RequestDraft = field(default_factory=RequestDraft)
@@ -68,21 +74,28 @@ class State:
 
 START: Final = State()
 WITHHELD_READ: Final = "reading.withheld"
-"""The kind of a note on a text that was read from an excluded file: its keyed digest."""
+"""Kind of the note that stores the keyed digest of a text read from an excluded file."""
 _Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restoration]
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides which results may be paged out. excluded: names of files whose content never is."""
+    """The rules by which results become residents.
+
+    residency: settings of the policy.
+    excluded: name patterns of files whose content is never evicted.
+    """
 
     residency: Residency
     excluded: tuple[str, ...] = EXCLUDED
 
 
 def step(state: State, body: Body, rules: Rules) -> State:
-    """The state after one more entry. O(1) amortised; opening an epoch, compacting and the user's wishes cost what they touch."""
+    """Return the state after one more entry.
+
+    Amortised O(1). An epoch, a compaction or a pin costs as much as it changes.
+    """
     before = state.hand
     hand, warm = the_hand.step(before, body), recall_warmth.step(state.warm, body)
     if hand is not before or warm is not state.warm:
@@ -119,7 +132,7 @@ def _add_message(state: State, said: MessageEntry, rules: Rules) -> State:
     moved = _with_draft(state, state.draft.with_said(said.message, said.result_tokens, said.tokens), rules)
     now = _latest(state.now, said.message.at)
     standing = moved.standing
-    if standing is not state.standing or standing.call != moved.draft.calls:  # else nobody grew old by it
+    if standing is not state.standing or standing.call != moved.draft.calls:  # otherwise no resident has aged
         standing = standing.at_call(moved.draft.calls, rules.residency)
     usage = said.message.usage if said.message.role == "assistant" else None
     return _calibrate(_hasten_residents(replace(moved, standing=standing, now=now)), usage)
@@ -128,7 +141,10 @@ def _add_message(state: State, said: MessageEntry, rules: Rules) -> State:
 def _with_draft(
     state: State, draft: RequestDraft, rules: Rules, kept: Mapping[tuple[int, int], PagedOut] | None = None
 ) -> State:
-    """The draft moved on: results that were settled by that are resident from now on. kept: those that are previews, by place."""
+    """Advance the draft, and make newly settled results residents.
+
+    kept: previews among the new results, by message number and block index.
+    """
     before = state.draft.tip
     if draft.tip is before:
         return replace(state, draft=draft)
@@ -153,13 +169,13 @@ def _with_draft(
         if resident.call_id not in state.hand.calls_that_stay:
             standing = standing.born(resident)
             hasty = hasty or resident.call_id in dropping
-    # a file that was touched again has its reads wait again
+    # a new access to a file makes its older reads wait again
     hasty = hasty or (bool(dropping) and standing.old_tokens != state.standing.old_tokens)
     return replace(state, draft=draft, standing=standing, hasty=hasty)
 
 
 def _calls_done(piece: WindowPiece) -> Iterator[tuple[str, int]]:
-    """The calls that a message answers as done, each with the model call that sees it first."""
+    """Yield the successful calls that a message answers, each with the first model call that sees the answer."""
     if piece.born is not None:
         for block in piece.message.blocks:
             if isinstance(block, ToolResult) and is_success(block):
@@ -167,14 +183,14 @@ def _calls_done(piece: WindowPiece) -> Iterator[tuple[str, int]]:
 
 
 def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
-    """What may be masked one day of the calls of a message."""
+    """Yield the arguments of a message's calls that may be masked later."""
     settings, message = rules.residency.arguments, CallMessage.of(asking)
     if settings is not None and message is not None and answered:
         yield from masked_residents(message, answered, hand, settings, rules.excluded)
 
 
 def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall]) -> ResidentSet:
-    """What a message tells of the files at work: which were accessed, which changed, and whether a new task began."""
+    """Record from a message the accessed files, the changed files, and the start of a new task."""
     if piece.born is None:
         return standing
     for block in piece.message.blocks:
@@ -188,14 +204,14 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
 
 
 def is_spoken(message: Message) -> bool:
-    """Whether a person said something in it, and not the host alone."""
+    """Return whether the message holds words of a person, not only text of the client."""
     return message.role == "user" and any(
         isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
     )
 
 
 def _calibrate(state: State, usage: Usage | None) -> State:
-    """What the provider reported for the last request corrects the estimate of the next ones."""
+    """Correct the token estimate by the usage that the provider reported for the last request."""
     sent = size(state.sent)
     if usage is None or usage.prompt <= 0 or sent <= 0:
         return state
@@ -238,7 +254,7 @@ def _residents(
 
 
 def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State:
-    """What was said last is settled, its big outputs as previews: no request held them yet."""
+    """Settle the newest messages with previews in place of large outputs, before any request shows them."""
     draft = state.draft.ready()
     known = length(state.draft.tip)
     kept = {(one.message, one.block): one for one in previews.paged}
@@ -250,7 +266,7 @@ def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State
 
 def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
     changes: tuple[PagedOut | Restoration, ...] = (*epoch.paged, *epoch.restored)
-    if any(one.message >= length(state.draft.tip) for one in changes):  # said since the last request
+    if any(one.message >= length(state.draft.tip) for one in changes):  # newer than the last request
         state = _with_draft(state, state.draft.ready(), rules)
     draft = state.draft
     gone = {(one.message, one.block): one for one in changes}
@@ -262,7 +278,7 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
     standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.calls_that_stay
-    # what came back is as young as what is said now
+    # a recalled result counts as new
     rewritten = _with_residents(
         rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules))
     )
@@ -270,7 +286,9 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
 
 
 def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> State:
-    """Whole turns leave: all behind them moves, so the window is read anew. What stands in front of them stays the very same."""
+    """Remove whole turns and build the window anew behind them; cells before the first removed turn stay the same
+    objects.
+    """
     if any(one.message >= length(state.draft.tip) for one in turns):
         state = _with_draft(state, state.draft.ready(), rules)
     old = state.draft
@@ -289,7 +307,7 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
 def _with_halves(
     standing: ResidentSet, before: ResidentSet, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
 ) -> ResidentSet:
-    """Arguments of which only replaced text has gone wait on for the rest of it."""
+    """Keep arguments as residents where only their replaced text was evicted, so that the rest can follow."""
     halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
     settings = rules.residency.arguments
     if not halves or settings is None:
@@ -316,7 +334,7 @@ def _stub_piece(place: int, piece: WindowPiece, gone: _Changes) -> WindowPiece:
 
 
 def _tokens_of(text: str, paged: PagedOut) -> int:
-    """What a text weighs that stands for a paged-out one, at the ratio of that."""
+    """Return the tokens of a text in place of an evicted result, at the tokens per character of that result."""
     return round(len(text) * paged.tokens / paged.chars) if paged.chars else 0
 
 
@@ -333,7 +351,7 @@ def _text_in(change: PagedOut | Restoration) -> str:
 def _replace_block(block: Block, change: PagedOut | Restoration | None) -> Block:
     if change is None:
         return block
-    # what stands for it is ours, and kept whole, also where a text in it was forgotten later; what came back is the client's
+    # a stub is pagein's text and stored whole, even if a text in it is erased later; a recalled text is the client's
     withheld = block.withheld if isinstance(change, Restoration) and isinstance(block, ToolCall | ToolResult) else None
     if isinstance(block, ToolCall):
         return replace(block, arguments=_text_in(change), withheld=withheld)
@@ -344,11 +362,11 @@ def _replace_block(block: Block, change: PagedOut | Restoration | None) -> Block
     )
 
 
-# --- the user's hand ---
+# --- pins ---
 
 
 def _apply_pins(state: State, before: Hand, rules: Rules) -> State:
-    """Who must stay from now on waits for nothing; who need not any more may grow old again."""
+    """Remove newly pinned results from the resident set, and return unpinned results to the set."""
     now = state.hand.calls_that_stay
     held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.calls_that_stay]
     if held:
@@ -359,7 +377,10 @@ def _apply_pins(state: State, before: Hand, rules: Rules) -> State:
 
 
 def _hasten_residents(state: State) -> State:
-    """Results that are to go may go, but for those that the next call sees for the first time. Looked for only where some may wait."""
+    """Let dropped results be evicted as soon as one model call has seen them.
+
+    Searches only while `hasty` says that some may still wait.
+    """
     dropping, calls = state.hand.dropping, state.draft.calls
     if not dropping or not state.hasty:
         return state
@@ -375,7 +396,7 @@ def _with_residents(state: State, residents: Iterable[Resident]) -> State:
 
 
 def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
-    """The results of these calls that may leave one day, as the window has them."""
+    """Yield the evictable results and arguments of these calls, as the window shows them."""
     calls: dict[str, ToolCall] = {}
     asking: Cell | None = None
     in_front = 0
@@ -393,7 +414,7 @@ def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[R
 
 
 def _apply_insert(state: State, body: InsertEntry, rules: Rules) -> State:
-    """Text of ours behind what was said last, in a message that no request held yet."""
+    """Append an insert to the newest message, which no request has shown yet."""
     state = _with_draft(state, state.draft.ready(), rules)
     tip = state.draft.tip
     if tip is None or tip is state.sent:
@@ -405,7 +426,9 @@ def _apply_insert(state: State, body: InsertEntry, rules: Rules) -> State:
 
 
 def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
-    """The window begins anew behind its leading system messages. What was kept stays as it was rendered, stubs and all."""
+    """Restart the window after its leading system messages. Messages that the client kept stay as rendered, with their
+    stubs.
+    """
     old = state.draft
     first_kept = old.said - kept
     pieces = [*pieces_since(old.tip, old.head), *old.open_pieces()]

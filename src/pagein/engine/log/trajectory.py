@@ -1,12 +1,12 @@
-"""The trajectory: a log of every operation of pagein's own, one JSON object a line (pi-rlm spec 3.6).
+"""The trajectory: a log of pagein's own operations, one JSON object a line.
 
 Rules of this file
 ------------------
-1. A line is appended in one write, under a lock that holds between processes, so lines of several writers never mix.
-2. A line that a dying process left half-written is ended before the next one is added.
-3. A file that would grow beyond its bound is moved aside, and the oldest of those is given up.
-4. The files are readable by the user alone. No content of objects is in them, and no key: ids, counts, arguments.
-5. Nothing fails because of the log. Why the last line could not be written is remembered and told to who asks (law 7).
+1. A line is appended in one write, under a lock between processes, so lines of several writers never mix.
+2. A line that a dying process left half-written is ended before the next line.
+3. A file about to exceed its limit is moved aside, and the oldest file is deleted.
+4. Only the user can read the files. They hold ids, counts and arguments, but no content of objects and no key.
+5. A failure of the log never fails an operation. The reason of the last failure is remembered (law 7).
 """
 
 import contextlib
@@ -26,18 +26,21 @@ Operation: TypeAlias = Literal[
 ]
 
 SUFFIX: Final = ".trajectory.jsonl"
-"""What the name of the log ends in; the rest is the name of the store that it stands beside."""
+"""Suffix of the log's name; the rest is the name of the store beside it."""
 LARGEST: Final = 10_000_000
-"""Bytes of one file, where nobody says otherwise."""
+"""Default limit of one file, in bytes."""
 KEPT: Final = 3
-"""Files that were moved aside and are kept, where nobody says otherwise."""
+"""Default number of older files."""
 _ATTEMPTS: Final = 1000
 
 
 class Trajectory:
-    """The log in one file. Called from any thread, by several processes at once.
+    """The log in one file. Any thread and several processes may write at once.
 
-    now: seconds since 1970. largest: bytes of the file; kept: older files beside it, named `FILE.1` (the newest) and so on.
+    path: the file.
+    now: returns seconds since 1970.
+    largest: limit of the file in bytes.
+    kept: number of older files beside it, named `FILE.1` (the newest) and so on.
     """
 
     def __init__(self, path: Path, now: Callable[[], float], *, largest: int = LARGEST, kept: int = KEPT) -> None:
@@ -50,7 +53,7 @@ class Trajectory:
 
     @property
     def failure(self) -> str | None:
-        """Why the last line is not in the log, None where it is."""
+        """The reason why the last line is not in the log; None after a success."""
         return self._failure
 
     def operation(
@@ -62,7 +65,10 @@ class Trajectory:
         details: Mapping[str, object] | None = None,
         took: float = 0.0,
     ) -> None:
-        """Log one operation. took: seconds. Never raises."""
+        """Log one operation. Never raises.
+
+        took: duration in seconds.
+        """
         record: dict[str, object] = {"kind": "operation", "operation": operation, "session": session}
         if objects:
             record["objectIds"] = list(objects)
@@ -71,7 +77,7 @@ class Trajectory:
         self.append({**record, "wallClockMs": round(took * 1000, 3)})
 
     def append(self, record: Mapping[str, object]) -> None:
-        """Log a record of whatever kind; `timestamp` (milliseconds since 1970) is added. Never raises."""
+        """Log any record with a `timestamp` in milliseconds since 1970. Never raises."""
         try:
             timed = {**record, "timestamp": round(self._now() * 1000)}
             # ASCII: half a surrogate pair in a pattern must not cost the line
@@ -86,7 +92,7 @@ class Trajectory:
 
     @contextlib.contextmanager
     def _opened(self, room: int) -> Iterator[int]:
-        """The file, locked, with room for so many bytes."""
+        """Yield the locked file with room for this many bytes."""
         for _ in range(_ATTEMPTS):
             file = self._open()
             try:

@@ -1,10 +1,10 @@
-"""Turns that left a full window whole: the window without them, with the texts that stand for them.
+"""Remove whole turns from a full window, with a text in their place.
 
 Rules of this file
 ------------------
-1. The text for finished turns stands in front of what the user said next, in that message; the text for steps of a turn stands
-   behind the words with which the turn began. So the sides alternate as they did.
-2. A message carries one text of either kind. What left before and stood next to it is told by the new text along with the rest.
+1. The text for finished turns is put in front of the user's next words, in that message. The text for steps of a turn is put after the
+   words that began the turn. So the roles alternate as before.
+2. A message carries one text of either kind. The new text also covers turns that were removed before and were next to it.
 3. System messages stay.
 """
 
@@ -21,12 +21,12 @@ _APART: Final = (TURNS, STEPS, SHORTENED)
 
 
 def is_apart(injected: str | None) -> bool:
-    """Whether a text of ours stands in the place of what left, and not behind a message."""
+    """Return whether a label marks a text in place of removed content, not a text appended to a message."""
     return injected in _APART
 
 
 def without(pieces: Sequence[WindowPiece], turns: Iterable[TurnsLeft]) -> list[WindowPiece]:
-    """The pieces of a window when these turns have left it."""
+    """Return the pieces of a window without these turns."""
     stays: list[WindowPiece | None] = list(pieces)
     for left in turns:
         gone = [place for place in places_of(left) if pieces[place].message.role != "system"]
@@ -40,12 +40,12 @@ def without(pieces: Sequence[WindowPiece], turns: Iterable[TurnsLeft]) -> list[W
 
 
 def places_of(left: TurnsLeft) -> list[int]:
-    """The places of all messages that left, and of system messages among them."""
+    """Return the numbers of all messages in the removed range, with any system messages among them."""
     return [place for first, last in left.places for place in range(first, last + 1)]
 
 
-def beside(piece: WindowPiece, left_are_steps: bool) -> Absent | None:  # noqa: FBT001 -- of which kind
-    """What a message tells of already, of this kind."""
+def beside(piece: WindowPiece, left_are_steps: bool) -> Absent | None:  # noqa: FBT001 -- the kind
+    """Return the removal of this kind that the message already reports."""
     return next((one for one in piece.absent if one.left.are_steps == left_are_steps), None)
 
 
@@ -62,7 +62,7 @@ def _with(piece: WindowPiece, left: TurnsLeft, said: Sequence[tuple[int, int]]) 
 
 
 def _numbers(pieces: Iterable[WindowPiece]) -> Iterable[tuple[int, int]]:
-    """The numbers of the messages in these pieces, and of those that had left before and are told of in them."""
+    """Yield the numbers of these messages, and of earlier removals that they report."""
     for piece in pieces:
         yield piece.said, piece.said
         for one in piece.absent:
@@ -70,7 +70,7 @@ def _numbers(pieces: Iterable[WindowPiece]) -> Iterable[tuple[int, int]]:
 
 
 def _join_runs(runs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Runs that touch, made one."""
+    """Join runs that touch."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(runs):
         if found and first <= found[-1][1] + 1:

@@ -1,1 +1,1 @@
-"""What the model was shown of files, and what a new read may answer because of it."""
+"""File texts that the model has seen, and the shorter answers that they allow for new reads."""

@@ -1,15 +1,15 @@
-"""What of the reads stands in the request: the ground on which markers rest (law 2).
+"""Track which read answers and writes the request shows, as the proof for markers (law 2).
 
 Rules of this file
 ------------------
-1. Reads and writes are journaled when they happen, and found again in the window by the text that was said: an answer in the
-   result of a call, written text in the arguments of one. Until the next request what happened counts as visible; from
-   then on only what was found counts, for nothing else is in the request.
-2. Two states are kept. *Known* is what the policy may rest on: it ends at a compaction, and a refresh takes from it. *Seen*
-   is what the window bears out, in the order of its messages: the texts that a compaction kept are in it.
-3. When results leave, what rested on them is folded anew without them. What is not proven any more is named (`unproven`),
-   and must leave too or be shown in full before the next request.
-4. Where it cannot be told which call a text belongs to, it belongs to none: that costs a saving.
+1. Reads and writes are journaled when they happen, and then found in the window by their text: an answer in the result of a call,
+   written text in the arguments of a call. Until the next request every event counts as visible; from then on only found events count,
+   because the request holds nothing else.
+2. There are two states. *Known* is the basis of the policy: it ends at a compaction, and a refresh reduces it. *Seen* is everything that
+   the window proves, in the order of its messages: it includes texts that a compaction kept.
+3. When results are evicted, the states of their files are folded anew without them. Answers without proof are listed (`unproven`), and
+   must be evicted too or be shown in full before the next request.
+4. A text that could belong to several calls belongs to none: that only costs a saving.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,9 +33,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class LocatedEvent:
-    """Something that happened to a file, where its text stands: in the result or the arguments of `call` ("": nowhere, a refresh).
+    """A file event with its place in the window.
 
-    turn: the message that made the call, counted from 1. born: the model call that saw it first. trusted: markers may rest on it.
+    told: the journal record.
+    call: the call whose result or arguments hold the text; "" for a refresh.
+    turn: number of the message with the call, from 1.
+    born: the first model call that saw it.
+    trusted: True if markers may depend on it.
     """
 
     told: ReadNote
@@ -46,17 +50,19 @@ class LocatedEvent:
 
     @property
     def stands_for_more(self) -> bool:
-        """Whether it is a marker or a diff, which other text must bear out."""
+        """True for a marker or a diff, which other text must prove."""
         event = self.told.event
         return isinstance(event, FileRead) and event.mode not in ("full", "baseline_fallback")
 
 
 @dataclass(frozen=True, slots=True)
 class PendingEvent:
-    """Something that happened and was not found in the window yet.
+    """A file event that was not found in the window yet.
 
-    late: a request left without it. void: not to be trusted once it is found. cuts: refreshes of ranges that came after it: all
-    but their lines may be trusted.
+    told: the journal record.
+    late: True if a request was sent without it.
+    void: True if it must not be trusted once found.
+    cuts: later refreshes of line ranges; the other lines may be trusted.
     """
 
     told: ReadNote
@@ -67,7 +73,11 @@ class PendingEvent:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SharedRow(Generic[_T]):
-    """One of a row of things, behind those before it. Rows share their beginnings."""
+    """A linked list that shares its beginning with other lists.
+
+    last: the last item.
+    before: the items before; None for the first.
+    """
 
     last: _T
     before: "SharedRow[_T] | None"
@@ -75,12 +85,19 @@ class SharedRow(Generic[_T]):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The ground at one point of a branch; see the rules above.
+    """The proof at one point of a branch; see the rules above.
 
-    unproven: calls whose answers the window does not bear out. said: messages so far; turn: the last one of the model's, calls:
-    how many of them there were. chains: by path, what stands in the window, and path_of: by call. unsaid: what was not found there
-    yet; late: what a request left without, as far as it is remembered.
-    open_calls, answered: the calls of the model's last message, without a result and with one.
+    known: basis of the policy, by file.
+    seen: knowledge that the window proves, by file.
+    unproven: calls whose answers the window does not prove.
+    said: messages so far.
+    turn: number of the last assistant message.
+    calls: number of assistant messages.
+    chains: events in the window, by path.
+    path_of: path, by call.
+    unsaid: events not found in the window yet.
+    late: events that a request was sent without, the newest ones.
+    open_calls, answered: calls of the last assistant message without and with a result.
     """
 
     known: Knowledge = NOTHING
@@ -97,33 +114,33 @@ class Evidence:
     answered: tuple[ToolCall, ...] = ()
 
     def events_in_window(self) -> Iterator[LocatedEvent]:
-        """All that stands in the window, path by path, in the order of the window."""
+        """Yield the events in the window, path by path, in window order."""
         for chain in self.chains.values():
             yield from (one for one in _list_row(chain) if one.call)
 
     def of_call(self, call: str) -> LocatedEvent | None:
-        """What stands in the result or the arguments of a call, None for nothing known."""
+        """Return the event in the result or the arguments of a call; None without one."""
         path = self.path_of.get(call)
         chain = None if path is None else self.chains.get(path)
         return next((one for one in _list_row(chain) if one.call == call), None)
 
     def trusted_pending(self) -> Iterator[ReadNote]:
-        """What may be rested on although it was not found in the window yet, each with the refreshes that came after it."""
+        """Yield the trusted events that are not found in the window yet, each with later refreshes."""
         for one in _list_row(self.unsaid):
             if not one.void:
                 yield one.told
                 yield from one.cuts
 
     def answers_unsaid(self) -> Iterator[ReadNote]:
-        """What the model was answered and is not found in the window yet: it counts as visible, whatever was asked to be fresh since."""
+        """Yield answers that are not found in the window yet. They count as visible, whatever was refreshed since."""
         return (one.told for one in _list_row(self.unsaid))
 
     def pending_events(self) -> list[PendingEvent]:
-        """Everything that may be found in the window yet, oldest first."""
+        """Return the events that may still be found in the window, oldest first."""
         return [*self.late, *_list_row(self.unsaid)]
 
     def calls_needed_by_young(self, last: int) -> frozenset[str]:
-        """Calls that must stay as they are, because a marker that was born behind call `last` may rest on them."""
+        """Return the calls that must stay because a marker first seen after call `last` may depend on them."""
         held: set[str] = set()
         for chain in self.chains.values():
             everything = _list_row(chain)
@@ -132,7 +149,7 @@ class Evidence:
         return frozenset(held)
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
-        """Calls whose answers are not proven once the results of these have left; none of these themselves."""
+        """Return the other calls whose answers lose their proof when these calls are evicted."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
         rest = (_without_calls(_list_row(self.chains[path]), gone) for path in sorted(paths))
@@ -143,7 +160,7 @@ START: Final = Evidence()
 
 
 def step(state: Evidence, body: Body) -> Evidence:
-    """The ground after one more entry. O(1), but for entries that take something out of the window: they cost what they touch."""
+    """Return the evidence after one more entry. O(1), except for evictions, which cost as much as they change."""
     match body:
         case NoteEntry():
             told = read_notes.read_note_of(body)
@@ -160,7 +177,7 @@ def step(state: Evidence, body: Body) -> Evidence:
             return state
 
 
-# --- what happens to files ---
+# --- file events ---
 
 
 def _add_event(state: Evidence, told: ReadNote) -> Evidence:
@@ -172,19 +189,19 @@ def _add_event(state: Evidence, told: ReadNote) -> Evidence:
         state = _void_pending(state, path) if event.lines is None else _with_cut(state, told)
         return replace(state, chains=state.chains.put(path, link))
     state = replace(state, unsaid=SharedRow(PendingEvent(told), state.unsaid))
-    if isinstance(event, FileWrite):  # a host may tell of it when all has been said
+    if isinstance(event, FileWrite):  # a client may report it after its messages
         for call in state.answered:
             state = _found_in_arguments(state, call)
     return state
 
 
 def _void_pending(state: Evidence, path: str | None = None) -> Evidence:
-    """What waits, of this path or of all, is not to be trusted once it is found."""
+    """Distrust pending events of this path, or of every path for None."""
     return _map_pending(state, lambda one: replace(one, void=True) if path in (None, one.told.event.path) else one)
 
 
 def _with_cut(state: Evidence, cut: ReadNote) -> Evidence:
-    """Of what waits, these lines are not to be trusted once it is found."""
+    """Distrust the refreshed lines of pending events."""
     path = cut.event.path
     return _map_pending(state, lambda one: replace(one, cuts=(*one.cuts, cut)) if one.told.event.path == path else one)
 
@@ -195,7 +212,7 @@ def _map_pending(state: Evidence, change: Callable[[PendingEvent], PendingEvent]
 
 
 def _without_the_unfound(state: Evidence) -> Evidence:
-    """What was not found in the window is not in the request: it does not count until it is found."""
+    """Set events aside that were not found in the window: the request does not hold them."""
     unsaid = _list_row(state.unsaid)
     if not unsaid:
         return state
@@ -203,7 +220,7 @@ def _without_the_unfound(state: Evidence) -> Evidence:
     return _refold_paths(replace(state, unsaid=None, late=late), (one.told.event.path for one in unsaid))
 
 
-# --- what is said ---
+# --- messages ---
 
 
 def _add_message(state: Evidence, message: Message) -> Evidence:
@@ -218,7 +235,7 @@ def _add_message(state: Evidence, message: Message) -> Evidence:
 
 
 def _add_result(state: Evidence, result: ToolResult) -> Evidence:
-    # a result without a waiting call does not stand in the request as a result (see `repair`)
+    # a result without a waiting call is not a result in the request (see `repair`)
     call = next((one for one in state.open_calls if one.id == result.call_id), None)
     if call is None:
         return state
@@ -232,7 +249,7 @@ def _add_result(state: Evidence, result: ToolResult) -> Evidence:
 
 
 def _read_said_in(waiting: Sequence[PendingEvent], call: ToolCall, result: ToolResult) -> PendingEvent | None:
-    """The read that this result is the answer to. Told by the text; of several, by the path in the arguments."""
+    """Return the read that this result answers. Compares texts; if several match, the path in the arguments decides."""
     trace = trace_of(result.text)
     same = [one for one in waiting if isinstance(one.told.event, FileRead) and one.told.trace == trace]
     same = [one for one in same if not one.late] or same
@@ -243,7 +260,7 @@ def _read_said_in(waiting: Sequence[PendingEvent], call: ToolCall, result: ToolR
 
 
 def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
-    """The write or edit that this call made, if its text stands in the arguments. Of several by one call none is sure."""
+    """Place the write or edit of this call, if its arguments hold the text. With several matches none is placed."""
     writes = [one for one in state.pending_events() if isinstance(one.told.event, FileWrite)]
     if not writes or call.id in state.path_of:
         return state
@@ -254,7 +271,7 @@ def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
 
 
 def _place_event(state: Evidence, found: PendingEvent, call: str) -> Evidence:
-    if call in state.path_of:  # a name used twice: which of the two a claim would mean cannot be told
+    if call in state.path_of:  # a call id used twice: a claim on it would be ambiguous
         return state
     told = found.told
     path = told.event.path
@@ -263,7 +280,7 @@ def _place_event(state: Evidence, found: PendingEvent, call: str) -> Evidence:
     placed = LocatedEvent(told, call, state.turn, state.calls, trusted=not found.void)
     is_proven = not isinstance(told.event, FileRead) or proven(state.seen, told.event)
     chain = SharedRow(placed, state.chains.get(path))
-    for cut in found.cuts:  # said behind the refresh, though it was read before: the refresh still holds for it
+    for cut in found.cuts:  # read before the refresh but in the window after it: the refresh still applies
         chain = SharedRow(LocatedEvent(cut, "", state.turn, state.calls), chain)
     state = replace(
         state,
@@ -277,7 +294,7 @@ def _place_event(state: Evidence, found: PendingEvent, call: str) -> Evidence:
     return state if in_order and is_proven and placed.trusted else _refold_paths(state, [path])
 
 
-# --- what leaves ---
+# --- evictions ---
 
 
 def _remove_results(state: Evidence, gone: frozenset[str]) -> Evidence:
@@ -286,12 +303,12 @@ def _remove_results(state: Evidence, gone: frozenset[str]) -> Evidence:
     paths = {path for call in gone if (path := state.path_of.get(call)) is not None}
     for path in paths:
         state = _with_chain(state, path, _without_calls(_list_row(state.chains[path]), gone))
-    # what was not found yet cannot be shown to be untouched
+    # events not found yet may be affected
     return _refold_paths(_without_the_unfound(state), paths)
 
 
 def _apply_compaction(state: Evidence, kept: int) -> Evidence:
-    """A strict barrier for what is known. What the host kept is still seen."""
+    """Reset `known`. Texts that the client kept are still seen."""
     first = state.said - kept
     paths = list(state.chains)
     for path in paths:
@@ -305,7 +322,7 @@ def _apply_compaction(state: Evidence, kept: int) -> Evidence:
 
 
 def _without_calls(events: Iterable[LocatedEvent], gone: frozenset[str]) -> list[LocatedEvent]:
-    """What is left without the texts of these calls. That a file was changed by one of them stays."""
+    """Return the events without the texts of these calls. A change of a file remains an event."""
     left: list[LocatedEvent] = []
     for one in events:
         event = one.told.event
@@ -327,7 +344,7 @@ def _with_chain(state: Evidence, path: str, events: Sequence[LocatedEvent]) -> E
 
 
 def _refold_paths(state: Evidence, paths: Iterable[str]) -> Evidence:
-    """Known and seen of these paths, folded anew from what stands in the window."""
+    """Fold known and seen of these paths anew from the events in the window."""
     known, seen, unproven = state.known, state.seen, state.unproven
     for path in sorted(set(paths)):
         events = _list_row(state.chains.get(path))
@@ -341,12 +358,12 @@ def _refold_paths(state: Evidence, paths: Iterable[str]) -> Evidence:
 
 
 def _fold_events(events: Iterable[LocatedEvent]) -> tuple[Knowledge, frozenset[str]]:
-    """What these texts bear out, in their order, and the calls whose answers are not borne out."""
+    """Return the knowledge that these texts prove, in order, and the calls whose answers they do not prove."""
     seen, wrong = NOTHING, set[str]()
     for one in events:
         event = one.told.event
         if isinstance(event, FileRefresh):
-            continue  # asking for a fresh read takes no text away
+            continue  # a refresh removes no text from the window
         if isinstance(event, FileRead) and not proven(seen, event):
             wrong.add(one.call)
         seen = with_event(seen, event)

@@ -1,6 +1,4 @@
-"""Kept sessions held to law 2: every branch of a journal, before the audit, and where that has nothing to say, before the witness; and to
-what their user wished.
-"""
+"""Audit stored sessions for law 2 and for pins: every branch of a journal by the audit, then by the witness."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,14 +15,15 @@ from pagein.policy.audit.session_audit import Audit
 from pagein.policy.audit.witness import Objection
 from pagein.policy.stubs.result_stubs import MARKER
 
-# at the beginning of a line, or behind the tag in which a client puts a file's text
+# at the start of a line, or after the tag that a client puts around a file's text
 _MARKED: Final = re.compile(rf"^(?:<[a-z]+>)?{re.escape(MARKER)}", re.MULTILINE)
 
 
 def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
-    """What a kept session told its model and should not have, in words. Entries come parents first, each branch whole.
+    """Return the errors in a stored session's answers to its model, in words. Entries come parents first, with whole
+    branches.
 
-    stored: the bytes of a version, None where they are lost. Each entry is heard once, however many branches go through it.
+    stored: returns the bytes of a version; None if lost. Each entry is judged once, however many branches contain it.
     """
     everything = tuple(entries)
     children: dict[EntryId | None, list[Entry]] = {}
@@ -36,17 +35,19 @@ def objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes |
         here, audit = waiting.pop()
         found += _heard(here, audit, stored)
         if isinstance(here.body, RequestSent):
-            audit = None  # from here on only what stands in requests was seen, and these the witness reads
+            audit = None  # from here on the model saw only requests, which the witness reads
         behind = children.get(here.id, [])
         waiting += [(one, audit and audit.copy()) for one in reversed(behind[1:])]
         waiting += [(one, audit) for one in behind[:1]]
-    # the audit takes the journal's word for what was shown; the witness reads it
+    # the audit trusts the journal's records; the witness reads the texts
     found = found or [_objection_words(place, objection) for place, objection in witness_objections(everything, stored)]
     return [*found, *_strange(everything, stored), *pin_objections(everything, stored)]
 
 
 def _strange(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
-    """What entered in place of a read made again and is none of our answers: neither a marker or diff, nor the text of the earlier read."""
+    """Yield texts in place of repeated reads that pagein cannot have made: neither a marker, a diff nor the earlier
+    text.
+    """
     away: dict[str, ContentHash] = {}
     for entry in entries:
         for one in entry.body.paged if isinstance(entry.body, EpochEntry | PreviewEntry) else ():

@@ -1,4 +1,4 @@
-"""Which lines a call means, as whole numbers within the file."""
+"""Convert the offset and limit of a read into line numbers of the file."""
 
 import math
 
@@ -9,9 +9,9 @@ from pagein.ports import Files
 
 
 def line_range(located: LocatedFile, total: int) -> tuple[int, int] | None:
-    """First and last line that a read asks for, clamped to a file of `total` lines.
+    """Return the first and last line of a read, clamped to a file of `total` lines.
 
-    None where offset or limit is no positive whole number: no scope can be named by it, and nothing is claimed of it.
+    None if offset or limit is not a positive whole number: then there is no range for a claim.
     """
     first, count = located.offset, located.limit
     if not (first is None or _is_positive(first)) or not (count is None or _is_positive(count)):
@@ -21,9 +21,9 @@ def line_range(located: LocatedFile, total: int) -> tuple[int, int] | None:
 
 
 def refresh_range(located: LocatedFile, files: Files) -> tuple[int, int] | None:
-    """First and last line that a refresh asks for, None for the whole file.
+    """Return the first and last line of a refresh; None for the whole file.
 
-    A file that cannot be read is refreshed by the numbers as given. Raises BadInput where they are not positive.
+    For an unreadable file the numbers are used as given. Raises BadInput if they are not positive.
     """
     if located.offset is None and located.limit is None:
         return None

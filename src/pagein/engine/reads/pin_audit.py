@@ -1,7 +1,8 @@
-"""Kept sessions held to what their user wished: an account of its own, which shares no decision with `engine.log.pin_state`.
+"""Audit stored sessions for pins, with code that is independent of `engine.log.pin_state`.
 
-What is looked for: a result that left although it was pinned or vetoed; one that came back and is not what was stored; a pinned text
-that entered otherwise than it was said, or that nobody asked for.
+It reports: an evicted result that was pinned or vetoed; a restored result that differs from the stored one; a pinned
+text that entered in
+other words, or without an order.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +28,13 @@ _UNPROVEN: Final = "unproven"
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """held: calls whose results may not leave. out: by call, the content that left. texts: what is to be shown, by name. heard: ids of wishes."""
+    """The expected pins at one entry.
+
+    held: calls whose results may not be evicted.
+    out: content of evicted results, by call.
+    texts: pinned texts, by name.
+    heard: ids of orders.
+    """
 
     held: frozenset[str] = frozenset()
     out: SharedMap[ContentHash] = field(default_factory=SharedMap)
@@ -36,7 +43,7 @@ class _Account:
 
 
 def pin_objections(entries: Iterable[Entry], stored: Callable[[ContentHash], bytes | None]) -> list[str]:
-    """What a kept session did against its user's word, in words. Entries come parents first, each branch whole."""
+    """Return the violations of pins in a stored session, in words. Entries come parents first, with whole branches."""
     accounts: dict[EntryId | None, _Account] = {None: _Account()}
     found: list[str] = []
     for entry in entries:
@@ -49,7 +56,7 @@ def pin_objections(entries: Iterable[Entry], stored: Callable[[ContentHash], byt
 def _against(account: _Account, entry: Entry, stored: Callable[[ContentHash], bytes | None]) -> Iterator[str]:
     match entry.body:
         case EpochEntry(paged=paged, reason=reason, restored=restored):
-            if reason != _UNPROVEN:  # what the window does not bear out must leave, whoever holds it (law 2)
+            if reason != _UNPROVEN:  # unproven answers must be evicted even if pinned (law 2)
                 yield from _objections_to_paged(account, paged)
             for one in restored:
                 yield from _came_back(account, one, stored)
@@ -88,7 +95,7 @@ def _after(account: _Account, entry: Entry) -> _Account:
             for one in paged:
                 out = out.put(one.call_id, one.content)
             return replace(account, out=out)
-        case CompactionEntry():  # what was kept may rest on what was not, and must leave then
+        case CompactionEntry():  # kept answers may have lost their proof and must then be evicted
             return replace(account, held=frozenset())
         case body:
             wish = wish_of(body)

@@ -1,4 +1,4 @@
-"""What reading through a session came to, told from the entries of its branch."""
+"""Compute the figures on a session's reads from the entries of its branch."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,13 +12,17 @@ from pagein.policy.reads.knowledge import Knowledge
 
 _BYTES_PER_TOKEN: Final = 4
 _KIB: Final = 1024
-# shown even where nothing was answered so
+# modes that are listed even with a count of 0
 _V1_MODES: Final = ("full", "unchanged", "unchanged_range", "diff", "baseline_fallback")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFigures:
-    """Content in the store, of all sessions. size: bytes, as stored."""
+    """Figures on the content of the whole store.
+
+    blobs: number of blobs.
+    size: stored bytes.
+    """
 
     blobs: int
     size: int
@@ -28,10 +32,15 @@ class StoreFigures:
 class ReadingStatus:
     """Reads on the current branch since its last compaction.
 
-    scopes: runs of lines that the model knows, over `files` files. entries: reads, writes and records of the window;
-    start: index of its first entry in the branch. modes: how often a read was answered in which way.
-    baseline, sent: bytes of UTF-8 that the host's own read would have sent, and that were sent. malformed: records that
-    were passed over. store: None where the store cannot be asked.
+    files: number of known files.
+    scopes: runs of lines that the model knows.
+    entries: number of reads and writes.
+    start: index of the first counted entry in the branch.
+    modes: number of answers, by mode.
+    baseline: bytes of UTF-8 of the client's own answers.
+    sent: bytes of UTF-8 that were sent.
+    malformed: number of unreadable records.
+    store: figures on the store; None if unavailable.
     """
 
     files: int
@@ -51,12 +60,12 @@ class ReadingStatus:
 
     @property
     def saved_tokens(self) -> int:
-        """The same in tokens, at four bytes each: an estimate."""
+        """Estimated tokens saved, at four bytes each."""
         return -(-self.saved // _BYTES_PER_TOKEN)
 
     @property
     def text(self) -> str:
-        """The report in lines (specification 17)."""
+        """The report as lines of text."""
         modes = {**dict.fromkeys(_V1_MODES, 0), **self.modes}
         counts = ", ".join(f"{mode}={count}" for mode, count in modes.items())
         store = "unavailable" if self.store is None else f"{self.store.blobs} objects, {_kib(self.store.size)}"
@@ -73,7 +82,10 @@ class ReadingStatus:
 
 
 def status_of(branch: Iterable[Entry], knowledge: Knowledge, store: StoreFigures | None) -> ReadingStatus:
-    """The status where this branch ends; `knowledge` is the state there."""
+    """Return the status at the end of a branch.
+
+    knowledge: the model's knowledge there.
+    """
     start = entries = malformed = baseline = sent = 0
     modes: Counter[str] = Counter()
     for index, entry in enumerate(branch):

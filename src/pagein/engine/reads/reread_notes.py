@@ -1,12 +1,11 @@
-"""Reads by a client's own tools in the journal of a session: what they have shown, and what stands in place of those made again.
+"""Track reads by a client's own tools: texts that they have shown, and shorter texts in place of repeated reads.
 
 Rules of this file
 ------------------
-1. Everything is told from the entries of the branch (law 6): the client's profile is noted, and what stands in place of a result
-   is in the entry that put it there.
-2. What a read shows counts once a request held it, or the model went on behind it; until then it waits, for it may still enter as
-   something else.
-3. Only what no request has held yet is answered by something else (law 4), and only after it was stored (law 1).
+1. Everything follows from the entries of the branch (law 6): the client profile is noted, and the entry of a stand-in has its text.
+2. A read counts once a request holds its result, or the model went on after it; until then the result waits, because another text may
+   still enter in its place.
+3. Only a result that no request has held may be replaced (law 4), and only after it was stored (law 1).
 """
 
 import math
@@ -45,12 +44,12 @@ from pagein.policy.reads.echo_guard import Facts, OwnTexts, may_echo
 
 KIND: Final = "client.profile"
 ECHO: Final = "echo"
-"""The kind of a text of ours that tells of an echo."""
+"""Kind of the inserted text that reports an echo."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownMarkers:
-    """Markers, reduced to what they say. One more costs one step, however many there are."""
+    """Markers reduced to their facts. Adding a marker costs one step, however many there are."""
 
     _known: SharedMap[Facts] = field(default_factory=SharedMap)
 
@@ -58,7 +57,7 @@ class KnownMarkers:
         return repr(facts) in self._known
 
     def with_stubs(self, paged: Iterable[PagedOut]) -> "KnownMarkers":
-        """Also those in what stands for these."""
+        """Add the markers in these stubs."""
         known = self._known
         for facts in facts_in(one.stub for one in paged):
             known = known.put(repr(facts), facts)
@@ -67,10 +66,13 @@ class KnownMarkers:
 
 @dataclass(frozen=True, slots=True)
 class ClientReadState:
-    """What the client's reads have shown at one point of a branch. profile: None where nobody said which client it is: then nothing is told.
+    """Texts shown by the client's reads at one point of a branch.
 
-    waiting: messages behind the last of the model's that no request held yet. stands: what stands in place of results among them.
-    served: the markers that stood in place of results so far.
+    profile: client profile; None for an unknown client, whose reads are not tracked.
+    reads: texts shown by reads.
+    waiting: messages since the last assistant message that no request has held.
+    stands: texts in place of their results, by call.
+    served: markers in place of results so far.
     """
 
     profile: Profile | None = None
@@ -80,7 +82,7 @@ class ClientReadState:
     served: KnownMarkers = KnownMarkers()
 
     def settle(self, excluded: tuple[str, ...] = EXCLUDED) -> "ClientReadState":
-        """As it is once a request holds all that waits."""
+        """Return the state once a request holds the waiting messages."""
         if self.profile is None or not self.waiting:
             return self
         reads, reader = self.reads, RereadRules(self.profile, excluded=excluded)
@@ -93,7 +95,7 @@ NOBODY: Final = ClientReadState()
 
 
 def encode_profile(profile: Profile) -> str:
-    """The record of which client it is."""
+    """Encode the client profile for the journal."""
     return encode_json({"profile": profile.name}).decode()
 
 
@@ -103,7 +105,10 @@ Settle: TypeAlias = Callable[[ClientReadState], ClientReadState]
 def step(
     seen: ClientReadState, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None
 ) -> ClientReadState:
-    """What is seen after one more entry. settle: `Seen.settled`, for those who remember what it gave."""
+    """Return the state after one more entry.
+
+    settle: `ClientReadState.settle`, or a version with a memory.
+    """
     settle = settle or (lambda one: one.settle(excluded))
     if isinstance(body, NoteEntry):
         return _set_profile(seen, body)
@@ -154,9 +159,9 @@ def _set_profile(seen: ClientReadState, note: NoteEntry) -> ClientReadState:
 def reread_stand_ins(
     state: State, seen: ClientReadState, rules: Rules, recall: Callable[[PagedOut], str | None]
 ) -> list[StandIn]:
-    """Results of reads that are about to enter, with what enters in their place, in the order in which they were said.
+    """Return the texts to enter in place of repeated reads, in order of the results.
 
-    recall: the text that was paged out, None where it cannot be had.
+    recall: returns an evicted text; None if unavailable.
     """
     if seen.profile is None or not seen.waiting:
         return []
@@ -198,7 +203,7 @@ def _make_stand_in(
 
 
 def _places(state: State) -> dict[str, PreviewCandidate]:
-    """Results that no request held yet, by call. One whose id comes twice is in no known place."""
+    """Return the results that no request has held, by call. Omits call ids that occur twice."""
     found: dict[str, PreviewCandidate] = {}
     twice: set[str] = set()
     for result in _results(state):
@@ -218,7 +223,7 @@ def _results(state: State) -> Iterator[PreviewCandidate]:
 
 
 class ClientRereads:
-    """The client's reads of one session, wherever it stands."""
+    """The client's reads of one session, at any entry."""
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
         self._fold: Fold[ClientReadState] = Fold(
@@ -231,36 +236,36 @@ class ClientRereads:
         self._count = count
 
     def at(self, leaf: EntryId | None) -> ClientReadState:
-        """What was seen by this entry."""
+        """Return the state at this entry."""
         return self._fold.at(leaf)
 
     def state_at_request(self, leaf: EntryId | None) -> ClientReads:
-        """What is seen once a request holds all that was said by this entry."""
+        """Return the client's reads once a request holds the messages up to this entry."""
         return self._settled(self.at(leaf)).reads
 
     def _settled(self, seen: ClientReadState) -> ClientReadState:
-        """Asked for before a request leaves and when it has left: remembered in between."""
+        """Return the settled state, remembered because it is needed before and after a request."""
         last = self._last
         if last is None or last[0] is not seen:
             last = self._last = (seen, seen.settle(self._rules.excluded))
         return last[1]
 
     def annotate(self, leaf: EntryId | None, message: Message) -> Message:
-        """A message that is about to be said here, with what the client's ways tell of its calls and results."""
+        """Add file accesses to a new message, as the client profile reads its calls and results."""
         seen = self.at(leaf)
         return message if seen.profile is None else seen.profile.annotate(message, seen.reads.calls)
 
     def stand_ins(self, leaf: EntryId | None) -> list[StandIn]:
-        """What enters in place of reads that were said behind the last request (see `entering_again`)."""
+        """Return the texts to enter in place of repeated reads since the last request (see `reread_stand_ins`)."""
         seen = self.at(leaf)
         if seen.profile is None or not seen.waiting:
             return []
         return reread_stand_ins(self._journal.state_at(leaf), seen, self._rules, self._recalled)
 
     def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[InsertEntry]:
-        """What the model is to be told of its calls that were answered behind the last request: that they wrote text of ours (law 8).
+        """Yield notices to the model about calls since the last request that wrote pagein's text into a file (law 8).
 
-        whole: a message with what it was kept without.
+        whole: returns a message with its redacted texts.
         """
         seen = self.at(leaf)
         if seen.profile is None:
@@ -285,5 +290,5 @@ class ClientRereads:
     def _recalled(self, away: PagedOut) -> str | None:
         try:
             return self._pager.recall(away.object_id)
-        except (NotRecallable, StoreError):  # then the client's own marker stands, as it would without us
+        except (NotRecallable, StoreError):  # then the client's own marker stays, as without pagein
             return None

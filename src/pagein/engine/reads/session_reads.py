@@ -1,14 +1,14 @@
-"""Reading through a session: the host's answer, or less where the branch proves that less says the same.
+"""Answer file reads in a session: the client's own answer, or a shorter one if the branch proves that it says the same.
 
 Rules of this file
 ------------------
-1. A file is read once per call; what is hashed, shown, stored and decided on are the same bytes.
-2. Content is stored before the answer that rests on it is journaled, and the answer is journaled before it is given. A
-   death in between leaves a blob too many, or an answer that nobody saw: never a marker without its base.
-3. Whatever fails on our side, the caller gets the host's answer, without metadata, and is told why (law 7).
-4. Content of excluded files, and of files with keys in them, is shown like any other, and neither stored nor journaled (law 9).
-5. Files are read in parallel; deciding and journaling happen one at a time, each on the branch as it is by then, so
-   that parallel calls of one turn see each other's answers.
+1. A file is read once per call; the same bytes are hashed, shown, stored and decided on.
+2. Content is stored before an answer that depends on it is journaled, and the answer is journaled before it is given. A crash in between
+   leaves an extra blob, or an answer that no model saw: never a marker without its base.
+3. After any failure in pagein the caller gets the client's own answer without metadata, and the reason (law 7).
+4. Content of excluded files, and of files with keys, is shown like any other, but neither stored nor journaled (law 9).
+5. Files are read in parallel; decisions and journal entries happen one at a time, each on the current branch, so that parallel calls of
+   one turn see each other's answers.
 """
 
 import base64
@@ -44,23 +44,23 @@ _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
 
 
 class ReadBranch(Protocol):
-    """What reading needs of a session: where it stands, and a way to add to it."""
+    """The interface of a session for reads: its current entry, and a way to add entries."""
 
     @property
     def evidence(self) -> Evidence:
-        """What of the reads stands in the window where the session stands."""
+        """The read answers that the window proves at the current entry."""
         ...
 
     def window(self) -> Sequence[Message]:
-        """The request as it would leave now."""
+        """Return the messages of the next request."""
         ...
 
     def withhold(self, text: str) -> None:
-        """An excluded file was read, and showed this text: a result that holds it is not stored."""
+        """Record a text read from an excluded file; results with this text are not stored."""
         ...
 
     def is_private(self, text: str) -> bool:
-        """Whether a text holds what must not be stored, whatever it was read from."""
+        """Return whether a text holds spans that must not be stored, whatever its file."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -68,16 +68,20 @@ class ReadBranch(Protocol):
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """A time in which nobody else adds to the session; what is noted within is kept at its end, or taken back. Raises StoreError."""
+        """Lock the session; notes within are stored at the end, or taken back after an exception. Raises StoreError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What reading needs of the world.
+    """External resources of reads.
 
-    folder: the files as seen from a working folder. home: the folder of sessions that name none. now: seconds since 1970.
-    witness: whether each answer is put to the witness before it is given.
+    blobs: the store.
+    folder: returns the files as seen from a working folder.
+    home: folder of sessions without their own.
+    now: returns seconds since 1970.
+    settings: settings of read answers.
+    witness: True to check each answer by the witness first.
     """
 
     blobs: BlobStore
@@ -89,7 +93,7 @@ class Outside:
 
     @property
     def witness_source(self) -> Callable[[ContentHash], bytes | None] | None:
-        """Where the witness finds versions, None where it is not asked."""
+        """Returns stored versions for the witness; None to skip the witness."""
         return self._version if self.witness else None
 
     def _version(self, name: ContentHash) -> bytes | None:
@@ -101,10 +105,13 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """What a read call is answered with, in the shape of the host's own read.
+    """The answer to a read call, in the form of the client's own read.
 
-    text: for the model. details: `truncation` and `readcache`, each only where it applies. images: beside the text.
-    failure: why pagein answered as if it were not there; None where all went well, and where an error is the caller's.
+    text: for the model.
+    details: `truncation` and `readcache`, if they apply.
+    is_error: True for an error of the caller.
+    images: images beside the text.
+    failure: why pagein gave the client's own answer; None without a failure in pagein.
     """
 
     text: str
@@ -116,7 +123,7 @@ class ReadResult:
 
 @dataclass(frozen=True, slots=True)
 class _RangeRead:
-    """A read of lines `first` to `last` of a text file, ready to be decided."""
+    """A read of lines `first` to `last` of a text file, ready for a decision."""
 
     located: LocatedFile
     document: Document
@@ -128,7 +135,11 @@ class _RangeRead:
 
 @dataclass(frozen=True, slots=True)
 class OwnWrite:
-    """What a write or edit of the model's own made known. lines: of the file as it is now. failure: as in ReadResult."""
+    """Knowledge from the model's own write or edit.
+
+    lines: known lines of the new file.
+    failure: as in ReadResult.
+    """
 
     lines: Spans = NO_LINES
     failure: str | None = None
@@ -147,7 +158,7 @@ class SessionReads:
 
     @property
     def knowledge(self) -> Knowledge:
-        """What the model knows of each file where the session stands."""
+        """The model's knowledge of each file at the current entry."""
         return self._branch.evidence.known
 
     def read(
@@ -159,7 +170,7 @@ class SessionReads:
         bypass: bool = False,
         signal: Signal | None = None,
     ) -> ReadResult:
-        """Answer a read call. Never raises for a file or a store that cannot be used."""
+        """Answer a read call. Raises nothing for an unreadable file or an unusable store."""
         try:
             located = self._files.locate(path, offset=offset, limit=limit)
             document = self._files.read(located, signal)
@@ -179,13 +190,13 @@ class SessionReads:
             return self._shorten(_RangeRead(located, document, shown, *lines, bypass), signal)
         except Aborted as error:
             return ReadResult(str(error), is_error=True)
-        except Exception as problem:  # noqa: BLE001  rule 3: even a bug of ours costs a saving, never a read
+        except Exception as problem:  # noqa: BLE001  rule 3: even a bug in pagein costs a saving, never a read
             return ReadResult(plain.text, plain.details, failure=_reason(problem))
 
     def refresh(self, path: str, *, offset: float | None = None, limit: float | None = None) -> ReadResult:
-        """Have the next read of this file, or of these lines of it, show the text whatever is known (spec 17).
+        """Make the next read of this file, or of these lines, show the full text.
 
-        Where the store fails it holds in this process at least, and `failure` says so.
+        If the store fails, the refresh holds at least in this process, and `failure` has the reason.
         """
         try:
             located = self._files.locate(path, offset=offset, limit=limit)
@@ -203,7 +214,7 @@ class SessionReads:
         return ReadResult(f"[readcache-refresh] invalidated {what} for {located.given}", failure=failure)
 
     def note_write(self, path: str, text: str) -> OwnWrite:
-        """The model wrote this whole text to a file, and the tool reported success: it knows all of it."""
+        """Record a successful write of a whole file by the model, which then knows the whole text."""
 
         def event(key: str, _: LocatedFile) -> tuple[FileWrite, bytes]:
             return own_writes.written(key, text), text.encode()
@@ -211,14 +222,14 @@ class SessionReads:
         return self._learn(path, text, event)
 
     def note_edit(self, path: str, old: str, new: str) -> OwnWrite:
-        """The model's edit, which put `new` in place of `old`, succeeded: it knows what it wrote, and what it knew around it.
+        """Record a successful edit by the model, which then knows the new text and the known text around it.
 
-        May be told before or after the file has changed; a file that fits neither teaches nothing.
+        May be called before or after the file has changed; a file that fits neither adds no knowledge.
         """
         return self._learn(path, new, lambda key, located: self._edit(key, located, old, new))
 
     def status(self, branch: Iterable[Entry]) -> ReadingStatus:
-        """What was read and saved on this branch, which ends where the session stands."""
+        """Return the figures on this branch, which ends at the current entry."""
         try:
             blobs, size = self._blobs.figures()
             figures: StoreFigures | None = StoreFigures(blobs, size)
@@ -227,9 +238,9 @@ class SessionReads:
         return status_of(branch, self.knowledge, figures)
 
     def upheld(self, message: Message) -> Message:
-        """What is about to be said, with those answers in full that the window would not bear out (law 2).
+        """Show answers in full where the window would not prove them (law 2), in a message about to be appended.
 
-        Results may be said in another order than they were read in, or without the one that an answer rests on.
+        A client may send results in another order than it read them, or without the one on which an answer depends.
         """
         while self._branch.evidence.pending_events():
             before = self._branch.evidence
@@ -245,7 +256,7 @@ class SessionReads:
         return message
 
     def _in_full(self, told: ReadNote, answer: str) -> str | None:
-        """The text that an answer stood for, as the host would have shown it, now journaled in its stead. None where it cannot be had."""
+        """Return the full text behind an answer, and journal it in place of the answer; None if unavailable."""
         event = told.event
         if not isinstance(event, FileRead):
             return None
@@ -259,12 +270,12 @@ class SessionReads:
         shown = baseline(content.decode(errors="replace"), told.given, offset=offset, limit=limit, caps=caps)
         emitted = Spans.of((shown.first, shown.last)) if shown.shown > 0 else NO_LINES
         again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
-        # what the answer spared is taken back
+        # undo the saving of the answer
         sizes = read_notes.Sizes(0, max(0, byte_length(shown.text) - byte_length(answer)))
         self._branch.note(read_notes.KIND, read_notes.encode_read(again, sizes, shown.text, told.given))
         return shown.text
 
-    # --- deciding ---
+    # --- decisions ---
 
     def _shorten(self, asked: _RangeRead, signal: Signal | None) -> ReadResult:
         document, shown, given = asked.document, asked.shown, asked.located.given
@@ -272,7 +283,7 @@ class SessionReads:
             decision, objection = self._witness(asked, signal)
             event, text = decision.event, decision.text
             self._store(document.content, document.hash)
-            if event.mode in testimony.KEPT:  # for the witness; other answers can be worked out
+            if event.mode in testimony.KEPT:  # for the witness; other answers can be recomputed
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
             sizes = read_notes.Sizes(byte_length(shown.text), byte_length(text))
@@ -286,7 +297,9 @@ class SessionReads:
         return ReadResult(text, details, failure=objection)
 
     def _witness(self, asked: _RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
-        """The decision; where the witness is asked and objects, the host's answer, and the objection."""
+        """Return the decision and None; or, after an objection of the witness, the client's own answer and the
+        objection.
+        """
         decision = self._decide(asked, signal)
         if not self._watched or rule_of(decision.event).anchors:
             return decision, None
@@ -319,12 +332,12 @@ class SessionReads:
             return None
 
     def _store(self, content: bytes, name: ContentHash) -> None:
-        # asked first: storing again what is there would unpack and prove it
+        # checked first: storing existing content again would decompress and verify it
         if not self._blobs.has(name):
             self._blobs.put(content)
 
     def _key(self, located: LocatedFile) -> str:
-        """The key under which the branch knows this file: its own, or that of a hard link to it."""
+        """Return the key under which the branch knows this file: its own, or the key of a hard link."""
         known = self.knowledge.paths
         return located.key if located.key in known else self._files.same_file(located, known) or located.key
 
@@ -338,7 +351,7 @@ class SessionReads:
         self, path: str, text: str, event: Callable[[str, LocatedFile], tuple[FileWrite, bytes] | None]
     ) -> OwnWrite:
         try:
-            located = self._files.locate(path, offset=1)  # a path in a write has no line suffix
+            located = self._files.locate(path, offset=1)  # the path of a write has no line suffix
             if located.excluded:
                 return OwnWrite()
             with self._branch.turn():
@@ -350,7 +363,7 @@ class SessionReads:
                     return OwnWrite()
                 self._store(content, learned.version)
                 self._branch.note(read_notes.KIND, read_notes.encode_write(learned, text, located.given))
-        except Exception as problem:  # noqa: BLE001  rule 3: what we do not learn costs a saving, never a write
+        except Exception as problem:  # noqa: BLE001  rule 3: a failure here costs a saving, never a write
             return OwnWrite(failure=_reason(problem))
         return OwnWrite(learned.authored)
 
@@ -367,7 +380,7 @@ class SessionReads:
                 if before is not None:
                     event = own_writes.follow_edit(event, before.decode(errors="replace"), known, self._fetch)
                 return event, document.content
-        # the file is still to change; or others have changed it since, and the edit fits the file as the model takes it to be
+        # the file has yet to change; or it was changed by others, and the edit fits the version that the model knows
         for version in self._before(known, document):
             content = document.content if version == document.hash else self._fetch(version)
             before_edit = None if content is None else content.decode(errors="replace")
@@ -385,7 +398,7 @@ class SessionReads:
 
     @staticmethod
     def _before(known: PathKnown, document: Document) -> Iterator[ContentHash]:
-        """Versions that an edit may have been made to, the likeliest first."""
+        """Yield versions that an edit may have changed, the likeliest first."""
         if known.lines_known(document.hash) is not None:
             yield document.hash
         yield from (version for version, _ in reversed(known.versions) if known.is_taken_for(version))

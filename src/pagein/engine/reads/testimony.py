@@ -1,8 +1,8 @@
-"""What the witness is told: the messages of a request, what each call in them stands for, and what was read but not said yet.
+"""Collect the input of the witness: messages of a request, claims of calls, and answers that are not in a message yet.
 
-An answer that is not in a message yet is put behind them, as its host will say it: markers as they were worded, which the hash
-in the journal confirms; diffs and texts with markers from the store, where each is kept under that hash; and plain text from the
-version that it shows.
+An answer without a message is appended in the form that the client will use: a marker in its original words, which the
+hash in the journal
+confirms; a diff, or a text with markers, from the store under that hash; plain text from the version that it shows.
 """
 
 import json
@@ -31,36 +31,44 @@ from pagein.policy.reads.trust import rule_of
 
 Stored: TypeAlias = Callable[[ContentHash], bytes | None]
 KEPT: Final = frozenset({"diff", "range_diff", "partly_known"})
-"""Modes of answers whose text is kept."""
+"""Modes of answers whose text is stored."""
 
 _UNSAID: Final = "\0unsaid-"
 CANDIDATE: Final = "\0candidate"
-"""The call under which an answer is judged that is not journaled yet."""
+"""Call id for an answer that is judged before it is journaled."""
 
 
 @dataclass(slots=True)
 class Testimony:
-    """Messages, and by call id what each call stands for."""
+    """The input of the witness.
+
+    messages: the messages.
+    claims: the claim of each call, by call id.
+    """
 
     messages: list[Message] = field(default_factory=list)
     claims: dict[str, ReadClaim] = field(default_factory=dict)
 
     def add(self, call: str, event: FileRead | FileWrite, text: str) -> None:
-        """A call that is not said yet, with the text that was answered, or that it put into the file."""
+        """Add a call without a message, with its answer or its written text."""
         arguments = json.dumps({"text": text}) if isinstance(event, FileWrite) else "{}"
         self.messages.append(Message("assistant", (ToolCall(call, "", arguments),)))
         self.messages.append(Message("tool", (ToolResult(call, text),)))
         self.claims[call] = claim_of(event)
 
     def objections(self, stored: Stored) -> tuple[Objection, ...]:
-        """What the witness has against it."""
+        """Return the objections of the witness."""
         return witness(self.messages, self.claims, stored)
 
 
 def make_testimony(
     evidence: Evidence, messages: Iterable[Message], stored: Stored, *, path: str | None = None
 ) -> Testimony:
-    """What can be said at one point of a branch. messages: the request there. path: of one file only."""
+    """Return the input of the witness at one point of a branch.
+
+    messages: the request there.
+    path: restrict the claims to one file; None for any file.
+    """
     told = Testimony(list(messages))
     for one in evidence.events_in_window():
         event = one.told.event
@@ -74,7 +82,7 @@ def make_testimony(
 
 
 def text_of(told: ReadNote, stored: Stored) -> str | None:
-    """The file's text in an answer or a write, or the whole answer where it stands for more than it shows. None where it is lost."""
+    """Return the file text in an answer or a write, or the whole answer if it has markers; None if lost."""
     event = told.event
     if isinstance(event, FileRead) and not rule_of(event).anchors:
         worded = next((text for text in _markers(event) if trace_of(text) == told.trace), None)
@@ -90,7 +98,7 @@ def text_of(told: ReadNote, stored: Stored) -> str | None:
 
 
 def _markers(event: FileRead) -> Iterator[str]:
-    """How a marker for this answer may have been worded."""
+    """Yield the possible words of the marker for this answer."""
     match event.mode:
         case "unchanged":
             yield markers.unchanged_marker(event.total)
@@ -106,7 +114,7 @@ def _markers(event: FileRead) -> Iterator[str]:
 def _content(trace: str, stored: Stored) -> bytes | None:
     try:
         return stored(ContentHash.parse(trace))
-    except BadName:  # a record of another writer, which does not tell
+    except BadName:  # a record without a hash, by another writer
         return None
 
 
@@ -115,15 +123,16 @@ def _decode_content(content: bytes | None) -> str | None:
 
 
 def window(state: State) -> list[Message]:
-    """The request as it would leave now."""
+    """Return the messages of the next request."""
     return [piece.message for piece in pieces_since(state.draft.ready().tip, 0)]
 
 
 def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
-    """What the witness has against the requests of a kept session: the last before anything left the window, and the last of each branch.
+    """Yield the objections of the witness to a stored session, each once, with the entry of the judged request.
 
-    Of a branch that says nothing, what was read stands for its request. Reads by a client's own tools are judged in the same requests.
-    Entries come parents first, each branch whole. Each objection comes once, with the entry behind which the request stood so.
+    Judges the last request before each eviction, and the last request of each branch. A branch without messages is
+    judged by its reads.
+    Reads by a client's own tools are judged in the same requests. Entries come parents first, with whole branches.
     """
     rules = Rules(Residency())
     journal = replay_journal(START, lambda state, body: step(state, body, rules), entries)
@@ -141,7 +150,7 @@ def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tup
 
 
 def _requests(entries: Sequence[Entry]) -> Iterable[EntryId]:
-    """The entries behind which a window stood as its model saw it."""
+    """Return the entries at which a model saw the window."""
     sent: dict[EntryId | None, EntryId | None] = {None: None}
     silent: dict[EntryId | None, bool] = {None: True}
     for one in entries:

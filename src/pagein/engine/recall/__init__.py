@@ -1,1 +1,1 @@
-"""How content that left the window is brought back, and how files enter the store beside it."""
+"""Recall evicted content, and ingest files into the store."""

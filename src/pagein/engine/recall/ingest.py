@@ -1,12 +1,11 @@
-"""Ingest: files go into the store without passing through the window (pi-rlm spec 7.5).
+"""Ingest: store files without showing them in the window.
 
 Rules of this file
 ------------------
-1. What the tree gives has been confined to its folder, and says of each file whether its content may be stored; what must not
-   be is not even read (law 9).
-2. A file whose content the branch holds already is not stored again; one that changed is, under an id of its own.
-3. Objects and the entries that name them are kept in one transaction, a batch of files at a time. So an ingest that is called
-   off, or dies, has ingested whole files, and the journal tells of each.
+1. The tree yields only files of its folder, and says for each whether its content may be stored; other content is not even read (law 9).
+2. A file with unchanged content is not stored again; a changed file is stored under a new id.
+3. Objects and the entries that name them are stored in one transaction, a batch of files at a time. So an ingest that is cancelled, or
+   dies, has ingested whole files, and the journal has an entry for each.
 """
 
 import math
@@ -29,46 +28,46 @@ from pagein.policy.stubs.descriptions import of_file
 from pagein.ports import BlobStore, Signal, TokenCounter
 
 MAX_FILES: Final = 1000
-"""Files that one ingest may match."""
+"""Most files of one ingest."""
 MAX_BYTES: Final = 100_000_000
-"""Bytes of files that one ingest may store."""
+"""Most bytes of one ingest."""
 CONFIRM_ABOVE: Final = 10
-"""Files above which somebody is asked first, where there is somebody to ask."""
+"""Number of files above which `confirm` is called."""
 _BATCH_FILES: Final = 64
 _BATCH_BYTES: Final = 8_000_000
 _ATTEMPTS: Final = 4
 
 Tell: TypeAlias = Callable[[int, int, str], None]
-"""Told of progress: files done, files in all, the path of the one done last."""
+"""Callback for progress: files done, files in total, path of the last file."""
 
 
 class IngestTree(Protocol):
-    """The files of a folder and below, as ingest sees them. Nothing outside of the folder is ever matched or read."""
+    """The files below a folder, for ingest. Nothing outside of the folder is ever matched or read."""
 
     def match(self, patterns: Sequence[str], signal: Signal | None = None, /) -> TreeMatches:
-        """The files that paths and globs mean. Raises BadInput for a pattern that is none, and Aborted."""
+        """Return the files that match paths and globs. Raises BadInput for a malformed pattern, and Aborted."""
         ...
 
     def text(self, file: TreeFile, signal: Signal | None = None, /) -> str:
-        """The file's text, read once. Raises BadInput, with a reason of a few words, where it cannot be read or is no text; Aborted."""
+        """Read a file's text. Raises BadInput with a short reason for an unreadable or binary file, and Aborted."""
         ...
 
 
 class Owner(Protocol):
-    """The session that files are ingested for."""
+    """The session that receives the files."""
 
     @property
     def session(self) -> str:
-        """Its name."""
+        """The session's name."""
         ...
 
     @property
     def holdings(self) -> Holdings:
-        """What its branch holds."""
+        """The objects of its branch."""
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """A time in which nobody else adds to it (see `Session.turn`). Raises StoreError."""
+        """Lock the session (see `Session.turn`). Raises StoreError."""
         ...
 
     def note(self, kind: str, data: str) -> None:
@@ -76,17 +75,24 @@ class Owner(Protocol):
         ...
 
     def log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], took: float) -> None:
-        """Log an operation that took so many seconds."""
+        """Log an operation.
+
+        took: duration in seconds.
+        """
         ...
 
     def clock(self) -> float:
-        """Seconds from no particular beginning."""
+        """Return seconds of a monotonic clock."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one ingest. Raises BadSetting for a bound below 1."""
+    """Limits of one ingest. Raises BadSetting for a limit below 1.
+
+    files: number of files.
+    bytes: total size.
+    """
 
     files: int = MAX_FILES
     bytes: int = MAX_BYTES
@@ -101,7 +107,14 @@ WIDE: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a file that was ingested. before: the object that held an earlier content of it; known: it was there already."""
+    """An ingested file.
+
+    object_id: id of its object.
+    path: its path.
+    tokens: estimated tokens.
+    before: object with its earlier content; None without one.
+    known: True if the store had this content already.
+    """
 
     object_id: str
     path: str
@@ -112,7 +125,14 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What an ingest came to. skipped: paths with reasons. refused: why nothing was done at all. ignored: see `TreeMatches`."""
+    """The result of an ingest.
+
+    done: ingested files.
+    skipped: skipped paths with reasons.
+    refused: reason of a refused ingest; None otherwise.
+    ignored: see `TreeMatches`.
+    failure: reason of a failed store; None otherwise.
+    """
 
     done: tuple[Done, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
@@ -132,7 +152,7 @@ class _Batch:
 
 @dataclass(slots=True)
 class _Run:
-    """One ingest as it goes on."""
+    """An ingest in progress."""
 
     known: SharedMap[HeldObject]
     total: int
@@ -160,14 +180,14 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class IngestStore:
-    """Puts files into a store, for one workspace."""
+    """Store files for one workspace."""
 
     blobs: BlobStore
     workspace: str
     counter: TokenCounter
 
     def keep(self, session: str, file: TreeFile, text: str) -> StoredObject:
-        """Store a file's text. The same text of the same file in the same session has the same id. Raises StoreError."""
+        """Store a file's text. The same text of the same file in the same session gets the same id. Raises StoreError."""
         content = bytes_of(text)
         name, origin = ContentHash.of(content), Origin(session, f"file:{file.key}")
         secret, tokens = self.blobs.secret(), math.ceil(self.counter.count(text))
@@ -180,7 +200,7 @@ class IngestStore:
 
 
 class Ingester:
-    """Ingest for one session, of the files below one folder."""
+    """Ingest files below one folder for one session."""
 
     def __init__(self, owner: Owner, keeper: IngestStore, tree: IngestTree, limits: Limits) -> None:
         self._owner = owner
@@ -197,9 +217,13 @@ class Ingester:
         tell: Tell | None = None,
         signal: Signal | None = None,
     ) -> IngestReport:
-        """Store the files that these paths and globs mean. confirm: asked with their number where they are many.
+        """Store the files that match these paths and globs. Raises BadInput for a malformed pattern.
 
-        Raises BadInput for a pattern that is none.
+        patterns: paths and globs.
+        limits: limits of this ingest; None for the session's.
+        confirm: called with the number of files if there are many; returns whether to go on.
+        tell: called with the progress.
+        signal: aborts the ingest.
         """
         began = self._owner.clock()
         bounds = limits if limits is not None else self._limits
@@ -275,7 +299,7 @@ class Ingester:
         batch.files.append((file, text))
 
     def _store(self, batch: _Batch, run: _Run) -> None:
-        """Keep what is new in a batch. Raises StoreError; then nothing of it is kept."""
+        """Store the new files of a batch. Raises StoreError; then nothing of the batch is stored."""
         done: list[Done] = []
         with self._owner.turn():
             for file, text in batch.files:

@@ -1,6 +1,6 @@
-"""Structural operations over references: select, expand, walk (memory-system 8, 9). Deterministic, and safe against cycles.
+"""Select, expand and walk references between objects. Deterministic, and safe against cycles.
 
-Wherever a reference is static, its pinned version is what is loaded, and what is walked on from.
+A static reference leads to its pinned version, for loading and for walking on.
 """
 
 from collections import deque
@@ -20,10 +20,12 @@ METADATA: Final = "metadata"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which references of a version are meant. What is left out does not matter.
+    """A filter for the references of a version. Default values select everything.
 
-    under: JSON pointer that their place is at or below. relations: any of these. static: only static (True) or dynamic ones.
-    types: only to objects of these types, as far as they are there; an unresolved reference has none.
+    under: JSON pointer at or above the reference's place.
+    relations: names of relations; empty for any.
+    static: True for static, False for dynamic references; None for both.
+    types: types of the referenced object; empty for any. An unresolved reference has no type.
     """
 
     under: str = ""
@@ -37,10 +39,14 @@ ALL: Final = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A reference with what it stands for.
+    """A reference with the content behind it.
 
-    version: None where it does not resolve; `why` says why. values: the fields asked for that the version has, in that order. The
-    content is there for every version, None where it is null; metadata are `Fields`.
+    link: the reference.
+    version: the referenced version; None if unresolved.
+    why: the reason of a failed resolution; None otherwise.
+    values: the requested fields that the version has, in request order. Every version has `content`, which may be null;
+        `metadata` is
+    `Fields`.
     """
 
     link: Link
@@ -50,7 +56,7 @@ class Expansion:
 
 
 def select(store: ObjectStore, version: Version, selection: Selection = ALL) -> tuple[Link, ...]:
-    """The references in a version that are meant, in the order of their places. Loads no content."""
+    """Return the selected references in a version, in order of their places. Loads no content."""
     links = (link for link in store.references(version) if _is_meant(link, selection))
     if not selection.types:
         return tuple(links)
@@ -58,10 +64,10 @@ def select(store: ObjectStore, version: Version, selection: Selection = ALL) -> 
 
 
 def expand(store: ObjectStore, links: Iterable[Link], fields: Sequence[str] | None = None) -> tuple[Expansion, ...]:
-    """What references stand for, in their order.
+    """Load the content behind references, in their order. Shared content is loaded once.
 
-    fields: `content`, `metadata`, names of metadata or additional fields; None for the part that each reference itself targets, its
-    content where it targets none. What several references share is loaded once.
+    fields: `content`, `metadata`, names of metadata or additional fields; None for the target field of each reference,
+        or its content.
     """
     loaded: dict[tuple[int, str], tuple[tuple[str, Value], ...]] = {}
     return tuple(_expand_link(store, link, fields, loaded) for link in links)
@@ -72,7 +78,10 @@ Direction: TypeAlias = Literal["out", "in", "both"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A version that was reached. distance: in how many steps from where the walk began."""
+    """A reached version.
+
+    distance: steps from the start of the walk.
+    """
 
     version: Version
     distance: int
@@ -80,7 +89,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A reference that was passed. source, target: sequences of versions; target is None where the reference does not resolve."""
+    """A followed reference.
+
+    source, target: sequences of versions; target is None if unresolved.
+    path: place of the reference in the source.
+    """
 
     source: int
     path: str
@@ -90,7 +103,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a walk found: nodes nearest first, each once, and the edges between them. complete: nothing was cut off by its bounds."""
+    """The result of a walk.
+
+    nodes: each reached version once, nearest first.
+    edges: references between the nodes.
+    complete: True if no limit cut the walk.
+    """
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -106,9 +124,10 @@ def walk(
     selection: Selection = ALL,
     most: int = 1_000,
 ) -> Walk:
-    """Go along references breadth first: at most so many steps, and to at most so many versions. Loads no content.
+    """Follow references breadth first, up to `steps` steps and `most` versions. Loads no content.
 
-    Backwards (`in`) it goes from an object to the newest versions that refer to it: dynamically, or to this very version.
+    Backwards (`in`), a walk goes from an object to the newest versions that refer to the object dynamically or to this
+    very version.
     """
     nodes: dict[int, Node] = {version.sequence: Node(version, 0) for version in start}
     edges: dict[tuple[int, str], Edge] = {}
@@ -183,7 +202,7 @@ def _expand_link(
 
 
 def _part(store: ObjectStore, version: Version, name: str) -> tuple[tuple[str, Value], ...]:
-    """One part of a version, or nothing where it has no such field."""
+    """Return one part of a version; empty if it has no such field."""
     if name == CONTENT:
         return ((name, store.content(version)),)
     if name == METADATA:

@@ -1,11 +1,11 @@
-"""Recall through a session: parts of what was paged out, matches in it, figures about it.
+"""Recall in a session: read parts of evicted content, search it, and report figures.
 
 Rules of this file
 ------------------
-1. What is recalled is exactly what was stored; the store proves it (law 1).
-2. A recall is journaled, so that what it brought back stays warm on this branch (law 6). Where that fails the answer is given
-   all the same, and the failure told (law 7).
-3. What counts as the session's own is folded from its branch: what left its window, and what it ingested.
+1. A recall returns exactly the stored text; the store verifies it (law 1).
+2. A recall is journaled, so that the recalled text counts as recently recalled on this branch (law 6). If that fails, the answer is given
+   anyway, and the failure is reported (law 7).
+3. The session's own objects are folded from its branch: evicted results and ingested files.
 """
 
 import time
@@ -33,9 +33,12 @@ from pagein.ports import Signal
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of recall. caps: how much one answer shows. matches: how many a search is answered with; per_object: how many of one object.
+    """Limits of recall. Raises BadSetting for a limit below 1.
 
-    seconds: after which a search looks into no further object. Raises BadSetting for a bound below 1.
+    caps: most text of one answer.
+    matches: most matches of one search answer.
+    per_object: most matches in one object.
+    seconds: time after which a search opens no further object.
     """
 
     caps: ReadCaps = DEFAULT_CAPS
@@ -52,7 +55,7 @@ USUAL: Final = Bounds()
 
 
 class RecallBranch(Protocol):
-    """What recall needs of a session: its name, where it stands, and a way to add to it."""
+    """The interface of a session for recall: its name, its current entry, and a way to add entries."""
 
     @property
     def name(self) -> str:
@@ -61,12 +64,12 @@ class RecallBranch(Protocol):
 
     @property
     def journal(self) -> Entries:
-        """Entries by name."""
+        """The entries by name."""
         ...
 
     @property
     def leaf(self) -> EntryId | None:
-        """Where the session stands."""
+        """The session's current entry."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -74,33 +77,42 @@ class RecallBranch(Protocol):
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """A time in which nobody else adds to the session (see `Session.turn`). Raises StoreError."""
+        """Lock the session (see `Session.turn`). Raises StoreError."""
         ...
 
 
 class TextArchive(Protocol):
-    """Everything stored beside what sessions paged out: versions of files, notes, chats, under ids of their own. Called from any thread."""
+    """Stored texts outside of session holdings: versions of files, notes, chats, with their own ids. Called from any
+    thread.
+    """
 
     def matches(
         self, pattern: str, limit: int, /, *, regex: bool, per_object: int, within: float
     ) -> Sequence[ObjectMatch]:
-        """Matches in the newest contents, newest first: `limit` in all at most, as far as they are found `within` seconds.
+        """Return matches in the newest contents, newest first.
 
-        pattern: a literal text, or an expression of RE2 by lines. Raises BadInput for one that cannot be used, StoreError.
+        pattern: a literal text, or an RE2 expression for lines.
+        limit: most matches in total.
+        within: seconds to search.
+
+        Raises BadInput for an unusable pattern, and StoreError.
         """
         ...
 
     def text(self, name: str, /) -> str | None:
-        """The newest content of the object with this id or nickname; None where there is none. Raises StoreError."""
+        """Return the newest content of the object with this id or nickname; None without one. Raises StoreError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RecallResources:
-    """What recall and ingest need of the world besides the store of paged-out content.
+    """External resources of recall and ingest, besides the store of evicted content.
 
-    tree: the files below a folder; None for sessions that ingest none. archive: everything else that is stored, None where it
-    cannot be asked. trajectory: where operations are logged, None for nowhere. bounds: of recall; limits: of one ingest.
+    tree: returns the files below a folder; None for sessions without ingest.
+    archive: other stored texts; None if unavailable.
+    trajectory: log of operations; None for no log.
+    bounds: limits of recall.
+    limits: limits of one ingest.
     """
 
     tree: Callable[[str], IngestTree] | None = None
@@ -112,7 +124,11 @@ class RecallResources:
 
 @dataclass(frozen=True, slots=True)
 class RecallPart:
-    """A part of an object's text. failure: why the recall is not in the journal, None where it is."""
+    """A part of an object's text.
+
+    slice: the part.
+    failure: why the recall is not journaled; None if it is.
+    """
 
     slice: text_slices.Slice
     failure: str | None = None
@@ -120,9 +136,12 @@ class RecallPart:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What to look for. scope: ids of objects, None for all of the session's. skip: matches that were shown before.
+    """A search request.
 
-    everything: look also into all else that is stored.
+    pattern: text or expression to find.
+    scope: ids of objects; None for the session's objects.
+    skip: number of matches shown before.
+    everything: True to search the archive too.
     """
 
     pattern: str
@@ -133,10 +152,15 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a search found, in objects from the newest to the oldest.
+    """The result of a search, in objects from newest to oldest.
 
-    unsearched: objects that could not be looked into, each with the reason. more: there are matches beyond those shown.
-    looked_into, of: how many objects were searched, of how many. notice: how the pattern was taken, where that needs saying.
+    hits: the matches.
+    unsearched: objects that could not be searched, with reasons.
+    more: True if there are further matches.
+    looked_into: number of searched objects.
+    of: number of objects in scope.
+    notice: how the pattern was interpreted; None if as given.
+    failure: why the recall is not journaled; None if it is.
     """
 
     hits: tuple[ObjectMatch, ...]
@@ -150,7 +174,12 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class RecallFigures:
-    """What a session's recall comes to. held: objects of the branch. store_bytes: all of the store, None where it cannot be asked."""
+    """Figures on a session's recall.
+
+    held: objects of the branch.
+    store_bytes: size of the whole store; None if unavailable.
+    trajectory: last failure of the log; None without one.
+    """
 
     held: Holdings
     store_bytes: int | None
@@ -159,7 +188,10 @@ class RecallFigures:
 
 @dataclass(slots=True)
 class _HitPage:
-    """A search's answer as it comes about. most: matches that are shown; one more is looked for, so that more is known of."""
+    """The answer of a search in progress.
+
+    most: most matches to show; the search looks for one match more, to set `more`.
+    """
 
     skip: int
     most: int
@@ -178,9 +210,9 @@ class _HitPage:
 
 
 class SessionRecall:
-    """Recalls of one session. Any number of threads may call it at once.
+    """Recall of one session. Any number of threads may call it at once.
 
-    clock: seconds from no particular beginning, for how long things took.
+    clock: monotonic clock in seconds, for durations.
     """
 
     def __init__(
@@ -200,12 +232,12 @@ class SessionRecall:
 
     @property
     def bounds(self) -> Bounds:
-        """How much one answer may hold, and how long a search may take."""
+        """Limits of one answer and of one search."""
         return self._reach.bounds
 
     @property
     def holdings(self) -> Holdings:
-        """What was paged out and ingested on the branch, and how often it was recalled."""
+        """Evicted and ingested objects of the branch, with counts of recalls."""
         return self._fold.at(self._branch.leaf)
 
     def peek(
@@ -216,7 +248,10 @@ class SessionRecall:
         call_id: str = "",
         tool: str = "peek",
     ) -> RecallPart:
-        """A part of an object's text, as `cut` makes it of id, text and caps. Raises NotRecallable, StoreError."""
+        """Return a part of an object's text. Raises NotRecallable, StoreError.
+
+        cut: makes the part from id, text and caps.
+        """
         began = self._clock()
         name = object_id.strip()
         part = cut(name, self._text(name), self.bounds.caps)
@@ -225,7 +260,7 @@ class SessionRecall:
         return RecallPart(part, failure)
 
     def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
-        """Matches in the session's objects, the newest object first. Raises BadInput for a pattern that is none, and Aborted."""
+        """Search the session's objects, newest first. Raises BadInput for a malformed pattern, and Aborted."""
         began = self._clock()
         pattern = pattern_search.understood(lookup.pattern)
         names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
@@ -246,7 +281,7 @@ class SessionRecall:
         return Hits(shown, tuple(page.unsearched), page.full(), page.looked_into, len(names), pattern.notice, failure)
 
     def log_evictions(self, opened: EpochEntry | None, previewed: Sequence[PagedOut]) -> None:
-        """Log what left the window with a request: in an epoch that was opened for it, and as previews at their birth."""
+        """Log the evictions of a request: its epoch, and its previews on first send."""
         if previewed:
             self._log_externalized(previewed, {"previews": True})
         if opened is not None:
@@ -255,13 +290,13 @@ class SessionRecall:
             self._log_externalized((*opened.paged, *opened.turns), details, forced=forced)
 
     def ingest_below(self, folder: str) -> Ingester | None:
-        """Ingest of files below this folder; None where this session ingests none."""
+        """Return the ingest of files below this folder; None for a session without ingest."""
         if self._reach.tree is None:
             return None
         return Ingester(self, self._keeper, self._reach.tree(folder), self._reach.limits)
 
     def figures(self) -> RecallFigures:
-        """Figures about the session's objects, its recalls and the store."""
+        """Return figures on the session's objects, its recalls and the store."""
         began = self._clock()
         try:
             size: int | None = self._keeper.blobs.figures()[1]
@@ -273,7 +308,10 @@ class SessionRecall:
         return RecallFigures(held, size, None if trajectory is None else trajectory.failure)
 
     def echoes(self, call: ToolCall, before: str = "") -> tuple[echo_guard.Echo, ...]:
-        """What of ours a write or edit would put into its file (see `policy.reads.echo_guard`). Raises StoreError where the tag cannot be asked for."""
+        """Return pagein's texts that a write or edit would put into a file (see `policy.reads.echo_guard`).
+
+        Raises StoreError if the store's key is unavailable.
+        """
         if not echo_guard.may_echo(call.arguments):
             return ()
         secret = self._keeper.blobs.secret()
@@ -285,32 +323,32 @@ class SessionRecall:
 
     @property
     def session(self) -> str:
-        """The name of the session."""
+        """The session's name."""
         return self._branch.name
 
     def turn(self) -> AbstractContextManager[None]:
-        """As `Branch.turn`."""
+        """As `RecallBranch.turn`."""
         return self._branch.turn()
 
     def note(self, kind: str, data: str) -> None:
-        """As `Branch.note`."""
+        """As `RecallBranch.note`."""
         self._branch.note(kind, data)
 
     def log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], took: float) -> None:
-        """Log an operation, where operations are logged."""
+        """Log an operation, if there is a log."""
         if self._reach.trajectory is not None:
             self._reach.trajectory.operation(
                 operation, session=self._branch.name, objects=objects, details=details, took=took
             )
 
     def clock(self) -> float:
-        """Seconds from no particular beginning."""
+        """Return seconds of the monotonic clock."""
         return self._clock()
 
     # ---
 
     def _text(self, name: str) -> str:
-        """Paged-out content first; else what the archive has under this id or nickname."""
+        """Return evicted content; without any, the archive's text under this id or nickname."""
         try:
             return self._pager.recall(name)
         except NotRecallable:
@@ -358,12 +396,12 @@ class SessionRecall:
             with self._branch.turn():
                 self._branch.note(RECALL, recall_note(recall))
         except StoreError as problem:
-            self._branch.note(RECALL, recall_note(recall))  # it holds here at once, and is kept with what is kept next
+            self._branch.note(RECALL, recall_note(recall))  # holds in memory at once; the next `keep` stores it
             return f"{type(problem).__name__}: {problem}"
         return None
 
     def log_switch(self, *, on: bool) -> None:
-        """Log that the user's hand switched pagein off for the session, or on again."""
+        """Log that the user switched pagein off or on for the session."""
         self.log("toggle_on" if on else "toggle_off", (), {}, 0.0)
 
     def _log_externalized(

@@ -1,1 +1,1 @@
-"""The bytes of a request that goes out: the client's own, with our changes spliced in and checked."""
+"""Render the bytes of a request: splice pagein's changes into the client's bytes, and check the result."""

@@ -1,4 +1,4 @@
-"""A request on its way, as its client sent it and as it goes out."""
+"""A request in progress: the client's version and the version to send."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +12,16 @@ from pagein.providers.wire.tool_offers import ToolOffer, names_of, with_tools
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A request on its way. theirs, original: the client's. envelope, body: the same with the tools that are offered beside its own.
+    """A request in progress.
 
-    offers: the tools that there are; None: the caller sees to recall. recall: how it stands to that. context: as in `Engine.prepare`.
+    script: its messages.
+    theirs, original: the client's envelope and body.
+    head: digests of the prompt prefix.
+    offers: the available recall tools; None if recall is the caller's own business.
+    envelope, body: the client's version plus the recall tools.
+    lasting: the most that a keep-alive request may cost, in BIT.
+    recall: the recall tools and recall way of the request.
+    context: as in `Engine.prepare`.
     """
 
     script: Transcript
@@ -29,7 +36,7 @@ class PendingCall:
     context: str = ""
 
     def with_recall(self, recall: RecallOffer) -> "PendingCall":
-        """The call with the tools that this says."""
+        """Return the call with these recall tools."""
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)
         if fields is self.theirs.fields:
             return replace(self, envelope=self.theirs, body=self.original, recall=recall)
@@ -37,14 +44,14 @@ class PendingCall:
         return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall)
 
     def after_decision(self, settled: Settled) -> "PendingCall":
-        """The call behind what was decided for it: with the tools that are offered because something left."""
+        """Return the call after its decision, with the recall tools that begin with an eviction."""
         if self.recall.begins is None or not isinstance(settled, tuple):
             return self
         return self.with_recall(replace(self.recall, tools=settled, begins=None))
 
     @property
     def own_tool_names(self) -> tuple[str, ...]:
-        """Names of our tools that it has."""
+        """Names of pagein's tools in the request."""
         if self.envelope is self.theirs:
             return ()
         taken = names_of(self.theirs.fields)

@@ -1,6 +1,8 @@
-"""Whose word counts for a request: that of the decision, or that of who waited for it and gave it up. Whoever asks first has it.
+"""Race between a decision and its caller: the first to claim the request wins.
 
-So what is journaled as sent is sent: a decision that comes too late is not kept, and one that is being kept is waited for.
+So the journal records only requests that were sent: a decision after the caller gave up is dropped, and a caller waits
+for a decision
+that is being stored.
 """
 
 from threading import Lock
@@ -10,28 +12,28 @@ _Whose: TypeAlias = Literal["nobody", "decision", "caller"]
 
 
 class GivenUp(Exception):
-    """Nobody waits for this decision any more, so it must not be kept."""
+    """Raised when the caller no longer waits for a decision, so that nothing of it is stored."""
 
 
 class DecisionClaim:
-    """The claim on one request. Asked from the thread that decides and from the one that waits."""
+    """The claim on one request, shared by the deciding thread and the waiting thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._whose: _Whose = "nobody"
 
     def keep(self) -> None:
-        """The decision is about to be kept. Raises GivenUp where nobody waits for it any more."""
+        """Claim the request for the decision before storing it. Raises GivenUp if the caller no longer waits."""
         if not self._has("decision"):
             raise GivenUp
 
     def give_up(self) -> bool:
-        """Nobody waits for the decision any more. False where it is being kept already, and will be there soon."""
+        """Claim the request for the caller. Returns False if the decision is being stored and will arrive soon."""
         return self._has("caller")
 
     @property
     def is_given_up(self) -> bool:
-        """Whether nobody waits for the decision any more."""
+        """True when the caller no longer waits."""
         return self._whose == "caller"
 
     def _has(self, who: _Whose) -> bool:

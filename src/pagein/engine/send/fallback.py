@@ -1,11 +1,11 @@
-"""What is sent when something of ours failed (law 7): pure, and never an exception.
+"""Choose the request to send after a failure in pagein (law 7): pure, and never an exception.
 
 Rules of this file
 ------------------
-1. First the rendering that was sent last with what the client said since; then the original without the thinking that is no longer
-   valid; then the original, which is what the agent would have sent without us.
-2. A candidate is taken where the provider would refuse it for nothing that it would not refuse the original for.
-3. Whatever goes wrong in here passes the candidate over. The reasons are reported, the first being what failed.
+1. First choice: the last rendering with the client's new messages. Second: the client's request without invalid thinking. Third: the
+   client's request as it came, which the agent would have sent without pagein.
+2. A candidate is taken if the provider would refuse it for no rule that the client's request obeys.
+3. A candidate that raises an error is skipped. The reasons are reported, the original failure first.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,9 +28,11 @@ _NO_MARKS_OF_THE_CLIENT: Final = Wishes(client="replaced")
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """The request to send. reasons: what failed, and why each better candidate was passed over.
+    """The request to send.
 
-    violations: what the provider may refuse it for all the same; then it would have refused the agent's own.
+    used: which candidate it is.
+    reasons: the failure, and why each better candidate was skipped.
+    violations: rules for which the provider may refuse it; the client's own request breaks the same rules.
     """
 
     request: WireRequest
@@ -42,10 +44,12 @@ class Fallback:
 def fallback(
     failure: str, original: WireRequest, last: WireRequest | None = None, cleaned: WireRequest | None = None
 ) -> Fallback:
-    """The request to send in place of one that came.
+    """Return the request to send after a failure.
 
-    last: as its branch was rendered last, with what the client said since. cleaned: the original without stale thinking. None: there is
-    no such request.
+    failure: the reason, for the report.
+    original: the client's request.
+    last: the last rendering of its branch with the client's new messages; None if unavailable.
+    cleaned: the client's request without invalid thinking; None if unavailable.
     """
 
     def check(request: WireRequest) -> list[Violation]:
@@ -88,10 +92,10 @@ _NAMES: Final[Mapping[Used, str]] = {
 
 
 def _guard_step(step: Callable[[], T]) -> tuple[T | None, str]:
-    """What a step gives, or why it gives nothing."""
+    """Run a step. Returns its result, or None and the reason of a failure."""
     try:
         return step(), ""
-    except Exception as problem:  # noqa: BLE001 -- law 7: whatever fails in here is ours, and the agent must not pay for it
+    except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
         return None, f"{type(problem).__name__}: {problem}"
 
 

@@ -1,12 +1,12 @@
-"""The bytes of a request that was placed: what its branch holds, spliced into what the client sent, and checked.
+"""Render the body of a request with a known branch: splice the branch's changes into the client's body, and check it.
 
 Rules of this file
 ------------------
-1. Where nothing is replaced, inserted, offered or marked, the client's bytes go out, the very same.
-2. What is not the client's own must not make a provider refuse it that would have taken that (law 3). It is held to the rules in its
-   final bytes: each message that was spliced keeps its shape, and all that is not as in the request before on its branch is held to
-   every rule, with all marks where some are ours. A small request for which something was decided is held to them as a whole.
-3. Costs what is new; tools and instructions are read once.
+1. Without replacement, insert, recall tool or added breakpoint, the client's own bytes are sent.
+2. A change must not make a provider refuse a request that it would accept from the client (law 3). The final bytes are checked: each
+   spliced message keeps its shape, and everything new since the request before on its branch obeys every rule, with all cache
+   breakpoints if pagein set some. A small request with a decision is checked as a whole.
+3. Costs as much as is new; tools and instructions are parsed once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,12 +58,19 @@ _LASTING: Final = ("tools", "system", "instructions")
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """A request as it goes out. items: its messages; fields: what stands around them. replaced: results that stand as something else;
-    used: the messages it was rendered for. changes: what of its messages is not the client's, turns that the client did not see aside.
-    is_last: False where its conversation was rendered otherwise, and that could not be sent.
+    """A request to send.
 
-    news: where that begins which is not as in the request before it on its branch, and what that rests on: in these messages, and in
-    the client's. rewritten: whether an epoch was opened for it. remarked: whether its marks are others than the client's.
+    body: its bytes.
+    items: its messages.
+    fields: the other fields of the body; None if unknown.
+    replaced: number of replaced results.
+    used: number of messages in the rendering.
+    why: reasons of a fallback; "" without one.
+    news: first item that is new or that a new item depends on, in the sent messages and in the client's.
+    rewritten: True if an epoch was opened for it.
+    remarked: True if its cache breakpoints differ from the client's.
+    changes: differences from the client's messages, without hidden recall exchanges.
+    is_last: False if the conversation's rendering could not be sent.
     """
 
     body: bytes
@@ -80,7 +87,7 @@ class Bytes:
 
 
 class RequestRenderer:
-    """Renders the requests of one session. Called by one thread at a time."""
+    """Render the requests of one session. Called by one thread at a time."""
 
     def __init__(
         self,
@@ -101,7 +108,9 @@ class RequestRenderer:
         self._exchanges = Exchanges()
 
     def render(self, call: PendingCall, entry: EntryId) -> Bytes:
-        """The request that stands at this entry, with the tools that the call offers; marks as the client has them."""
+        """Render the request at this entry with the recall tools of the call. Cache breakpoints stay as the client set
+        them.
+        """
         script, envelope = call.script, call.envelope
         stood = self._exchanges.of(script, self._places.exchanges)
         found = self.showing.at(entry, script.units, script.api, min(stood, default=None))
@@ -126,12 +135,14 @@ class RequestRenderer:
         )
 
     def pass_through(self, call: PendingCall) -> Bytes:
-        """The request of a client that says everything anew: as it came, with the tools that the call offers."""
+        """Render the request of a client that repeats its conversation in other words: unchanged, with the recall tools
+        of the call.
+        """
         start = answer_start(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
 
     def chosen(self, call: PendingCall, made: Bytes, entry: EntryId, anew: Anew) -> BreakpointChoice:
-        """The marks of ours that a request is to have."""
+        """Choose the cache breakpoints to add to a request."""
         may = self._marks.adds and call.script.api == "anthropic" and made.body is not call.original
         if not may or not (anew.opened is not None or anew.is_unread):
             return AS_THE_CLIENT
@@ -140,28 +151,30 @@ class RequestRenderer:
         return choice_that_fits(wanted, call.envelope, made.items)
 
     def mark_breakpoints(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
-        """The request with these marks."""
+        """Return the request with the chosen cache breakpoints."""
         return with_breakpoints(call, made, chosen)
 
     def hold(self, call: PendingCall, made: Bytes, *, decided: bool) -> None:
-        """Raises HostError where a provider would refuse this request, and not the client's own (see `check_bytes`)."""
+        """Check the request as `check_bytes` does. Raises HostError."""
         check_bytes(call, made, decided=decided)
 
     def render_last(self, call: PendingCall, failure: str) -> Bytes:
-        """The request as its branch was rendered last, with what the client said since as it came; else the client's own, without the
-        thinking that our renderings made invalid. `fields` tells whether tools of ours are in it.
+        """Render the last sent version of the branch with the client's new messages; else the client's request without
+        invalid thinking.
+
+        `fields` of the result tells whether recall tools are in it.
         """
         return body_of_last(call, self._last(call), failure)
 
     def clean(self, call: PendingCall) -> bytes:
-        """The client's own request, without the thinking that our renderings made invalid."""
+        """Return the client's request without the thinking that pagein's renderings made invalid."""
         if not _thinks(call):
             return call.original
         original = decode(call.original, call.script.api)
         return fallback("", original, None, _thoughtless(call, original, self._last(call).first)).request.body()
 
     def _last(self, call: PendingCall) -> "Last":
-        """What was sent last of this conversation, and all that the client said since as it came."""
+        """Return the last sent version of this conversation, with the client's new messages unchanged."""
         script, units = call.script, call.script.units
         count = next(
             (at for at in range(len(units), 0, -1) if self._places.request_at(units[at - 1].name) is not None), 0
@@ -176,12 +189,12 @@ class RequestRenderer:
         return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)
 
     def _has_tools(self, sent: EntryId | None) -> bool:
-        """Whether a request had tools of ours."""
+        """Return whether a request had recall tools."""
         settled = None if sent is None else self._settled.at(sent)
         return isinstance(settled, tuple) and bool(settled)
 
     def _first(self, entry: EntryId) -> Half | None:
-        """The first that may leave one day."""
+        """Return the first resident, which may be evicted next."""
         standing = self._journal.state_at(entry).standing
         standing = standing if self._marks.arguments else standing.without_arguments()
         first = next(iter(standing.all()), None)
@@ -190,9 +203,13 @@ class RequestRenderer:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What was sent last of a conversation, with the client's news behind it. changes: what of it is not the client's. count: messages that
-    were sent. stood: what stands in place of answers that the client saw as one. first: the first message behind which the prompt was ever
-    another one than the client's, -1 for all of it, None: it never was.
+    """The last sent version of a conversation, with the client's new messages.
+
+    changes: its differences from the client's messages.
+    count: messages that were sent.
+    stood: hidden exchanges, by the number of the client's merged answer.
+    replaced: number of replaced results.
+    first: first message after which the prompt ever differed from the client's; -1 from the start, None never.
     """
 
     changes: Mapping[int, MessageChange]
@@ -203,14 +220,15 @@ class Last:
 
     @property
     def with_exchanges(self) -> Mapping[int, MessageChange]:
-        """All that is not the client's."""
+        """All differences from the client's messages, with hidden exchanges."""
         return with_exchanges(self.changes, self.stood)
 
 
 def with_news(call: PendingCall, last: Last, *, had_tools: bool, was_passed: bool) -> Last:
-    """What was sent last with what the client said since, and without thinking about prompts that were none of these.
+    """Add the client's new messages to the last sent version, without thinking that belongs to another prompt.
 
-    had_tools: whether tools of ours were in it. was_passed: whether it went out as its client's, too.
+    had_tools: True if the last version had recall tools.
+    was_passed: True if a retry of the last version was sent unmodified.
     """
     tools = -1 if call.own_tool_names or had_tools else None
     first = min((one for one in (tools, *last.stood, *last.changes) if one is not None), default=None)
@@ -221,7 +239,9 @@ def with_news(call: PendingCall, last: Last, *, had_tools: bool, was_passed: boo
 
 
 def body_of_last(call: PendingCall, last: Last, failure: str) -> Bytes:
-    """A request as it was sent last, with the client's news; where that would be refused, the next best."""
+    """Render the last sent version with the client's new messages; if the provider would refuse it, the next best
+    candidate.
+    """
     original, request = decode(call.original, call.script.api), None
     changes = last.with_exchanges
     if changes or call.envelope is not call.theirs:
@@ -237,7 +257,7 @@ def body_of_last(call: PendingCall, last: Last, failure: str) -> Bytes:
 
 
 def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
-    """The request with these marks."""
+    """Return the request with the chosen cache breakpoints."""
     if chosen == AS_THE_CLIENT or call.script.api != "anthropic":
         return made
     request = apply_breakpoints(chosen, call.envelope, made.items)
@@ -248,9 +268,9 @@ def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -
 
 
 def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:
-    """Raises HostError where a provider would refuse this request, and not the client's own. Costs what is new in it.
+    """Raise HostError if a provider would refuse this request but not the client's own. Costs as much as is new.
 
-    decided: whether something was decided for it, so that a small one is checked as a whole.
+    decided: True if a decision changed the request; a small request is then checked as a whole.
     """
     if made.body is call.original:
         return
@@ -268,7 +288,11 @@ def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BodyPart:
-    """A request from one of its messages on, as a body that is checked for what it stands for. marks: whether those in front count, too."""
+    """The end of a request, from one of its messages on, as a body to check.
+
+    start: number of the first message to check.
+    marks: True to check cache breakpoints of earlier messages too.
+    """
 
     api: Api
     fields: Mapping[str, bytes]
@@ -277,7 +301,10 @@ class _BodyPart:
     marks: bool
 
     def breaks(self, size: int) -> set[str]:
-        """The rules of its provider that it breaks. size: bytes of the whole request."""
+        """Return the rules of the provider that this part breaks.
+
+        size: bytes of the whole request.
+        """
         return {one.rule for one in check_body(self._values(), self.api, size=size)}
 
     def _values(self) -> dict[str, Any]:
@@ -298,18 +325,18 @@ class _BodyPart:
 
 
 def may_be_bound(call: PendingCall) -> bool:
-    """Whether thinking must be taken for bound to what stands before it."""
+    """Return whether thinking may be bound to the prompt before it."""
     return binds_thinking(call.head, call.script.api)
 
 
 def _thinks(call: PendingCall) -> bool:
-    """Whether a request holds thinking that may be bound so."""
+    """Return whether a request holds thinking that may be bound to the prompt before it."""
     units = call.script.units
     return bool(units) and units[-1].thought >= 0 and may_be_bound(call)
 
 
 def _thoughtless(call: PendingCall, original: WireRequest, behind: int | None) -> WireRequest | None:
-    """The request of a client without the thinking behind this message, None where there is none."""
+    """Return the client's request without the thinking after a message; None if there is no thinking to remove."""
     units = call.script.units
     if behind is None or not _thinks(call) or units[-1].thought <= behind:
         return None
@@ -318,13 +345,13 @@ def _thoughtless(call: PendingCall, original: WireRequest, behind: int | None) -
 
 
 def thoughtless(call: PendingCall) -> bytes:
-    """The request of a client without any thinking, for when nobody can say which of it is valid."""
+    """Return the client's request without any thinking, for a conversation with unknown history."""
     original = decode(call.original, call.script.api)
     return fallback("", original, None, _thoughtless(call, original, -1)).request.body()
 
 
 def answer_start(script: Transcript, since: int) -> int:
-    """The item with which that begins which messages from this one on may answer: the last thing that the model said before."""
+    """Return the index of the last assistant item before `since`; later messages may answer its tool calls."""
     units = script.units
     place = min(since, len(units)) - 1
     while place > 0 and units[place].message.role != "assistant":
@@ -334,12 +361,12 @@ def answer_start(script: Transcript, since: int) -> int:
 
 @lru_cache(maxsize=16)
 def _parse_cached(raw: bytes) -> object:
-    """Tools and prompts are large, and the same from call to call."""
+    """Parse tools and prompts, which are large and the same from call to call."""
     return decode_json(raw)
 
 
 def _marks(raw: bytes) -> Iterator[object]:
-    """The marks in a message, those inside of results included, in their order."""
+    """Yield the cache breakpoints in a message in order, with the breakpoints inside results."""
     for block in blocks_in(raw):
         inner = block.get("content")
         yield from (

@@ -1,6 +1,6 @@
-"""That a request which was sent before went out again as its client sent it: journaled behind the one that was sent.
+"""Journal fact: a retry was forwarded unmodified, so the reply may not match the version sent first.
 
-Nobody can say then which of the two the next answer is for, so its thinking is bound to a prompt that is not known.
+The next answer may belong to either version, so the prompt to which its thinking is bound is unknown.
 """
 
 from typing import Final
@@ -12,10 +12,10 @@ DATA: Final = "{}"
 
 
 def is_passed(body: Body) -> bool:
-    """Whether an entry says so."""
+    """Return whether an entry records an unmodified retry."""
     return isinstance(body, NoteEntry) and body.kind == KIND
 
 
 def step(passed: bool, body: Body) -> bool:  # noqa: FBT001 -- a state
-    """Whether the request that was sent last was passed since, after one more entry."""
+    """Return whether the last request was retried unmodified, after one more entry."""
     return False if isinstance(body, RequestSent) else passed or is_passed(body)

@@ -1,12 +1,13 @@
-"""Turns that stood between the model and us alone: calls of tools of ours, answered within one request of the client.
+"""Recall exchanges: calls of recall tools that pagein answered within one request of the client.
 
 Rules of this file
 ------------------
-1. The client saw one answer, and sends it back as one message. The provider saw more: the message with our calls, our results,
-   what the model said to them. In later requests that stands in place of the client's message, so that its prefix stays frozen.
-2. The client's message is known by what it says and calls, behind the very request that it answers: clients write down what they
-   saw in forms of their own.
-3. Journaled behind that request: so it holds in every process, and on that branch alone.
+1. The client saw one answer, and sends it back as one message. The provider saw more: the message with the recall calls, pagein's
+   results, and the model's answer to them. Later requests send this full exchange in place of the client's message, so that the
+   provider's prefix stays the same.
+2. The client's message is recognised by its text and calls, right after the request that it answers, because clients encode an answer
+   in their own forms.
+3. The exchange is journaled after that request, so it holds in every process, and on that branch alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +25,12 @@ from pagein.providers.wire.request_body import message_of
 
 @dataclass(frozen=True, slots=True)
 class RecallExchange:
-    """What stood between a request and the answer that the client saw. All are messages (Responses: items) as JSON.
+    """The full exchange between a request and the client's answer, as messages (Responses: items) in JSON.
 
-    merged: the answer as the client saw it. actual: what stood in its place, beginning and ending with what the model said.
-    answers: our results for calls that the model made in the last of them, beside calls that the client answers: for Messages
-    their blocks, else messages.
+    merged: the answer as the client saw it.
+    actual: the messages in its place, beginning and ending with the model's.
+    answers: pagein's results for calls in the last message, next to calls that the client answers: blocks for Messages,
+        else messages.
     """
 
     merged: tuple[bytes, ...]
@@ -37,7 +39,10 @@ class RecallExchange:
 
 
 class _ExchangeNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An exchange as it is journaled. text, calls: what the merged answer says."""
+    """An exchange in the journal.
+
+    text, calls: text and call ids of the merged answer.
+    """
 
     text: str
     calls: tuple[str, ...]
@@ -46,7 +51,7 @@ class _ExchangeNote(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def encode_exchange(exchange: RecallExchange, api: Api) -> str:
-    """As it is journaled. Raises BadInput where a message is none."""
+    """Encode an exchange for the journal. Raises BadInput for an unreadable message."""
     messages = [message_of(raw, api, place)[1] for place, raw in enumerate(exchange.merged)]
     text, calls = _text_and_calls(messages)
     actual = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.actual)
@@ -55,15 +60,15 @@ def encode_exchange(exchange: RecallExchange, api: Api) -> str:
 
 
 class Exchanges:
-    """The exchanges that requests hold. Each message is looked at once. Called by one thread at a time."""
+    """Find recall exchanges in requests. Looks at each message once. Called by one thread at a time."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[EntryId, int], HiddenExchange | None] = {}
 
     def of(self, script: Transcript, exchanges: Mapping[EntryId, Sequence[str]]) -> Mapping[int, HiddenExchange]:
-        """What stood in place of answers that the client saw as one, by the number of the message that tells of it.
+        """Return the hidden exchanges of a request, by the number of the client's merged answer.
 
-        exchanges: the records of `Places.exchanges`; they may grow meanwhile.
+        exchanges: the records of `MessageIndex.exchanges`; may grow meanwhile.
         """
         found: dict[int, HiddenExchange] = {}
         for name, records in list(exchanges.items()):
@@ -75,7 +80,7 @@ class Exchanges:
             if key not in self._known:
                 self._known[key] = _exchange_of(_newest_match(unit, records), script.api)
             stood = self._known[key]
-            # results of ours stand in front of what the client answers: behind the last message there is no place for them
+            # pagein's results come before the client's: after the last message there is no place for them
             if stood is not None and not (stood.answers and before + 2 >= len(script.units)):
                 found[before + 1] = stood
         return found
@@ -84,7 +89,7 @@ class Exchanges:
 def with_exchanges(
     changes: Mapping[int, MessageChange], stood: Mapping[int, HiddenExchange]
 ) -> Mapping[int, MessageChange]:
-    """The changes of a request with what stood in place of answers that the client saw as one."""
+    """Add hidden exchanges to the changes of a request."""
     if not stood:
         return changes
     made = dict(changes)
@@ -103,14 +108,14 @@ def _exchange_of(record: _ExchangeNote | None, api: Api) -> HiddenExchange | Non
 
 
 def _newest_match(unit: Unit, records: Sequence[str]) -> _ExchangeNote | None:
-    """The newest of these that the message tells of."""
+    """Return the newest record that matches the message."""
     if unit.message.role != "assistant":
         return None
     said = _text_and_calls([unit.message])
     for data in reversed(records):
         try:
             record = msgspec.json.decode(data, type=_ExchangeNote)
-        except msgspec.MsgspecError:  # a record of another version
+        except msgspec.MsgspecError:  # written by another version
             continue
         if (record.text, record.calls) == said:
             return record

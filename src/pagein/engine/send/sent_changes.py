@@ -1,6 +1,6 @@
-"""Requests of a journal as they were sent: what of each stood otherwise than the client said it. Told by the journal alone.
+"""Reconstruct sent requests from the journal: how each differed from the client's messages.
 
-A request is looked at behind the one before it on its branch; a few that were looked at last are remembered.
+A request is computed from the request before on its branch; the most recently used ones are remembered.
 """
 
 from collections import OrderedDict
@@ -28,12 +28,16 @@ _BEGINS: Final = (
     TOOLS_BEGIN,
     FORGOTTEN,
     BROKEN,
-)  # behind these nothing that was thought before is bound to what is sent
+)  # after these entries earlier thinking is not bound to the prompt
 
 
 @dataclass(frozen=True, slots=True)
 class SentView:
-    """A request, and what puts its changes into bytes. before: one before it on its branch; since: up to this message it is as that."""
+    """A sent request, and the splicer for its changes.
+
+    before: an earlier request on its branch.
+    since: first message that may differ from `before`.
+    """
 
     rendered: RenderedWindow
     splicer: Splicer
@@ -42,7 +46,7 @@ class SentView:
 
 
 class SentHistory:
-    """The requests of one journal. Called by one thread at a time."""
+    """The sent requests of one journal. Called by one thread at a time."""
 
     def __init__(self, journal: Journal[State], heads: Fold[PrefixDigests], settled: Fold[Settled]) -> None:
         self._journal = journal
@@ -57,15 +61,17 @@ class SentHistory:
             self._known[journal.restored.leaf] = kept["rendered"], splicer
 
     def snapshot_values(self, entry: EntryId) -> Mapping[str, Any] | None:
-        """What is known of a request, for a later process; None where it was not looked at lately."""
+        """Return the remembered values of a request, for a later process; None if not remembered."""
         rendered, splicer = self._known.get(entry, (NOTHING_RENDERED, Splicer()))
         if splicer.basis is None or splicer.basis[0] is not rendered:
             return None
         return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.snapshot_values()}
 
     def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "SentView":
-        """The request that was sent at this entry, whose conversation these are. apart: the first message of it that stands for turns
-        which the client did not see, None for none.
+        """Return the request that was sent at this entry.
+
+        units: its conversation.
+        apart: first message that replaces a hidden exchange; None without any.
         """
         requests, nearest = self._behind_known(entry)
         before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
@@ -98,7 +104,7 @@ class SentHistory:
             self._known.pop(name, None)
 
     def _behind_known(self, entry: EntryId) -> tuple[list["_Request"], EntryId | None]:
-        """The requests up to this one that are not remembered, and what they follow."""
+        """Return the requests up to this entry that are not remembered, and the remembered request before them."""
         found: list[_Request] = []
         here: EntryId | None = entry
         while here is not None and here not in self._known:
@@ -121,9 +127,11 @@ class SentHistory:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request of a branch. epoch: the one that was opened for it; begun: whether tools of ours entered with it.
+    """A request of a branch.
 
-    passed: whether the one before it went out as its client's, too.
+    epoch: the epoch opened for it; None without one.
+    begun: True if recall tools entered with it.
+    passed: True if the request before it was retried unmodified.
     """
 
     name: EntryId
@@ -133,10 +141,10 @@ class _Request:
 
 
 def binds_thinking(head: PrefixDigests, api: Api) -> bool:
-    """Whether thinking must be taken for bound to what stands before it."""
+    """Return whether thinking must count as bound to the prompt before it."""
     return api == "anthropic" and abilities(head.model or None).may_bind
 
 
 def carries_thinking(head: PrefixDigests, api: Api) -> bool:
-    """Whether the model is known to be shown again what it thought in finished turns, in blocks that may be left out."""
+    """Return whether the model sees its thinking of finished turns again, in blocks that may be removed."""
     return api == "anthropic" and abilities(head.model or None).carries_thinking

@@ -1,17 +1,17 @@
-"""What of a request does not stand as the client sent it, and its bytes.
+"""Compute how the window differs from the client's messages, and splice the differences into the client's bytes.
 
 Rules of this file
 ------------------
-1. Told by the window alone: a result whose text in the window is not the client's is replaced. So it does not matter which
-   decision had it so, and a result that was restored is the client's again. Likewise a message of the user's of which a long text left,
-   or that tells of turns which left whole; these are not sent.
-2. What was kept without all of its text (law 9) stands as the client sent it. Its place in the window is known by its name, and that
-   by the client's own bytes: so the text is not needed to go on.
-3. Where thinking is bound to what stands before it, an epoch takes all thinking behind its frontier with it, for good (T2, T8), and
-   tools of ours that enter take all of it. What the model thinks from then on is bound to the window without it.
-   What it thought of a prompt that was none of ours (while we were switched off, or failed) goes where ours is another one.
-   Elsewhere an epoch takes that of finished turns where the settings say so (`thoughts`), for good as well.
-4. Costs what the window differs in from the one before.
+1. Only the window decides: a result is replaced if its text in the window is not the client's. So the deciding entry does not matter,
+   and a restored result is the client's again. The same holds for a user message that lost a long text or reports removed turns. Removed
+   turns are not sent.
+2. Redacted content (law 9) is sent as the client sent it. Its message in the window is found by name, and the name comes from the
+   client's own bytes: so the text is not needed to continue.
+3. If thinking is bound to the prompt before it, an epoch removes all thinking after its frontier for good (T2, T8), and new recall
+   tools remove all thinking. Later thinking is bound to the window without it. Thinking that answered the client's own prompt (while
+   pagein was off, or failed) is removed where pagein's prompt differs. If thinking is not bound, an epoch removes thinking of finished
+   turns if the settings say so (`thoughts`), also for good.
+4. Costs as much as the window differs from the one before.
 """
 
 from bisect import bisect_right
@@ -46,10 +46,16 @@ from pagein.providers.wire.tool_offers import with_answers
 
 @dataclass(frozen=True, slots=True)
 class MessageChange:
-    """What differs in one message. texts: of results, by the id of their call. arguments: of calls, by their id. notes: texts of ours that stand behind it.
+    """The differences in one message.
 
-    thoughtless: its thinking is left out. stands: what stands in its place, messages as JSON; answers: blocks of results of ours that
-    stand in front of it. words: what stands in place of the user's. gone: nothing of it is sent.
+    texts: texts of results, by call id.
+    notes: pagein's texts to append.
+    thoughtless: True to remove its thinking.
+    stands: messages as JSON in its place.
+    answers: blocks of pagein's results to prepend.
+    arguments: arguments of calls, by call id.
+    words: replacements of the user's words.
+    gone: True to send nothing of the message.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +70,11 @@ class MessageChange:
 
 @dataclass(frozen=True, slots=True)
 class HiddenExchange:
-    """What stands in the place of a message that the client saw instead, and results of ours that stand in front of the one behind it."""
+    """A recall exchange that the client saw as one message.
+
+    actual: the messages in its place.
+    answers: pagein's results to prepend to the next message.
+    """
 
     actual: tuple[bytes, ...]
     answers: tuple[bytes, ...] = ()
@@ -72,10 +82,15 @@ class HiddenExchange:
 
 @dataclass(frozen=True, slots=True)
 class RenderedWindow:
-    """A window with what of it is not the client's. tip: the window. changes: by the number of the message in the conversation.
+    """A window and its differences from the client's messages.
 
-    rewritten: whether an epoch was opened for it. since: in front of this message all is as in the window before it on its branch.
-    top: the last message that has changes, -1 for none. replaced: results that stand as something else. said: messages of the conversation.
+    tip: the window.
+    changes: differences, by the number of the message in the conversation.
+    rewritten: True if an epoch was opened for it.
+    since: first message that may differ from the window before on the branch.
+    top: last message with changes; -1 without any.
+    replaced: number of replaced results and arguments.
+    said: messages of the conversation.
     """
 
     tip: Cell | None = None
@@ -89,12 +104,17 @@ class RenderedWindow:
 
 @dataclass(frozen=True, slots=True)
 class SentWindow:
-    """A window as it was sent. said: messages said by then, the last of the conversation being the last of them.
+    """A window as it was sent.
 
-    rewritten: whether an epoch was opened for it. binds: whether thinking is bound to what stands before it. takes: whether the epoch took
-    the thinking of finished turns along. begun: whether tools of ours entered with it. apart: the first message behind which the prompt is
-    not the client's whatever its window, -1: all of it is not, None: there is none. passed: whether the request before it went out as its
-    client's, too.
+    tip: the window.
+    said: messages of the session by then, with the conversation's last message as the last.
+    rewritten: True if an epoch was opened for it.
+    binds: True if thinking is bound to the prompt before it.
+    takes: True if the epoch removed the thinking of finished turns.
+    begun: True if recall tools entered with it.
+    apart: first message after which the prompt differs from the client's for other reasons; -1 if from the start, None
+        if never.
+    passed: True if the request before it was retried unmodified.
     """
 
     tip: Cell | None
@@ -115,7 +135,11 @@ NOTHING_RENDERED: Final = RenderedWindow()
 def render_window(
     window: SentWindow, units: Sequence[Unit], before: RenderedWindow = NOTHING_RENDERED
 ) -> RenderedWindow:
-    """What of this window is not the client's, who said `units` by then. before: the window before it on its branch."""
+    """Compute how this window differs from the client's messages.
+
+    units: the client's messages by then.
+    before: the window before on the branch.
+    """
     keep = shared_length(before.tip, window.tip)
     first = window.said - len(units) + 1
     since = max(_said_at(window.tip, keep) - first + 1, 0)
@@ -144,7 +168,11 @@ def render_window(
 def _without_thinking(
     window: SentWindow, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, MessageChange]
 ) -> list[int]:
-    """The messages that lose their thinking with this window. known: messages in the request before. changes: what differs so far."""
+    """Return the messages that lose their thinking with this window.
+
+    known: messages in the request before.
+    changes: differences so far.
+    """
     lost: list[int] = []
     if not window.binds:
         start, end = since, count_finished([unit.message for unit in units])
@@ -159,7 +187,11 @@ def _without_thinking(
 
 
 def _absent(piece: WindowPiece, first: int, count: int) -> Iterator[int]:
-    """The messages of the conversation that left whole and are told of in this piece. first: the number of the first; count: of all."""
+    """Yield the numbers of removed messages that this piece reports.
+
+    first: number of the conversation's first message in the session.
+    count: messages in the conversation.
+    """
     for one in piece.absent:
         for start, end in one.said:
             yield from range(max(start - first, 0), min(end - first + 1, count))
@@ -170,8 +202,10 @@ def _earliest(changes: Mapping[int, MessageChange], apart: int | None) -> int | 
 
 
 def foreign(units: Sequence[Unit], known: int, first: Callable[[], int | None]) -> list[int]:
-    """Messages with thinking about other prompts than these are now. known: of the messages, those in the last request of ours, which the
-    next one answers. first: the first message that stands otherwise than the client has it; asked for where that matters.
+    """Return messages with thinking about another prompt than the present one.
+
+    known: messages in pagein's last request; the next message answers it.
+    first: returns the first message that differs from the client's; called only if needed.
     """
     found = [place for place in range(known + 1, len(units)) if units[place].thought == place]
     behind = first() if found else None
@@ -183,7 +217,7 @@ def _count(change: MessageChange) -> int:
 
 
 def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:
-    """The changes in front of this message; behind it, what stays without its thinking."""
+    """Keep the changes before a message, and after it only the removal of thinking."""
     return {
         place: one if place < since else MessageChange(thoughtless=True)
         for place, one in changes.items()
@@ -193,7 +227,7 @@ def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class _SpliceResult:
-    """What a message became with a change."""
+    """A spliced message, with its source bytes and change."""
 
     raw: bytes
     change: MessageChange
@@ -202,7 +236,7 @@ class _SpliceResult:
 
 @dataclass(frozen=True, slots=True)
 class SpliceMemory:
-    """What a message became with a change, told by the digest of its bytes."""
+    """A spliced message in a snapshot, with the digest of its source bytes."""
 
     digest: str
     change: MessageChange
@@ -210,29 +244,32 @@ class SpliceMemory:
 
 
 class Splicer:
-    """Puts changes into the bytes of requests. What was rendered once is not rendered again."""
+    """Splice changes into the bytes of requests. A result is computed once and remembered."""
 
     def __init__(self) -> None:
-        self.basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]] | None = None  # what was rendered last
+        self.basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]] | None = None  # the last rendering
         self._raws: Sequence[bytes] = ()
         self._items: list[bytes] = []
-        self._ends: list[int] = []  # how many of `_items` there are up to each of `_raws`
+        self._ends: list[int] = []  # number of `_items` up to each of `_raws`
         self._made: dict[int, _SpliceResult] = {}
         self._kept: Mapping[int, SpliceMemory] = {}
 
     def restore(
         self, basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]], kept: Mapping[int, SpliceMemory]
     ) -> None:
-        """Go on where another process rendered that, and these messages for it."""
+        """Continue from another process: its last rendering and its spliced messages."""
         self.basis, self._kept = basis, kept
 
     def snapshot_values(self) -> dict[int, SpliceMemory]:
-        """What was rendered, for `restore`."""
+        """Return the spliced messages, for `restore`."""
         made = {at: SpliceMemory(digest_of(one.raw), one.change, tuple(one.parts)) for at, one in self._made.items()}
         return {**self._kept, **made}
 
     def items(self, script: Transcript, changes: Mapping[int, MessageChange], since: int = 0) -> list[bytes]:
-        """The messages of a request with these changes. since: up to this message of the conversation the changes are those of last time."""
+        """Return the messages of a request with these changes.
+
+        since: first message whose change may differ from the last call.
+        """
         units, raws = script.units, script.raws
         start = min(alike(raws, self._raws), units[since].first if since < len(units) else len(raws))
         place = max(bisect_right(units, start, key=_first) - 1, 0)
@@ -251,11 +288,11 @@ class Splicer:
         return items
 
     def count(self, raws: int) -> int:
-        """How many messages the first so many of the client's became."""
+        """Return the number of messages to send for the client's first `raws` messages."""
         return self._ends[raws - 1] if raws else 0
 
     def _parts(self, at: int, unit: Unit, change: MessageChange, script: Transcript) -> Sequence[bytes]:
-        """A message with its change, which may be several messages then, or none."""
+        """Return the messages to send for one message with its change: one, several or no message."""
         raw = script.raws[at]
         known = self._made.get(at)
         if known is None or known.raw != raw or known.change != change:
@@ -304,7 +341,7 @@ def _splice_unit(at: int, unit: Unit, change: MessageChange, script: Transcript)
 
 
 def _with_words(raw: bytes, words: MessageTexts, api: Api, at: int) -> bytes:
-    """A message of the user's with other words. Raises HostError where anything else in it would be another than before."""
+    """Replace the user's words in a message. Raises HostError if anything else in the message would change."""
     made = with_words(raw, api, words)
     ours, theirs = (message_of(one, api, at)[1].blocks for one in (made, raw))
     others = [[one for one in blocks if not isinstance(one, Text)] for blocks in (ours, theirs)]
@@ -317,7 +354,7 @@ def _with_words(raw: bytes, words: MessageTexts, api: Api, at: int) -> bytes:
 
 
 def _masked_in(raw: bytes, change: MessageChange, api: Api, at: int) -> bytes:
-    """A message with the arguments of its calls as the change has them."""
+    """Replace the arguments of calls in a message."""
     if not change.arguments:
         return raw
     blocks = enumerate(message_of(raw, api, at)[1].blocks)
@@ -326,7 +363,7 @@ def _masked_in(raw: bytes, change: MessageChange, api: Api, at: int) -> bytes:
 
 
 def _in_shape(made: bytes, item: Item, api: Api, at: int) -> bytes:
-    """The message, if all in it but texts of results, texts in arguments and thinking is what the client said. Raises HostError otherwise."""
+    """Return the message if only results, arguments and thinking differ from the client's. Raises HostError otherwise."""
     if not _alike(message_of(made, api, at)[1], item.message):
         raise HostError(f"message {at} lost its shape when results or arguments in it were replaced")
     return made
@@ -350,7 +387,7 @@ def _same(made: Block, said: Block) -> bool:
 
 
 def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
-    """What stood in place of a message, without its thinking."""
+    """Yield the messages of an exchange without thinking."""
     for place, raw in enumerate(items):
         blocks = message_of(raw, api, place)[1].blocks
         gone = [index for index, block in enumerate(blocks) if isinstance(block, Thinking)]
@@ -382,7 +419,7 @@ def _change_of(piece: WindowPiece, unit: Unit) -> MessageChange:
 
 
 def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
-    """What stands in place of the user's words, None where these stand."""
+    """Return the replacements for the user's words; None without any."""
     told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
     if not told:
         return None
@@ -402,7 +439,7 @@ def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
 
 
 def _is_ours(arguments: str, said: str | None) -> bool:
-    """Whether these arguments are the client's with texts replaced. What older versions withheld has lost its shape."""
+    """Return whether pagein masked these arguments. Redacted arguments of older versions have lost their shape."""
     return said is not None and arguments != said and same_but_texts(arguments, said)
 
 
@@ -419,7 +456,7 @@ def _join_changes(one: MessageChange, other: MessageChange) -> MessageChange:
 
 def _said_at(tip: Cell | None, keep: int) -> int:
     found = cut(tip, keep) if keep else None
-    # what left behind a message that tells of it is before the next
+    # messages removed after a message that reports them come before the next message
     return (
         0 if found is None else max(found.piece.said, *(last for one in found.piece.absent for _, last in one.said), 0)
     )

@@ -1,11 +1,12 @@
-"""Requests that go out without a decision: as their conversation was rendered last, with the client's news behind it (law 7).
+"""Send a request without a decision: the last rendering of its conversation, with the client's new messages (law 7).
 
 Rules of this file
 ------------------
-1. What was sent last is kept apart from the sessions, so that it can be had while somebody decides there, however long that takes.
-2. Of a request that shares its first messages with one that was sent, these go out as they went then; the rest as it came. Its bytes are
-   checked as those of any other request; where a provider would refuse them, the next best goes out (`fallback`).
-3. Memory is bounded: conversations are kept up to `MOST_KEPT` bytes of messages in all, those that were asked for last; in any case one.
+1. The last sent requests are stored apart from the sessions, so that they are available while another thread decides in a session,
+   however long that takes.
+2. Messages that a request shares with a sent one are sent as before; the rest is sent unchanged. The bytes are checked like any other
+   request; if a provider would refuse them, the next best candidate is sent (`fallback`).
+3. Memory is bounded: up to `MOST_KEPT` bytes of messages are remembered, the most recently used conversations, at least one.
 """
 
 from collections import OrderedDict
@@ -38,17 +39,21 @@ from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer
 
 MOST_KEPT: Final = 64 << 20
-"""Bytes of the messages of requests that are kept, as their clients sent them."""
+"""Limit of the remembered requests, in bytes of the clients' messages."""
 _BRANCHES: Final = 8
 _MOVED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LastSent:
-    """A request as it was sent last of its conversation. changes: what of it is not the client's, by the number of the message.
+    """The last sent request of a conversation.
 
-    exchanges: notes on turns that the client did not see, by the message before; its session goes on adding to it. tools: ours that it
-    had. chosen: its marks. size: bytes of it.
+    script: the client's messages.
+    changes: differences from them, by the number of the message.
+    size: bytes of the request.
+    exchanges: notes on recall exchanges, by the message before; the session adds to them.
+    tools: recall tools of the request.
+    chosen: its added cache breakpoints.
     """
 
     script: Transcript
@@ -60,16 +65,16 @@ class LastSent:
 
 
 class UndecidedRequests:
-    """What was sent last, by session. Any number of threads may use it."""
+    """The last sent requests, by session. Any number of threads may use it."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._lock = Lock()
         self._kept: OrderedDict[str, tuple[LastSent, ...]] = OrderedDict()
-        self.size = 0  # bytes of the requests that are kept
+        self.size = 0  # bytes of the remembered requests
 
     def note_sent(self, session: str, last: LastSent) -> None:
-        """A request went out so."""
+        """Remember a sent request."""
         with self._lock:
             there = self._kept.pop(session, ())
             now = (last, *[one for one in there if not _goes_on(last, one)][: _BRANCHES - 1])
@@ -82,12 +87,12 @@ class UndecidedRequests:
                 now = self._kept[session] = now[:-1]
 
     def forget(self, session: str) -> None:
-        """Something else went out for this session: what was sent last is not known any more."""
+        """Forget the last sent requests of a session, because another body was sent."""
         with self._lock:
             self.size -= _size(self._kept.pop(session, ()))
 
     def forward(self, session: str, body: bytes, envelope: Envelope, context: str) -> tuple[PendingCall, Bytes] | None:
-        """A request for which nothing is decided, and its bytes; None where nothing of its conversation is at hand. Raises BadInput."""
+        """Render a request without a decision; None if its conversation is unknown. Raises BadInput."""
         last = self._nearest(session, envelope)
         if last is None:
             return None
@@ -97,7 +102,7 @@ class UndecidedRequests:
             return None
         call = PendingCall(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
         call = call.with_recall(RecallOffer(tools=last.tools))
-        changes = {place: one for place, one in last.changes.items() if place < count}  # behind that are other messages
+        changes = {place: one for place, one in last.changes.items() if place < count}  # later messages differ
         sent = Last(changes, count, Exchanges().of(script, last.exchanges))
         found = with_news(call, sent, had_tools=bool(last.tools), was_passed=False)
         is_again = count == len(script.units) == len(last.script.units)
@@ -122,13 +127,13 @@ def _size(kept: Sequence[LastSent]) -> int:
 
 
 def _goes_on(now: LastSent, before: LastSent) -> bool:
-    """Whether a request holds all of one before, but for what may be marked otherwise at its end."""
+    """Return whether a request continues another, apart from moved cache breakpoints at the end."""
     raws = before.script.raws
     return alike(raws, now.script.raws) >= len(raws) - _MOVED
 
 
 def _shared_messages(script: Transcript, before: Transcript) -> int:
-    """How many messages of the conversation two requests have in common, from the first on."""
+    """Return the number of leading messages that two requests share."""
     count = min(len(script.units), len(before.units))
     while count and script.units[count - 1].name != before.units[count - 1].name:
         count -= 1
@@ -136,7 +141,7 @@ def _shared_messages(script: Transcript, before: Transcript) -> int:
 
 
 def _make_bytes(call: PendingCall, found: Last, chosen: BreakpointChoice) -> Bytes:
-    """The bytes of a request, checked."""
+    """Return the checked bytes of a request."""
     envelope, changes = call.envelope, found.with_exchanges
     if not changes and envelope is call.theirs and chosen == AS_THE_CLIENT:
         return Bytes(call.original, envelope.items, envelope.fields, used=found.count)
@@ -154,7 +159,7 @@ def _make_bytes(call: PendingCall, found: Last, chosen: BreakpointChoice) -> Byt
 
 
 def undecided_request(asked: PreparedRequest, session: str, call: PendingCall, made: Bytes) -> PreparedRequest:
-    """What goes out for a request that was forwarded so."""
+    """Return the prepared request for an undecided request."""
     fields = call.envelope.fields if made.fields is None else made.fields
     front = {name: fields[name] for name in IN_FRONT if name in fields}
     script = call.script

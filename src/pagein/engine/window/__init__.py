@@ -1,1 +1,1 @@
-"""What leaves the window, what stays in it and what comes back."""
+"""Evict from the window, keep in the window, and recall into the window."""

@@ -1,4 +1,4 @@
-"""The passes before a model call, as far as they only look: what is about to be sent, what enters big, what leaves."""
+"""Inputs of a decision before a model call: the pending request, large outputs, eviction candidates."""
 
 from itertools import takewhile
 
@@ -24,7 +24,7 @@ from pagein.policy.stubs.recall_ways import Begins
 
 
 def moment_of(state: State, at: float | None) -> Moment:
-    """The call that is about to be made, as the policy sees it."""
+    """Return the coming call as the policy sees it."""
     tip = state.draft.ready().tip
     keep = shared_length(state.sent, tip)
     held = size(state.sent) if keep == length(state.sent) else size(cut(tip, keep))
@@ -43,7 +43,7 @@ def moment_of(state: State, at: float | None) -> Moment:
 
 
 def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[PreviewCandidate]:
-    """Outputs said since the last request that are to enter as previews."""
+    """Return the outputs since the last request that are to enter as previews."""
     known = length(state.draft.tip)
     asked = state.draft.tip.piece.message.blocks if state.draft.tip is not None else ()
     calls = {block.id: block for block in asked if isinstance(block, ToolCall)}
@@ -67,29 +67,30 @@ def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[P
 def account_after_previews(
     account: Account, previews: tuple[PagedOut, ...], residency: Residency, scale: float
 ) -> Account:
-    """The account after these outputs entered as previews."""
+    """Return the account after these outputs entered as previews."""
     if residency.economics is None or not previews:
         return account
     return with_previews(account, residency.economics, _tokens_spared(previews), scale)
 
 
 def _tokens_spared(previews: tuple[PagedOut, ...]) -> int:
-    """Tokens that do not enter."""
+    """Return the tokens that previews keep out of the window."""
     return sum(one.tokens - round(len(one.stub) * one.tokens / one.chars) for one in previews if one.chars)
 
 
 def toll(
     state: State, at: float | None, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
 ) -> float | None:
-    """What it costs besides that these enter as previews, BIT; None where that is more than may be risked, or leaves too little to be cached.
+    """Return the extra cost of these previews in BIT; None if it is more than may be risked, or leaves too little to be
+    cached.
 
-    begins: what has to be paid for before anything leaves: the whole request is written again, with the tools.
+    begins: recall tools to pay for before the first eviction: the whole request is written again, with the tools.
     """
     economics = residency.economics
     if economics is None:
         return 0.0
     moment = moment_of(state, at)
-    # What stands in front of the messages is known once the provider has told; until then every request looks too small.
+    # The size of the prompt prefix is known after the first reported usage; until then every request looks too small.
     if state.floor is not None and falls_short(moment, economics, _tokens_spared(big)):
         return None
     if begins is None:
@@ -105,8 +106,8 @@ def toll(
 
 
 def eviction_candidates(state: State, epoch: Epoch) -> list[EvictionCandidate]:
-    """The results and arguments of a decision, looked up in the request. Arguments stand as what a tool answered, too."""
-    # One message earlier, for the calls that the first results answer.
+    """Look up the results and arguments of an epoch in the request. Arguments take the form of a result."""
+    # One message earlier, for the calls of the first results.
     start = max(epoch.frontier - 1, 0)
     pieces = pieces_since(state.draft.tip, start)
     tools = _tool_names(pieces)

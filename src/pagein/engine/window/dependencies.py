@@ -1,4 +1,4 @@
-"""What leaves the window takes with it what rested on it (law 2)."""
+"""Evict dependent results together (law 2)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ from pagein.policy.eviction.dependencies import plan_without
 from pagein.policy.eviction.residency import EpochPlan, Residency, Resident
 
 UNPROVEN: Final = "unproven"
-"""The reason of an epoch that was opened only because answers were not borne out any more."""
+"""Reason of an epoch that was opened only because the window no longer proved some answers."""
 
 
 def plan_without_dependencies(
@@ -30,7 +30,10 @@ def plan_without_dependencies(
     moment: Moment,
     also: frozenset[str] = frozenset(),
 ) -> EpochPlan:
-    """The plan without results on which a recent answer rests: these stay for as long as that answer. also: calls whose results stay too."""
+    """Return the plan without results on which a recent answer depends; they stay as long as the answer.
+
+    also: further calls whose results stay.
+    """
     if planned.epoch is None:
         return planned
     last = state.draft.calls - max(settings.reads_wait, 1)
@@ -45,10 +48,13 @@ def sound_evictions(
     reads: ClientReads = START,
     whole: frozenset[str] = frozenset(),
 ) -> tuple[list[EvictionCandidate], str | None]:
-    """What leaves by this plan, with what rested on it, in the order of the window; and what the witness objected to.
+    """Return the evictions of a plan with their dependents, in window order, and the objections of the witness.
 
-    stored: where the witness finds versions; None where it is not asked. What it objects to leaves as well. reads: what reads by the
-    client's own tools have shown. whole: calls of turns that leave whole.
+    Results to which the witness objects are evicted too.
+
+    stored: returns stored versions for the witness; None to skip the witness.
+    reads: file texts shown by the client's own read tools.
+    whole: calls of turns that are evicted whole.
     """
     chosen = [] if planned.epoch is None else eviction_candidates(state, planned.epoch)
     leaving = [*chosen, *_dependent_answers(state, ground, reads, chosen, whole)]
@@ -82,13 +88,13 @@ def _either(first: Stored, then: Stored) -> Stored:
 def _dependent_answers(
     state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[EvictionCandidate], whole: frozenset[str]
 ) -> list[EvictionCandidate]:
-    """Answers that the window does not bear out once these results, and all of these calls, have left."""
+    """Return the answers that the window no longer proves after these evictions."""
     calls = [*(one.resident.call_id for one in leaving), *whole]
     return _find_results(state, (ground.calls_depending_on(calls) | reads.calls_depending_on(calls)) - whole)
 
 
 def _find_results(state: State, calls: frozenset[str]) -> list[EvictionCandidate]:
-    """The results of these calls, where they will stand in the request."""
+    """Return the results of these calls, at their places in the request."""
     found: list[EvictionCandidate] = []
     tools: dict[str, str] = {}
     for place, piece in enumerate(pieces_since(state.draft.ready().tip, 0) if calls else ()):
@@ -100,7 +106,7 @@ def _find_results(state: State, calls: frozenset[str]) -> list[EvictionCandidate
                 continue
             tokens = next(counts, 0)
             if block.call_id in calls:
-                # what stands in place of a result that is kept already leaves as that result
+                # a preview is evicted as the stored result behind it
                 kept = state.hand.stands_for(block)
                 resident = Resident(block.call_id, place, index, tokens, piece.born or 0, kept=kept)
                 found.append(EvictionCandidate(resident, block, block.name or tools.get(block.call_id, "")))

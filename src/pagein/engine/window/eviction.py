@@ -1,10 +1,10 @@
-"""The pass before a call: what leaves the window and what comes back, by the policy, the user's hand and the size of the window.
+"""Decide evictions before a call, and texts that return, from policy, pins and window size.
 
 Rules of this file
 ------------------
-1. Content is stored before its stub may be sent. Where the store cannot be written nothing leaves, and that is told (law 1).
-2. What the user holds stays, with all that it rests on. What was recalled lately stays while it is warm.
-3. What comes back is exactly what was stored. An answer that stands for other text does not come back: the window would not bear it out.
+1. Content is stored before its stub may be sent. If the store cannot be written, nothing is evicted, and the failure is reported (law 1).
+2. A pinned result stays, with everything that it depends on. A recently recalled text stays for a while.
+3. A restored text is exactly the stored text. A read answer with markers is not restored: the window might no longer prove it.
 """
 
 import functools
@@ -39,11 +39,21 @@ from pagein.providers.prices.price_lookup import prices
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What the pass looks at. ground: what the window bears out. at: the time of the call. previewed: outputs that enter as previews with it.
+    """The input of an eviction decision.
 
-    reads: what reads by the client's own tools have shown. stored: where the witness finds versions, None where it is not asked. window: tokens that the model's window holds, None where unknown.
-    opens: whether an epoch may begin at a message. paid: BIT that previews of this call cost beside what they spare.
-    excluded: names of files whose content is never stored.
+    session: name of the session.
+    state: state at the request.
+    ground: read answers that the window proves.
+    residency: settings of the policy.
+    valve: settings of the overflow.
+    at: time of the call, in seconds.
+    previewed: outputs that enter as previews with the call.
+    stored: returns stored versions for the witness; None to skip the witness.
+    window: size of the model's window in tokens; None if unknown.
+    reads: file texts shown by the client's own read tools.
+    opens: returns whether an epoch may begin at a message.
+    paid: cost of this call's previews beyond their savings, in BIT.
+    excluded: name patterns of files whose content is never stored.
     """
 
     session: str
@@ -63,9 +73,12 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class EvictionOutcome:
-    """What is to be done. opened: the epoch, None to leave the window alone. failure: why not all was done that should have been.
+    """The result of an eviction decision.
 
-    crowded: the window is nearly full still; the host should compact.
+    opened: the epoch; None leaves the window as it is.
+    failure: reason of an incomplete decision; None without one.
+    account: the account after the decision.
+    crowded: True if the window is still nearly full; the client should compact.
     """
 
     opened: EpochEntry | None
@@ -75,7 +88,7 @@ class EvictionOutcome:
 
 
 def window_of(valve: Valve, model: str | None) -> int | None:
-    """Tokens that this model's window holds, by setting or by the table; None where neither says."""
+    """Return the window size of a model in tokens, by setting or by table; None if unknown."""
     return valve.window if valve.window is not None or model is None else _listed_window(model)
 
 
@@ -88,7 +101,9 @@ def _listed_window(model: str) -> int | None:
 
 
 def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
-    """Decide, and have stored what leaves. Never raises for a store that fails: then the window stays as it is, and that is told."""
+    """Decide evictions and store their content. A failing store raises nothing: the window stays, and the outcome has
+    the reason.
+    """
     if scene.residency.arguments is None:
         scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
     state = scene.state
@@ -127,7 +142,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
 
 
 def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
-    """The thinking that leaves with an epoch that changes these messages, stored: what no request held before goes too. Raises StoreError."""
+    """Store the thinking that an epoch with these changed messages evicts, new messages included. Raises StoreError."""
     if scene.residency.thinking != "leaves" or not places:
         return None
     tip = scene.state.draft.ready().tip
@@ -151,17 +166,19 @@ def _make_epoch(
     return EpochEntry(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
 
 
-# --- what leaves a full window ---
+# --- overflow ---
 
 
 def _plan_overflow(
     scene: Scene, moment: Moment, account: Account, planned: EpochPlan
 ) -> tuple[EpochPlan, list[TurnRemoval], bool]:
-    """The plan for a window that is nearly full: results first, then the turns and steps that leave whole.
+    """Plan for a nearly full window: evict results first, then whole turns and steps.
 
-    The plan stays as it is where the window is not full. It also stays, and the third value is True, where the bankroll does not cover
-    the rewrite and the window is below the limit: the session can still go on, end, be compacted or pause, and then the rewrite was for
-    nothing or is free.
+    The plan does not change unless the window is full. It also stays, with True as third value, if the bankroll does
+    not cover the rewrite
+    and the window is below the limit: the session can still continue, end, be compacted or pause, and then the rewrite
+    would be wasted, or
+    free later.
     """
     gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
     if scene.state.hand.off or not _is_full(scene, moment, gain):
@@ -185,26 +202,26 @@ def _plan_overflow(
 
 
 def _full_window(scene: Scene) -> FullWindow:
-    """The window as those see it who look for what else may leave."""
+    """Return the window in the form for overflow evictions."""
     draft, allowed = scene.state.draft, scene.valve.low * (scene.window or 0)
     held = _calls_kept_by_user(scene) | scene.state.hand.calls_that_stay
     return FullWindow(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
 
 
 def _calls_in(state: State, whole: Sequence[TurnRemoval]) -> frozenset[str]:
-    """The calls that stand in what leaves whole."""
+    """Return the calls in turns that are evicted whole."""
     pieces = pieces_since(state.draft.ready().tip, 0) if whole else []
     blocks = (block for one in whole for place in one.places for block in pieces[place].message.blocks)
     return frozenset(block.id for block in blocks if isinstance(block, ToolCall))
 
 
 def _frontier(leaving: Sequence[EvictionCandidate], whole: Sequence[TurnRemoval]) -> int:
-    """The first message that changes."""
+    """Return the first message that changes."""
     return min([one.resident.message for one in leaving] + [one.first for one in whole])
 
 
 def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval], pager: Pager) -> list[TurnsLeft]:
-    """What leaves whole, stored as it stands once these have been paged out. Raises StoreError."""
+    """Store turns that are evicted whole, as the window shows them after the other evictions. Raises StoreError."""
     if not whole:
         return []
     state = scene.state
@@ -218,7 +235,7 @@ def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval]
 def _with_turns(
     scene: Scene, planned: EpochPlan, moment: Moment, account: Account, whole: Sequence[TurnRemoval]
 ) -> EpochPlan:
-    """The plan with what leaves whole, charged for all of it."""
+    """Add whole turns to a plan and charge it for them."""
     if not whole:
         return planned
     tip = scene.state.draft.ready().tip
@@ -228,16 +245,16 @@ def _with_turns(
     return replace(charged, epoch=Epoch(charged.epoch.frontier if charged.epoch else 0, going, overflow.FULL))
 
 
-# --- what leaves ---
+# --- evictions ---
 
 
 def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
-    """What the policy wants; else what the user ordered."""
+    """Return the policy's plan; without one, the user's order."""
     state, settings, hand = scene.state, scene.residency, scene.state.hand
     planned = plan(state.standing, settings, moment, account)
     if hand.off:
         return EpochPlan(None, planned.alone, planned.alone)
-    # what must stay is asked for where something is to leave: it takes a look at all reads that stand in the window
+    # dependencies are computed only for a planned eviction: they need all reads in the window
     if planned.epoch is not None or hand.epoch_now:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.files
@@ -250,7 +267,7 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
 
 
 def _most(scene: Scene, moment: Moment) -> float:
-    """Tokens of our estimate that must leave a window that is nearly full."""
+    """Return the estimated tokens to evict from a nearly full window."""
     allowed = scene.valve.low * (scene.window or 0)
     return overflow.excess(moment, allowed, reported=scene.state.floor is not None)
 
@@ -266,14 +283,14 @@ def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
 
 
 def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
-    """Calls on whose results something rests that the user holds, by whichever way it was read."""
+    """Return the calls on which a pinned answer depends, whichever tool read it."""
     return _calls_behind_held(scene.state, scene.ground) | scene.reads.calls_needed_with(
         scene.state.hand.calls_that_stay
     )
 
 
 def _calls_behind_held(state: State, ground: Evidence) -> frozenset[str]:
-    """Calls on whose results something rests that the user holds. What is held itself is no resident."""
+    """Return the calls on which a pinned read answer depends. Pinned results are not residents."""
     staying = state.hand.calls_that_stay
     if not staying:
         return staying
@@ -284,7 +301,7 @@ def _calls_behind_held(state: State, ground: Evidence) -> frozenset[str]:
 
 
 def _warm(state: State) -> frozenset[str]:
-    """Calls whose results show what was recalled lately, or a part of it."""
+    """Return the calls whose results show recently recalled text."""
     warm = state.warm
     if not warm.tool_calls and not warm.objects:
         return frozenset()
@@ -292,7 +309,7 @@ def _warm(state: State) -> frozenset[str]:
     return frozenset(warm.tool_calls) | frozenset(call for call in calls if call is not None)
 
 
-# --- what comes back ---
+# --- restored texts ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +319,7 @@ class _Restoration:
 
 
 def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> tuple[list[_Restoration], list[str]]:
-    """What comes back with this call, and why something that should does not."""
+    """Return the texts to restore with this call, and the reasons of failures."""
     hand, economics = scene.state.hand, scene.residency.economics
     if not hand.restoring or hand.off:
         return [], []
@@ -325,7 +342,9 @@ def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> 
 
 
 def recall_for_window(pager: Pager, object_id: str) -> str:
-    """The text of an object, exactly, for its old place in the window. Raises NotRecallable, saying why, or StoreError."""
+    """Return the exact text of an object for its old place in the window. Raises NotRecallable with the reason, or
+    StoreError.
+    """
     text = pager.recall(object_id)
     if MARKER in text:
         raise NotRecallable(
@@ -336,7 +355,7 @@ def recall_for_window(pager: Pager, object_id: str) -> str:
 
 
 def _places(state: State, hand: Hand) -> Iterator[tuple[int, int, PagedOut, int]]:
-    """Where the results stand that are to come back: message, block, what stands for them, tokens in front of the message."""
+    """Yield the results to restore: message, block, the stub's record, tokens before the message."""
     before = 0
     for place, piece in enumerate(pieces_since(state.draft.tip, 0)):
         for index, block in enumerate(piece.message.blocks):

@@ -1,12 +1,12 @@
-"""What leaves a nearly full window beside results: failed outputs, long texts of the user's, whole turns.
+"""Evict from a nearly full window: failed outputs, long user texts, whole turns.
 
 Rules of this file
 ------------------
-1. The last message of the user and the last one of the model stay, with all that answers the latter; so do system messages.
-2. A call and its result leave together or not at all: as a step, which is a message of the model's and what follows it up to the next.
-   A turn is what begins with words of a person, up to the next such words; it leaves whole, or some of its steps do.
-3. What must not be stored stays (law 9), with the step that it stands in; so does what the user holds, and what cannot be kept as text.
-4. Oldest first, until enough has left. Where what stands for it would not be shorter, it stays.
+1. The user's last message and the model's last message stay, with all answers to the latter; system messages stay too.
+2. A call and its result are evicted together: as a step, which is an assistant message and the messages up to the next one. A turn
+   begins with words of a person and ends before the next such words; it is evicted whole, or some of its steps are.
+3. Content that must not be stored stays (law 9), with its step; so do pinned results and content without a text form.
+4. Oldest first, until enough is evicted. Content stays if its stub would not be shorter.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -34,7 +34,12 @@ _FOR_WORDS, _FOR_INSTRUCTIONS = 0.05, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Characters of the user's words and of the host's instructions that may stand for what leaves whole. each: tokens of one."""
+    """The room for texts in place of evicted turns.
+
+    each: tokens per character.
+    words: characters for the user's words.
+    instructions: characters for the client's instructions.
+    """
 
     each: float
     words: int
@@ -43,9 +48,16 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class FullWindow:
-    """A window that is nearly full. pieces: all of it. newest: the call that is about to be made. held: calls that stay. excluded: names of
-    files that are never stored. allowed: tokens that are to be left. first_answer, last_answer: the places of the first and the last
-    message of the model's; last_spoken: of the last one in which a person said something; behind all, or -1, where there is none.
+    """A nearly full window.
+
+    pieces: its messages.
+    newest: number of the coming model call.
+    held: calls that stay.
+    excluded: name patterns of files that are never stored.
+    allowed: tokens that may remain.
+    first_answer: first assistant message; the number of messages without one.
+    last_answer: last assistant message; -1 without one.
+    last_spoken: last message with words of a person; -1 without one.
     """
 
     pieces: Sequence[WindowPiece]
@@ -58,13 +70,13 @@ class FullWindow:
     last_spoken: int = field(init=False)
 
     def __post_init__(self) -> None:
-        # each is a walk through the window, and asked for at every step that may leave
+        # computed once: each needs a walk through the window, and every candidate step asks for them
         object.__setattr__(self, "first_answer", _first(self.pieces))
         object.__setattr__(self, "last_answer", _last(self.pieces, lambda one: one.role == "assistant"))
         object.__setattr__(self, "last_spoken", _last(self.pieces, is_spoken))
 
     def room(self) -> "Room":
-        """What may stand for what leaves whole, in proportion to what is to be left."""
+        """Return the room for texts in place of evicted turns, in proportion to `allowed`."""
         chars = sum(_chars(block) for piece in self.pieces for block in piece.message.blocks)
         tokens = sum(piece.weight for piece in self.pieces)
         each = tokens / chars if tokens and chars else _TOKENS_PER_CHAR
@@ -72,7 +84,7 @@ class FullWindow:
         return Room(each, min(words, policy.ALL_WORDS), min(instructions, policy.INSTRUCTIONS))
 
     def sent(self) -> Iterator[tuple[int, WindowPiece, int, int]]:
-        """The pieces that a call before this one saw: the place of each, itself, the call that saw it first, tokens in front of it."""
+        """Yield the pieces that an earlier call saw: place, piece, first call that saw it, tokens before it."""
         before = 0
         for place, piece in enumerate(self.pieces):
             if piece.born is not None and piece.born < self.newest:
@@ -82,9 +94,12 @@ class FullWindow:
 
 @dataclass(frozen=True, slots=True)
 class TurnRemoval:
-    """Messages that are to leave whole. carrier: the place of the message that will tell of them. runs: their first and last places.
+    """Messages to evict whole.
 
-    turns: how many turns these are, 0 for steps of one. gain: tokens that it spares, about.
+    carrier: place of the message that will report the removal.
+    runs: first and last places of the messages.
+    turns: number of turns; 0 for steps of one turn.
+    gain: estimated tokens saved.
     """
 
     carrier: int
@@ -99,12 +114,12 @@ class TurnRemoval:
 
     @property
     def places(self) -> list[int]:
-        """The places of all of them."""
+        """The places of the evicted messages."""
         return [place for first, last in self.runs for place in range(first, last + 1)]
 
 
 def failures(seen: FullWindow) -> Iterator[Resident]:
-    """Outputs of calls that failed, oldest first."""
+    """Yield outputs of failed calls, oldest first."""
     calls = _calls(seen.pieces)
     for place, piece, born, before in seen.sent():
         tokens = iter(piece.tokens)
@@ -119,7 +134,9 @@ def failures(seen: FullWindow) -> Iterator[Resident]:
 
 
 def long_user_texts(seen: FullWindow, chars: int) -> Iterator[Resident]:
-    """Texts of the user's from so many characters on, oldest first; not what the host said in front of the conversation."""
+    """Yield user texts of at least `chars` characters, oldest first, without the client's texts before the
+    conversation.
+    """
     last, first = seen.last_spoken, seen.first_answer
     for place, piece, born, before in seen.sent() if chars else ():
         if piece.message.role == "user" and place != last:
@@ -135,7 +152,10 @@ def long_user_texts(seen: FullWindow, chars: int) -> Iterator[Resident]:
 
 
 def whole(seen: FullWindow, most: float, spared: Sequence[Resident]) -> list[TurnRemoval]:
-    """Turns, and steps of those that stay, until so many tokens have left, beside what is spared already."""
+    """Return turns, and steps of other turns, until `most` tokens are evicted.
+
+    spared: evictions that are planned already.
+    """
     lighter: dict[int, int] = {}
     for one in spared:
         lighter[one.message] = lighter.get(one.message, 0) + one.gain
@@ -164,7 +184,12 @@ def whole(seen: FullWindow, most: float, spared: Sequence[Resident]) -> list[Tur
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """A turn by the places of its messages. steps: the first and last place of each step. first to the first of them: what the user said."""
+    """A turn, by the places of its messages.
+
+    first, last: its first and last message; the user's words come before the first step.
+    steps: first and last place of each step.
+    is_spoken: True if a person's words begin the turn.
+    """
 
     first: int
     last: int
@@ -173,7 +198,7 @@ class _Turn:
 
 
 def _turns(seen: FullWindow) -> list[_Turn]:
-    """The turns of a window."""
+    """Return the turns of a window."""
     pieces = seen.pieces
     start = next((place for place, piece in enumerate(pieces) if piece.message.role != "system"), len(pieces))
     begins = [start, *(place for place in range(start + 1, len(pieces)) if _begins(pieces, place))]
@@ -187,7 +212,7 @@ def _turns(seen: FullWindow) -> list[_Turn]:
 
 
 def _begins(pieces: Sequence[WindowPiece], place: int) -> bool:
-    """Whether a turn begins here: a person speaks behind an answer, or behind results that nobody answered."""
+    """Return whether a turn begins here: a person speaks after an answer, or after unanswered results."""
     if not _can_tell(pieces[place]):
         return False
     before = next((one for one in range(place - 1, -1, -1) if pieces[one].message.role != "system"), -1)
@@ -200,12 +225,12 @@ def _begins(pieces: Sequence[WindowPiece], place: int) -> bool:
 
 
 def _can_tell(piece: WindowPiece) -> bool:
-    """Whether these are words of a person's alone, beside which a text of ours may stand."""
+    """Return whether a message holds only words of a person, so that pagein's text may be added."""
     return is_spoken(piece.message) and not any(isinstance(block, ToolResult) for block in piece.message.blocks)
 
 
 def _whole_turns(seen: FullWindow, turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
-    """Runs of turns that may leave whole, each with a turn behind it that can tell of it."""
+    """Yield runs of turns that may be evicted whole, each before a turn that can report the removal."""
     run: list[_Turn] = []
     for turn, following in pairwise(turns):
         places = range(turn.first, turn.last + 1)
@@ -220,7 +245,7 @@ def _whole_turns(seen: FullWindow, turns: Sequence[_Turn]) -> Iterator[list[_Tur
 
 
 def _may_leave(seen: FullWindow, places: Iterable[int]) -> bool:
-    """Whether these messages may be stored and are held by nobody."""
+    """Return whether these messages may be stored and are not pinned."""
     return all(_is_free(block, seen) for place in places for block in seen.pieces[place].message.blocks)
 
 
@@ -229,7 +254,7 @@ def _is_free(block: Block, seen: FullWindow) -> bool:
         return False
     match block:
         case Image():
-            return False  # its bytes are the client's alone
+            return False  # only the client has its bytes
         case ToolCall(id=call):
             return call not in seen.held and not may_show_excluded(block, seen.excluded)
         case ToolResult(call_id=call, images=images):
@@ -241,7 +266,7 @@ def _is_free(block: Block, seen: FullWindow) -> bool:
 def _of_turns(
     seen: FullWindow, weights: Sequence[int], run: Sequence[_Turn], most: float, room: Room
 ) -> TurnRemoval | None:
-    """The first turns of a run until so many tokens have left; None where that would spare nothing."""
+    """Return the first turns of a run that save `most` tokens; None if nothing would be saved."""
     gain, taken, tokens, said = -1, 0, 0, 0
     instructions = 0
     while taken < len(run) and gain < most:
@@ -257,12 +282,12 @@ def _of_turns(
                 instructions += len(policy.instructions_in([piece.message], room.instructions))
             instructions = min(max(instructions, *told, 0), room.instructions)
         gain = tokens - round(room.each * (policy.FRAME + min(said, room.words) + instructions))
-    carrier = run[taken - 1].last + 1  # the turn behind it, which tells of it
+    carrier = run[taken - 1].last + 1  # the next turn, which reports the removal
     return TurnRemoval(carrier, ((run[0].first, run[taken - 1].last),), taken, gain) if gain > 0 else None
 
 
 def _of_steps(seen: FullWindow, weights: Sequence[int], turn: _Turn, most: float, room: Room) -> TurnRemoval | None:
-    """The first steps of a turn until so many tokens have left, but never its last; None where that would spare nothing."""
+    """Return the first steps of a turn that save `most` tokens, without the last step; None if nothing would be saved."""
     head = range(turn.first, turn.steps[0][0]) if turn.steps else ()
     carrier = next((place for place in reversed(head) if _can_tell(seen.pieces[place])), None)
     if carrier is None:
@@ -279,18 +304,21 @@ def _of_steps(seen: FullWindow, weights: Sequence[int], turn: _Turn, most: float
     return TurnRemoval(carrier, tuple(runs), 0, gain) if gain > 0 else None
 
 
-# --- kept, and told of ---
+# --- storing turns ---
 
 
 def store_turns(session: str, pieces: Sequence[WindowPiece], going: TurnRemoval, room: Room, pager: Pager) -> TurnsLeft:
-    """Store what leaves whole, and say what stands for it. pieces: the window with it, where results have left. Raises StoreError."""
+    """Store turns or steps, and return the record with the text in their place. Raises StoreError.
+
+    pieces: the window after the other evictions.
+    """
     gone = [pieces[place] for place in going.places if pieces[place].message.role != "system"]
     carrier = pieces[going.carrier]
     known = beside(carrier, not going.turns)
     messages = [one.message for one in gone]
     before = [one.left for piece in gone for one in piece.absent] + ([] if known is None else [known.left])
     text = policy.transcript(messages)
-    if known is not None:  # it goes on to say where that is which left before
+    if known is not None:  # the stored text also names the turns removed before
         text = "\n\n".join([known.left.text, text] if known.left.are_steps else [text, known.left.text])
     tokens = sum(one.weight for one in gone)
     calls = tuple(block.id for one in messages for block in one.blocks if isinstance(block, ToolCall))
@@ -327,7 +355,7 @@ def store_turns(session: str, pieces: Sequence[WindowPiece], going: TurnRemoval,
 
 
 def _words(gone: Sequence[WindowPiece], known: Absent | None) -> list[str]:
-    """What the user said in these messages, and in what left before them, in its order: message by message."""
+    """Return the user's words in these messages and in earlier removals, in order."""
     found: list[str] = []
     for piece in gone:
         found += (one for absent in piece.absent for one in absent.left.words if not absent.left.are_steps)
@@ -340,7 +368,7 @@ def _words(gone: Sequence[WindowPiece], known: Absent | None) -> list[str]:
 
 
 def _names(messages: Iterable[Message]) -> Iterator[str]:
-    """Names of texts of ours that stand behind these messages."""
+    """Yield the names of pagein's texts after these messages."""
     for message in messages:
         for block in message.blocks:
             if isinstance(block, Text) and is_ours(block.injected) and block.injected:
@@ -355,7 +383,7 @@ def _last(pieces: Sequence[WindowPiece], wanted: Callable[[Message], bool]) -> i
 
 
 def _first(pieces: Sequence[WindowPiece]) -> int:
-    """The place of the first message of the model's: what stands in front of it begins the conversation."""
+    """Return the place of the first assistant message; earlier messages begin the conversation."""
     return next((place for place, piece in enumerate(pieces) if piece.message.role == "assistant"), len(pieces))
 
 
@@ -364,7 +392,7 @@ def _calls(pieces: Iterable[WindowPiece]) -> dict[str, ToolCall]:
 
 
 def _share(piece: WindowPiece, block: Block) -> int:
-    """Tokens of a text in a message, by characters."""
+    """Return the tokens of a text in a message, by characters."""
     chars = sum(len(words_of(one)) for one in piece.message.blocks)
     return round((piece.weight - sum(piece.tokens)) * len(words_of(block)) / chars) if chars else 0
 

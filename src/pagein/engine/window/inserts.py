@@ -1,11 +1,12 @@
-"""Texts of ours that enter at the end of the window: what the user pinned, and the pages of the manifest.
+"""Insert texts at the end of the window: pinned texts, and pages of the manifest.
 
 Rules of this file
 ------------------
-1. A text enters once, with a request that holds something new, as a block of its own behind what was said last; from then on it is part of the window.
-2. A pinned text enters again, verbatim, where the host compacted it away.
-3. A page of the manifest is written at an epoch's edge only, and lists what was not listed before; where the host compacted the pages away, the next
-   edge lists everything on one page (`policy.stubs.manifest`).
+1. A text enters once, with a request that holds something new, as a separate block after the newest message; then it is part of the
+   window.
+2. A pinned text enters again, verbatim, after the client compacted it away.
+3. A manifest page is written only at an epoch's edge, and lists new objects. After the client compacted the pages away, the next edge
+   lists everything on one page (`policy.stubs.manifest`).
 """
 
 import math
@@ -26,9 +27,11 @@ _SAID: Final = "[pagein: pinned by the user, holds for the whole session]"
 
 @dataclass(frozen=True, slots=True)
 class ManifestSource:
-    """What the manifest can tell of. held: what the branch holds outside of its window, None where there is no manifest. count: tokens of a text.
+    """The source of the manifest.
 
-    budget: tokens that one page may take.
+    held: objects of the branch outside the window; None without a manifest.
+    count: returns the tokens of a text.
+    budget: most tokens of one page.
     """
 
     held: Holdings | None
@@ -37,7 +40,7 @@ class ManifestSource:
 
 
 def insertions(state: State, told: ManifestSource) -> Iterator[InsertEntry]:
-    """What enters with the request that is about to leave, in its order."""
+    """Yield the texts to insert with the next request, in order."""
     tip = state.draft.ready().tip
     kept = shared_length(state.sent, tip)
     if kept == length(tip):
@@ -52,7 +55,7 @@ def insertions(state: State, told: ManifestSource) -> Iterator[InsertEntry]:
 
 
 def _paths(state: State, calls: Collection[str]) -> dict[str, str]:
-    """The files that these calls read or wrote, by the calls' ids, as far as the calls stand in the window."""
+    """Return the files of these calls by call id, for calls in the window."""
     made = (
         block
         for piece in pieces_since(state.draft.ready().tip, 0)

@@ -1,11 +1,11 @@
-"""What the model thought in turns that are finished, where an epoch takes it along.
+"""Evict the model's thinking of finished turns with an epoch.
 
 Rules of this file
 ------------------
-1. A turn is finished when a person has spoken behind it. Of the turn that is under way nothing leaves, and nothing of the message whose
-   calls are being answered (M10, M11).
-2. What leaves is stored first, as one object for each epoch. The blocks themselves, signatures included, are in the journal as the client
-   sent them.
+1. A turn is finished when a person has spoken after it. Nothing is evicted from the current turn, nor from the message whose calls are
+   being answered (M10, M11).
+2. Evicted thinking is stored first, as one object for each epoch. The blocks themselves, with signatures, are in the journal as the
+   client sent them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _BETWEEN: Final = "\n\n"
 
 
 def count_finished(messages: Sequence[Message]) -> int:
-    """How many messages, from the first on, are of turns that are finished. Costs the turn that is under way."""
+    """Return the number of leading messages in finished turns. Costs as much as the current turn."""
     spoken = answered = False
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
@@ -35,8 +35,9 @@ def count_finished(messages: Sequence[Message]) -> int:
 
 
 def thought_in(pieces: Sequence[WindowPiece]) -> tuple[str, int] | None:
-    """What was thought in finished turns among these pieces of a window: the text, and about how many tokens; None where nothing was,
-    or some of it must not be stored.
+    """Return the thinking of finished turns in these pieces and its estimated tokens; None without any.
+
+    Also None if some of it must not be stored.
     """
     texts: list[str] = []
     tokens = 0.0

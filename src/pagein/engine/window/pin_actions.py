@@ -1,13 +1,14 @@
-"""The user's hand on a session: pin, drop, restore and veto what is in its window, order an epoch, pin a text, switch off.
+"""Pin actions on a session: pin, drop, restore or veto a result, order an epoch, pin a text, switch off.
 
 Rules of this file
 ------------------
-1. A wish is an entry of the branch where the session stands (law 6). It takes effect with the next call; nothing that was sent changes before.
-2. It may be laid down by another process; the running session takes it over at its next call (see `JournalPersistence.adopt`).
-3. An object is named by its id, or by the id of the tool call whose result it is: what was never paged out has no other name.
-4. What is not on the branch where the session was left last is looked for on its other branches (a sub-agent's, say), the newest first; the
-   wish is laid down there, and the session stands where it stood.
-5. What means no object, an epoch or a text, is for each conversation of the session, where that was left last: sub-agents are told the rules too.
+1. An order is an entry of the session's current branch (law 6). It takes effect with the next call; sent requests do not change.
+2. Another process may add it; the running session reads it at its next call (see `JournalPersistence.catch_up`).
+3. An object is named by its id, or by the id of the tool call of its result: before an eviction only the call has a name.
+4. A target that is not on the current branch is searched for on the session's other branches (a sub-agent's, say), newest first; the
+   order is added there, and the session stays at its own entry.
+5. An order without an object, such as an epoch or a text, is added to each conversation of the session at its last entry, so that
+   sub-agents get the rules too.
 """
 
 from collections.abc import Iterator
@@ -32,14 +33,14 @@ from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.result_stubs import description
 
 MOST_PINNED: Final = 20_000
-"""Characters that one pinned text may have: every window shows all of it."""
+"""Longest pinned text in characters: every window shows the whole text."""
 Form: TypeAlias = Literal["whole", "preview", "stub"]
 _ID: Final = "pg-"
 _BACK: Final = "{}"
 
 
 class PinSession(Protocol):
-    """What a hand needs of a session."""
+    """The interface of a session for pin actions."""
 
     @property
     def name(self) -> str:
@@ -48,16 +49,16 @@ class PinSession(Protocol):
 
     @property
     def journal(self) -> Journal[State]:
-        """Its entries and the states behind them."""
+        """The session's entries and their states."""
         ...
 
     @property
     def leaf(self) -> EntryId | None:
-        """Where it stands."""
+        """The session's current entry."""
         ...
 
     def is_private(self, text: str) -> bool:
-        """Whether a text holds what must not be stored."""
+        """Return whether a text holds spans that must not be stored."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -65,23 +66,30 @@ class PinSession(Protocol):
         ...
 
     def move(self, leaf: EntryId | None) -> None:
-        """Stand elsewhere."""
+        """Go to another entry."""
         ...
 
     def turn(self) -> AbstractContextManager[None]:
-        """A time in which nobody else adds to it. Raises StoreError."""
+        """Lock the session against other threads and processes. Raises StoreError."""
         ...
 
     def note_switch(self, *, on: bool) -> None:
-        """Log that pagein was switched off for it, or on again."""
+        """Log that pagein was switched off or on for the session."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
-    """A tool result in the window. form: as what it stands there. object_id: of what was paged out, "" where nothing was.
+    """A tool result in the window.
 
-    tokens: of the whole, estimated. marks: what is said of it: `pinned`, `vetoed`, `dropping`, `restoring`, `warm`. leaves: whether it may leave at all.
+    call_id: id of its call.
+    tool: name of the tool.
+    tokens: estimated tokens of the whole result.
+    form: how the window shows it.
+    object_id: id of the stored result; "" if it was never stored.
+    marks: its state: `pinned`, `vetoed`, `dropping`, `restoring`, `warm`.
+    leaves: whether it may ever be evicted.
+    description: a short description.
     """
 
     call_id: str
@@ -95,7 +103,10 @@ class InWindow:
 
 
 class Touch:
-    """The hand on one session. Any number of threads may use it."""
+    """Pin actions on one session. Any number of threads may use it.
+
+    Each action returns None once it is stored, or the reason why it is not stored yet; it holds in memory at once.
+    """
 
     def __init__(self, session: PinSession, pager: Pager, rules: Rules) -> None:
         self._session = session
@@ -104,46 +115,53 @@ class Touch:
 
     @property
     def wishes(self) -> Hand:
-        """What is wanted where the session stands."""
+        """The pins at the session's current entry."""
         return self._state().hand
 
     def pin(self, target: str) -> str | None:
-        """The result stays in the window; if it is out, it comes back with the next epoch.
+        """Keep a result in the window; restore an evicted result with the next epoch.
 
-        target: an object's id or a tool call's. Gives why this is not kept yet, None where it is (so do all of these). Raises BadInput where
-        nothing of this name is in the window, NotRecallable where it is out and gone.
+        target: id of an object or of a tool call.
+
+        Raises BadInput if the window has no such result, and NotRecallable if the store has lost it.
         """
         return self._about(target, "pin")
 
     def unpin(self, target: str) -> str | None:
-        """Neither a pin nor a veto holds any more."""
+        """Remove the pin and the veto from a result."""
         return self._about(target, "unpin")
 
     def veto(self, target: str) -> str | None:
-        """The result never leaves again. What is out stays out until somebody restores it."""
+        """Never evict the result again. An evicted result stays evicted until a `restore`."""
         return self._about(target, "veto")
 
     def drop(self, target: str) -> str | None:
-        """The result leaves with the next epoch, whatever its age; pins on it are off. Raises BadInput for what never leaves."""
+        """Evict the result with the next epoch, whatever its age, and remove its pins. Raises BadInput if it is never
+        evicted.
+        """
         return self._about(target, "drop")
 
     def restore(self, target: str) -> str | None:
-        """The result's own text takes the place of its stub or preview with the next epoch. Raises as `pin` does, and where it is not out."""
+        """Replace a stub or preview by the full text with the next epoch. Raises as `pin` does, and BadInput if nothing
+        is evicted.
+        """
         return self._about(target, "restore")
 
     def epoch(self) -> str | None:
-        """The next call opens an epoch, if anything may go or is to come back."""
+        """Open an epoch with the next call, if there is anything to evict or restore."""
         return self._wish(Wish("epoch"))
 
     def say(self, text: str) -> str:
-        """Have a text stand in every window from the next call on, verbatim. Gives the name by which it is taken back.
+        """Show a text in every window from the next call on, verbatim. Returns the name for `unsay`.
 
-        Raises BadInput for an empty text and for one that is too long.
+        Raises BadInput for a text that is empty or too long.
         """
         return self.say_and_tell(text)[0]
 
     def say_and_tell(self, text: str) -> tuple[str, str | None]:
-        """As `say`; gives the name, and why the wish could not be kept, None where it was. Raises BadInput as it does."""
+        """Pin a text as `say` does. Returns its name, and the reason why it is not stored yet or None. Raises BadInput
+        as `say` does.
+        """
         if not text.strip():
             raise BadInput("the text to pin is empty")
         if len(text) > MOST_PINNED:
@@ -156,7 +174,9 @@ class Touch:
         return name_of(text), failure
 
     def unsay(self, name: str) -> str | None:
-        """A pinned text, by its name or itself, is not shown anew any more. Where it was sent it stays until the window begins anew."""
+        """Stop showing a pinned text, given its name or the text. A text that was sent stays until the window begins
+        anew.
+        """
         places = (*self._elsewhere(), self._session.leaf)
         texts = {key: text for place in places for key, text in self._session.journal.state_at(place).hand.texts}
         text = texts.get(name, name)
@@ -166,21 +186,21 @@ class Touch:
         return self._wish(Wish("unsay", text=text))
 
     def off(self) -> str | None:
-        """From the next call on we decide nothing: nothing leaves, nothing enters as a preview. What stands in the window stays as it is."""
+        """Switch off decisions from the next call on: no evictions, no previews. The window stays as it is."""
         self._session.note_switch(on=False)
         return self._wish(Wish("off"))
 
     def on(self) -> str | None:
-        """We decide again."""
+        """Switch decisions on again."""
         self._session.note_switch(on=True)
         return self._wish(Wish("on"))
 
     def window(self) -> tuple[InWindow, ...]:
-        """The tool results in the window as it would leave now, oldest first."""
+        """Return the tool results in the window of the next request, oldest first."""
         return self._window(self._state())
 
     def preview(self, object_id: str) -> str:
-        """The text that stands in the window for this object and shows its beginning and its end; "" where none does."""
+        """Return the preview of an object in the window; "" without one."""
         paged = self._state().hand.previews(object_id)
         return "" if paged is None else paged.stub
 
@@ -220,14 +240,14 @@ class Touch:
             description=description(result.text) if paged is None else description_in(paged),
         )
 
-    # --- one wish ---
+    # --- orders ---
 
     def _about(self, target: str, act: Act) -> str | None:
         try:
             with self._session.turn():
                 self._lay(target.strip(), act)
         except StoreError as problem:
-            self._lay(target.strip(), act)  # it holds here at once, and is kept with what is kept next
+            self._lay(target.strip(), act)  # holds in memory at once; the next `keep` stores it
             return f"{type(problem).__name__}: {problem}"
         return None
 
@@ -241,7 +261,7 @@ class Touch:
         self._session.move(place)
         self._note(Wish(act, call))
         self._session.move(here)
-        self._session.note(HAND, _BACK)  # who reads the journal goes on here, too
+        self._session.note(HAND, _BACK)  # other readers of the journal continue here too
 
     def _wish(self, wish: Wish) -> str | None:
         try:
@@ -260,7 +280,7 @@ class Touch:
             self._note(wish)
 
     def _elsewhere(self) -> list[EntryId]:
-        """Where the other conversations of the session were left: those that begin with another message than the one it stands in."""
+        """Return the last entries of the session's other conversations: those with another first message."""
         first: dict[EntryId | None, EntryId | None] = {None: None}
         last: dict[EntryId, EntryId] = {}
         for entry in self._session.journal:
@@ -275,7 +295,7 @@ class Touch:
         self._session.note(HAND, wish_note(wish.at(self._session.leaf)))
 
     def _check(self, target: str, act: Act, call: str, place: EntryId | None) -> None:
-        """Raises BadInput or NotRecallable where the wish could never come true."""
+        """Raise BadInput or NotRecallable if the order could never be carried out."""
         if act == "unpin":
             return
         state = self._session.journal.state_at(place)
@@ -303,12 +323,12 @@ class Touch:
             recall_for_window(self._pager, one.object_id)
 
     def _turns_with(self, call: str, place: EntryId | None) -> TurnsLeft | None:
-        """The turns with which this call left the window of a branch, None where it left with none."""
+        """Return the evicted turns with this call on a branch; None without any."""
         epochs = (one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochEntry))
         return next((turns for epoch in epochs for turns in epoch.turns if call in turns.calls), None)
 
     def _found(self, target: str) -> tuple[EntryId | None, str]:
-        """The branch on which something has this name, by its last entry, and the call that is meant."""
+        """Return the branch with this name, by its last entry, and the named call."""
         name = _object_id_of(target)
         for place in self._places():
             state = self._session.journal.state_at(place)
@@ -319,7 +339,7 @@ class Touch:
             if self._turns_with(target, place) is not None:
                 return place, target
         if name is not None:
-            self._pager.recall(name)  # says why, where there is none
+            self._pager.recall(name)  # raises with the reason for an unknown object
             raise BadInput(f"{name} is stored, and never stood in the window of session {self._session.name!r}")
         raise BadInput(
             f"session {self._session.name!r} has no tool result {target[:80]!r} in its window; "
@@ -327,7 +347,7 @@ class Touch:
         )
 
     def _places(self) -> Iterator[EntryId | None]:
-        """Where the session stands, then the ends of its other branches, newest first."""
+        """Yield the session's current entry, then the ends of its other branches, newest first."""
         yield self._session.leaf
         entries = list(self._session.journal)
         parents = {one.parent for one in entries}
@@ -338,7 +358,7 @@ class Touch:
 
 
 def _instead(object_id: str) -> str:
-    """What to do about something that left for good."""
+    """Return the advice for content that was evicted for good."""
     return (
         f"It does not come back to its place, but nothing of it is lost: `pagein peek {object_id}` shows it, `pagein search` finds it, and "
         "the model has the same by its tools (peek at it, or search)"
@@ -346,7 +366,7 @@ def _instead(object_id: str) -> str:
 
 
 def _object_id_of(target: str) -> str | None:
-    """The object's id in its one form, None for what is the id of a call. Raises BadInput for an id that is none."""
+    """Return the normalised object id; None for the id of a call. Raises BadInput for a malformed object id."""
     if not target.startswith(_ID):
         return None
     try:
