@@ -8,7 +8,8 @@ from threading import Event, Thread
 import pytest
 
 import pagein
-from pagein.engine.session import Session, SessionParts
+from pagein.engine.session import Session
+from pagein.engine.session_parts import SessionParts
 from pagein.engine.sessions import Sessions
 from pagein.model.messages import Message, Text
 

@@ -184,7 +184,7 @@ class _Busy:
 
 def test_a_session_that_stands_alone_says_that_it_cannot_recall() -> None:
     from pagein.engine.log.pageout import Pager
-    from pagein.engine.session import SessionParts
+    from pagein.engine.session_parts import SessionParts
     from pagein.policy.eviction.residency import Residency
     from pagein.store.memory.memory_store import MemoryStore
     from pagein.wiring import default_counter

@@ -23,7 +23,8 @@ from pagein.engine.recall.session_recall import Bounds, RecallBranch, RecallReso
 from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import undecided_request
-from pagein.engine.session import Session, SessionParts
+from pagein.engine.session import Session
+from pagein.engine.session_parts import SessionParts
 from pagein.engine.sessions import Sessions
 from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage

@@ -6,19 +6,17 @@ at its current entry.
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
 from pagein.engine.cache.cache_breakpoints import BreakpointSettings
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.decision_gate import at_prices, gated_residency
-from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.request_fields import Request
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.message_weight import weigh_message
-from pagein.engine.log.pageout import Pager
 from pagein.engine.log.persistence import JournalPersistence
 from pagein.engine.log.privacy import Privacy
 from pagein.engine.log.rendering import Cell, length, pieces_since, shared_length
@@ -31,8 +29,9 @@ from pagein.engine.reads import evidence, testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.read_figures import ReadingStatus
 from pagein.engine.reads.reread_notes import ClientRereads
-from pagein.engine.reads.session_reads import Outside, OwnWrite, ReadResult, SessionReads
-from pagein.engine.recall.session_recall import RecallBranch, SessionRecall
+from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
+from pagein.engine.recall.session_recall import SessionRecall
+from pagein.engine.session_parts import SessionParts
 from pagein.engine.window.decision_inputs import preview_candidates, toll
 from pagein.engine.window.eviction import EvictionOutcome, Scene, evict, window_of
 from pagein.engine.window.inserts import ManifestSource, insertions
@@ -53,52 +52,12 @@ from pagein.model.messages import Message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.window_files import ClientReads
 from pagein.policy.economics.rewrite_cost import economics_at_entrance
-from pagein.policy.eviction.overflow import NO_VALVE, Valve
-from pagein.policy.eviction.residency import EMPTY, Residency, ResidentSet
-from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.eviction.residency import EMPTY, ResidentSet
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.recall_ways import TOOLS
-from pagein.ports import JournalStore, Signal, SnapshotStore, TokenCounter
+from pagein.ports import Signal
 from pagein.providers.validity import Api
-
-
-@dataclass(frozen=True, slots=True)
-class SessionParts:
-    """The parts of a session.
-
-    pager: stores and recalls evicted content.
-    counter: token counter.
-    residency: settings of the policy.
-    journals: store of sessions; None for a session that ends with its process.
-    begin: opens a new session of the same engine, for forks.
-    outside: resources of reads; None for a session that reads no files.
-    recalling: makes the recall of a session; None for a session that only evicts.
-    excluded: name patterns of files whose content is never evicted.
-    valve: settings of the overflow.
-    manifest: most tokens of a manifest page; None for no manifest.
-    rereads: True to answer repeated reads by the client's own tools with a marker or a diff.
-    marks: True to add cache breakpoints beside the client's.
-    shared: resources shared with the engine's other sessions; None for separate ones.
-    snapshots: store of session states; None for no snapshots.
-    again: reopens the session of a name after an erasure.
-    """
-
-    pager: Pager
-    counter: TokenCounter
-    residency: Residency
-    journals: JournalStore | None = None
-    begin: "Callable[[str], Session] | None" = None
-    outside: Outside | None = None
-    recalling: Callable[[RecallBranch], SessionRecall] | None = None
-    excluded: tuple[str, ...] = EXCLUDED
-    valve: Valve = NO_VALVE
-    manifest: int | None = None
-    rereads: bool = True
-    marks: bool = True
-    shared: EngineResources | None = None
-    snapshots: SnapshotStore | None = None
-    again: "Callable[[str], Session] | None" = None
 
 
 class Session:
@@ -434,8 +393,9 @@ class Session:
         self._keeping.inherit(branch)
 
     def _enter_previews(self, at: float | None, gate: Gate) -> tuple[tuple[PagedOut, ...], float | None, str | None]:
-        """The pass at birth: big outputs are stored, and enter as previews only when that is done. Also what that cost besides, None
-        where none did.
+        """Store large outputs and replace them by previews before the first send. Returns the extra cost, or None.
+
+        Returns the previews, their cost beyond their savings or None, and the reason of a failure or None.
         """
         parts, state = self._parts, self._state()
         if state.hand.off:
