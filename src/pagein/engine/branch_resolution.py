@@ -76,7 +76,7 @@ class ResolvedRequest:
 
 
 class BranchResolver:
-    """Resolve the requests of one session. Called by one thread at a time. `Traffic` explains `begins_anew` and
+    """Resolve the requests of a session. Not thread-safe. `Traffic` explains `begins_anew` and
     `marks`.
     """
 
@@ -245,7 +245,7 @@ class BranchResolver:
         return found
 
     def _prices_without_cache(self, call: PendingCall, parent: EntryId | None, at: float | None) -> Economics | None:
-        """Return the prices of a call whose conversation is not cached; None for any other."""
+        """Return the prices of a call with an uncached conversation, or None."""
         if cache_use.has_marks(call.theirs.fields, call.script):
             return None
         front = cache_use.marks_front(call.theirs.fields, call.script)
@@ -333,7 +333,7 @@ class BranchResolver:
             self._talk.move(self.places.stand(self.places.owner(entry)))
 
     def note_passthrough(self, call: PendingCall) -> None:
-        """Record that this retry was forwarded unmodified, so its reply is not credited to our version."""
+        """Record that this retry was forwarded unmodified, so the reply is not credited to pagein's version."""
         name = call.script.units[-1].name if call.script.units else ""
         sent = self.places.request_at(name)
         if sent is not None and may_be_bound(call):
@@ -355,7 +355,7 @@ class BranchResolver:
         self.learn()
 
     def _went_out(self, sent: UndecidedRequest) -> None:
-        """Record a request that was sent without a decision at the same place as one with a decision."""
+        """Record a request that was sent without a decision, at the place of a decided request."""
         script = self.listening.read(sent.envelope)
         units, known = script.units, self.known_length(script.units)
         head = head_of(sent.envelope, script, sent.context)

@@ -85,7 +85,7 @@ Reply: TypeAlias = Usage | Mapping[str, Any] | SdkReply
 
 
 def usage_of(reply: Reply, api: Api) -> Usage | None:
-    """Return the token usage in a reply; None without one. Raises BadInput for a value that is no reply."""
+    """Return the token usage in a reply, or None. Raises BadInput for anything but a reply."""
     if isinstance(reply, Usage):
         return reply
     told = usage_in(reply if isinstance(reply, Mapping) else _dump_reply(reply), api)

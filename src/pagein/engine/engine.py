@@ -120,7 +120,7 @@ class Engine:
         self._forgettings: int | None = None
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
-        """Return the session of this name: the open one, the stored one, or a new one.
+        """Return the session of a name: open, stored or new.
 
         workspace: folder for relative paths of its reads; None for the engine's own.
         model: name of the session's model, if known.
@@ -143,7 +143,7 @@ class Engine:
         return found
 
     def _notice(self) -> None:
-        """Close the sessions after an erasure in the store, so that they are loaded anew."""
+        """Close the sessions after an erasure in the store."""
         try:
             count = self._blobs.forgettings()
         except StoreError:  # reads and requests report it
@@ -160,7 +160,7 @@ class Engine:
             made.work_in(self._outside.home)
         return made
 
-    def _parts(self) -> SessionParts:
+    def _parts(self) -> SessionParts[Session]:
         settings = self._settings
         return SessionParts(
             self._pager,
@@ -213,7 +213,7 @@ class Engine:
         lasting: float = 0.0,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
-        """Return the request to send for a client's request, after its session has decided (law 7 and law 11).
+        """Return the request to send for a client's request, after its session has decided (law 7).
 
         at: seconds since 1970.
         hint: the client's own name for its session, which no other conversation shares; None to use the first message.
@@ -352,7 +352,7 @@ class Engine:
             return f"{type(problem).__name__}: {problem}"
 
     def behind(self, prepared: PreparedRequest, work: Callable[[Session], T]) -> T:
-        """Run a function on the session of a request, at the entry after it (see `Traffic.behind`)."""
+        """Run a function on the session of a request, at the entry after the request (see `Traffic.behind`)."""
         if not prepared.session:
             raise HostError(NOWHERE)
         session = self.session(prepared.session)

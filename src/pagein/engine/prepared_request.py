@@ -59,7 +59,7 @@ class Gate:
     arguments: True if texts in arguments may be masked, as far as the settings allow.
     thinking: treatment of thinking in finished turns after an epoch's frontier; None for the settings.
     way: how evicted content is recalled; None forbids evictions.
-    begins: recall tools that the first eviction must pay for; None without any.
+    begins: recall tools that the first eviction must pay for; None if absent.
     """
 
     previews: bool = True
@@ -144,7 +144,7 @@ class Observation:
     expected: tokens that the call before on the branch left in the cache; None for a first call.
     predicted: tokens that the simulator predicts to be read.
     diagnosis: why less was read than expected, if so.
-    failure: why the reply could not be recorded in full; None without one.
+    failure: why the reply could not be recorded in full; None if absent.
     keep: the next keep-alive request; None for no keep-alive.
     """
 

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class Traffic:
-    """The requests of one session. Any number of threads may call it; they take turns.
+    """The requests of a session. Thread-safe; threads take turns.
 
     begins_anew: True if a request that shares only tools and instructions with earlier ones is the same conversation
         after a compaction by the
@@ -213,7 +213,7 @@ class Traffic:
         return not self.owes
 
     def _settle_debts(self) -> StoreError | None:
-        """Journal the backlog. Returns the store's failure; None without one."""
+        """Journal the backlog. Returns the store's failure or None."""
         try:
             self._settle()
         except StoreError as problem:
@@ -258,8 +258,9 @@ class Traffic:
         return self._placing.leases.due(held, terms, usage, model, entry)
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
-        """Record a keep-alive request that was sent at this time. Returns its cost in BIT; None if unknown. Raises
-        HostError, StoreError.
+        """Record a keep-alive request sent at time `at`. Returns the cost in BIT, or None if unknown.
+
+        Raises HostError, StoreError.
         """
         with self._lock:
             if prepared.entry is None or prepared.terms is None:
@@ -275,7 +276,7 @@ class Traffic:
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
-        """Record the recall exchange behind a client's answer, so that later requests send it in the answer's place.
+        """Record the recall exchange behind a client's answer, for use in later requests.
 
         Call it before the client can reply. Returns the reason of a failure; None without one. Raises nothing.
         """

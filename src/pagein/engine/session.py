@@ -61,12 +61,12 @@ from pagein.providers.validity import Api
 
 
 class Session:
-    """One session of one agent.
+    """A session of an agent.
 
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
     """
 
-    def __init__(self, name: str, parts: SessionParts, *, resumes: bool = False) -> None:
+    def __init__(self, name: str, parts: "SessionParts[Session]", *, resumes: bool = False) -> None:
         self.name = name
         self.model: str | None = None
         self._parts = parts
@@ -91,7 +91,7 @@ class Session:
         self._successor: Session | None = None
 
     @classmethod
-    def resume(cls, name: str, parts: SessionParts) -> "Session":
+    def resume(cls, name: str, parts: "SessionParts[Session]") -> "Session":
         """Return the session as its journal was stored. Skips unreadable entries and their descendants.
 
         If the store is unavailable, the session begins as new, and catches up at its first turn (law 7).
@@ -218,11 +218,11 @@ class Session:
         self._keeping.forget()
 
     def keep(self) -> None:
-        """Store all unsaved entries; `advance` does so by itself. Raises StoreError; then the caller may try again."""
+        """Store the unsaved entries; `advance` does the same. Raises StoreError; then the caller may try again."""
         self._keeping.keep()
 
     def catch_up(self) -> None:
-        """Read the entries that other processes added (see `JournalPersistence.catch_up`). Raises StoreError."""
+        """Read the entries of other processes (see `JournalPersistence.catch_up`). Raises StoreError."""
         self._keeping.catch_up()
 
     def _caught_up(self) -> None:
@@ -393,9 +393,9 @@ class Session:
         self._keeping.inherit(branch)
 
     def _enter_previews(self, at: float | None, gate: Gate) -> tuple[tuple[PagedOut, ...], float | None, str | None]:
-        """Store large outputs and replace them by previews before the first send. Returns the extra cost, or None.
+        """Store large outputs and replace them by previews before the first send.
 
-        Returns the previews, their cost beyond their savings or None, and the reason of a failure or None.
+        Returns the previews, the cost beyond their savings or None, and the reason of a failure or None.
         """
         parts, state = self._parts, self._state()
         if state.hand.off:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.log.pageout import Pager
@@ -13,12 +13,12 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 
-if TYPE_CHECKING:
-    from pagein.engine.session import Session  # a session holds its parts
+S = TypeVar("S")
+"""The type of the sessions that an engine makes: `Session`, which imports this module."""
 
 
 @dataclass(frozen=True, slots=True)
-class SessionParts:
+class SessionParts(Generic[S]):
     """The parts of a session.
 
     pager: stores and recalls evicted content.
@@ -42,7 +42,7 @@ class SessionParts:
     counter: TokenCounter
     residency: Residency
     journals: JournalStore | None = None
-    begin: "Callable[[str], Session] | None" = None
+    begin: Callable[[str], S] | None = None
     outside: Outside | None = None
     recalling: Callable[[RecallBranch], SessionRecall] | None = None
     excluded: tuple[str, ...] = EXCLUDED
@@ -52,4 +52,4 @@ class SessionParts:
     marks: bool = True
     shared: EngineResources | None = None
     snapshots: SnapshotStore | None = None
-    again: "Callable[[str], Session] | None" = None
+    again: Callable[[str], S] | None = None

@@ -23,7 +23,7 @@ MOST_BYTES: Final = 256 << 20
 
 
 class Sessions:
-    """Open sessions by name. Any number of threads may use it.
+    """Open sessions by name. Thread-safe.
 
     keeps: True if sessions are stored; otherwise none is closed.
     most: most open sessions.

@@ -1,4 +1,4 @@
-"""Choose cache breakpoints beside the client's: before an epoch's first change, at the frontier, and their cache TTL.
+"""Choose cache breakpoints beside the client's, for an epoch's first change and for the frontier, with their cache TTL.
 
 Rules of this file
 ------------------
@@ -41,7 +41,7 @@ class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
 
     frontier: the block before the next result that may be evicted; None for no breakpoint there.
     short: True if breakpoints of one hour are set to five minutes.
-    anchor: message with a breakpoint because a one-hour entry ends with it; None without one.
+    anchor: message with a breakpoint because a one-hour entry ends with it; None if absent.
     reads: the block up to which the cache can be read; None for no breakpoint there.
     messages: number of messages in the request.
     """
@@ -53,13 +53,13 @@ class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
     messages: int = 0
 
     def with_terms(self, terms: CacheTerms | None) -> "BreakpointChoice":
-        """Return the choice with these cache terms; None keeps the client's TTL."""
+        """Return the choice with new cache terms; None keeps the client's TTL."""
         if terms is None:
             return self
         return msgspec.structs.replace(self, short=terms.shortens, anchor=terms.anchor)
 
     def terms(self, terms: CacheTerms | None) -> CacheTerms | None:
-        """Return these cache terms with the TTL of this choice."""
+        """Return the cache terms with the TTL of this choice."""
         if terms is None:
             return None
         lifetimes = terms.lifetimes
@@ -94,7 +94,7 @@ class BreakpointSettings:
 class Anew:
     """The part of a request that is written anew.
 
-    opened: the epoch that begins with it; None without one.
+    opened: the epoch that begins with it; None if absent.
     is_unread: True if the cache holds nothing of it.
     """
 
@@ -113,14 +113,14 @@ def encode_choice(chosen: BreakpointChoice) -> str:
 
 
 def step(chosen: BreakpointChoice, body: Body) -> BreakpointChoice:
-    """Return the choice for the last request, after one more entry."""
+    """Return the choice for the last request, after a further entry."""
     if isinstance(body, RequestSent):
         return AS_THE_CLIENT
     return _choice_in(body) or chosen
 
 
 def entries_after(left: OwnEntries, body: Body) -> OwnEntries:
-    """Return the cache entries of added breakpoints on a branch, after one more entry."""
+    """Return the cache entries of added breakpoints on a branch, after a further entry."""
     if isinstance(body, CompactionEntry):
         return NOTHING_LEFT
     chosen = _choice_in(body)
@@ -138,7 +138,7 @@ def _choice_in(body: Body) -> BreakpointChoice | None:
 
 
 def first_changes(opened: EpochEntry) -> list[Half]:
-    """Return the results and arguments that an epoch changes in its first changed message."""
+    """Return the results and arguments in the first message that an epoch changes."""
     changed: tuple[PagedOut | Restoration, ...] = (*opened.paged, *opened.restored)
     return [(one.call_id, one.part == "arguments") for one in changed if one.message == opened.frontier]
 
@@ -149,7 +149,7 @@ def chosen_for(
     """Choose the breakpoints to add to a Messages request that is written anew.
 
     changed: changes of an epoch in its first changed message; empty without a live cache entry.
-    first: the next result that may be evicted; None without one.
+    first: the next result that may be evicted; None if absent.
     left: cache entries of added breakpoints.
     """
     frontier = _in_front(items, _place(items, () if first is None else (first,)))
@@ -164,7 +164,7 @@ def chosen_for(
 
 
 def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> BreakpointChoice:
-    """Drop the breakpoints without room beside the client's."""
+    """Drop the breakpoints for which the client's leave no room."""
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     reading = request if chosen.reads is None else _add_breakpoint(request, chosen.reads)
     leaving = reading if chosen.frontier is None else _add_breakpoint(reading, chosen.frontier)
@@ -186,8 +186,9 @@ def _place(items: Sequence[bytes], halves: Collection[Half]) -> Address | None:
 
 
 def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
-    """Return the last block before an address that can carry a breakpoint, in its message or the one before; None
-    without one.
+    """Return the last block before an address that can carry a breakpoint.
+
+    Searches its message and the message before; None if absent.
     """
     if place is None:
         return None

@@ -57,7 +57,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _AnsweredRequest:
-    """An answered request, for comparison with later requests on its branch.
+    """An answered request, for comparison with later requests on the branch.
 
     laid: its prompt layout.
     end: number of blocks in the cache.
@@ -74,7 +74,7 @@ class _AnsweredRequest:
 
 
 class Forecasts:
-    """Predictions for the calls of one session. Any number of threads may ask, in about the order of the requests."""
+    """Predictions for the calls of a session. Thread-safe, with calls in about the order of the requests."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
@@ -147,7 +147,7 @@ class Forecasts:
         return low, low + (max(high, low) - low) * min(1.0, max(0.0, share))
 
     def _before(self, now: SentRequest) -> _AnsweredRequest | None:
-        """Return the request before on the branch: it shares most messages; the newest of several."""
+        """Return the request before on the branch: the newest with most shared messages."""
         found = max(self._asked, key=lambda one: _shared_names(one.sent.theirs, now.theirs), default=None)
         return found if found is not None and _shared_names(found.sent.theirs, now.theirs) else None
 
@@ -200,7 +200,7 @@ def _first_changed_message(before: Laid, now: Laid) -> int | None:
 
 
 def _drops_thinking(before: Laid, now: Laid) -> bool:
-    """Return whether a new turn began and the model no longer sees its thinking of the turn before."""
+    """Return whether a new turn began and the model no longer sees the thinking of the turn before."""
     end = before.reaches[-1]
     if not _prices(now.sent.head.model, now.sent.api).strips_thinking or now.reaches[-1].user <= end.blocks:
         return False

@@ -112,7 +112,7 @@ class CacheTerms:
 
     @property
     def anchor(self) -> int | None:
-        """The message at which the anchor ends, if the lookup from other breakpoints may miss it.
+        """The message at the end of the anchor, if lookups from other breakpoints may miss the anchor.
 
         That happens after a pause, when only the anchor is cached, and when the client returns to an earlier model after messages to
         another one.
@@ -188,7 +188,10 @@ def _time(told: float | None) -> float:
 
 
 def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
-    """Return the cached prefix after one more entry; None before the first record."""
+    """Return the cached prefix after a further entry.
+
+    None before the first record.
+    """
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return held
     try:
@@ -201,7 +204,9 @@ def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
 
 
 def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
-    """Return the TTLs of a model's cache; None for a cache without TTL requests.
+    """Return the TTLs of a model's cache.
+
+    None for a cache without TTL requests.
 
     long: True if the client asks for the long TTL.
     """
@@ -283,7 +288,10 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
 
 
 def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> Due | None:
-    """Return the next keep-alive request; None if it does not pay, or the cache does not hold the window."""
+    """Return the next keep-alive request.
+
+    None if it does not pay, or the cache does not hold the window.
+    """
     lease = held.lease
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
     if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, usage.output):
@@ -308,7 +316,7 @@ def prefix_after_keepalive(
 
 
 def _up_to_date(held: CachedPrefix | None, lasted: float, sent_at: float | None) -> CachedPrefix | None:
-    """Assume that the cache holds all of a later request without a reported reply, for its requested TTL (`lasted`)."""
+    """Assume that a later request without a reported reply is cached in full, for its requested TTL (`lasted`)."""
     if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
         return held
     lease = cache_keepalive.lease_after_restart(held.lease)
@@ -320,7 +328,7 @@ def _in_hand(account: Account, price: Prices) -> float:
 
 
 class Leases:
-    """The cached prefixes of one session's branches. Called by one thread at a time."""
+    """The cached prefixes of a session's branches. Not thread-safe."""
 
     def __init__(self, journal: Journal[State]) -> None:
         self._journal = journal
@@ -329,8 +337,9 @@ class Leases:
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, at: float | None, *, anew: bool
     ) -> CacheTerms | None:
-        """Choose the cache terms of a request at `here`, after the request at `parent`; None for a cache without TTL
-        requests.
+        """Choose the cache terms of a request at `here`, after the request at `parent`.
+
+        None for a cache without TTL requests.
         """
         price = prices_for(asking.model, at)
         lifetimes = None if price is None else lifetimes_of(price, long=asking.long)
@@ -351,7 +360,10 @@ class Leases:
     def after_keepalive(
         self, behind: EntryId | None, of: CacheTerms, model: str, usage: Usage, at: float, messages: int
     ) -> tuple[CachedPrefix, float] | None:
-        """Return the cached prefix after a keep-alive request, and the cost; None if unknown."""
+        """Return the cached prefix after a keep-alive request, with the cost.
+
+        None if unknown.
+        """
         held, price = self._held.at(behind), prices_for(model, at)
         if held is None or price is None:
             return None

@@ -70,7 +70,9 @@ def marks_front(fields: Mapping[str, bytes], script: Transcript) -> bool:
 
 
 def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> str | None:
-    """Return the note to journal before a request; None if nothing changed.
+    """Return the note to journal before a request.
+
+    None if nothing changed.
 
     marks: True if the conversation has breakpoints.
     front: True if only the prompt prefix has breakpoints.
@@ -79,7 +81,7 @@ def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> str |
 
 
 def step(caching: CacheUse, body: Body) -> CacheUse:
-    """Return the cache use after one more entry."""
+    """Return the cache use after a further entry."""
     match body:
         case NoteEntry(kind, data) if kind == KIND and data in _WORDS.values():
             return replace(caching, marks=data == _WORDS[True], front=False, told=caching.told and not caching.front)

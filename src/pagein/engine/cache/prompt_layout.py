@@ -104,7 +104,7 @@ class Laid:
 
 
 class Layouts:
-    """Lay out the requests of one session. Called by one thread at a time."""
+    """Compute the layouts of a session's requests. Not thread-safe."""
 
     def __init__(self) -> None:
         self._chains = Chains()
@@ -167,7 +167,7 @@ class _LayoutBuilder:
 
 
 def _gone_on(chains: Chains, sent: SentRequest, before: Laid, said: Sequence[tuple[Footprint, ...]], same: int) -> Laid:
-    """Lay out a request with the same prompt prefix and the same first messages as an earlier one."""
+    """Lay out a request that repeats the prompt prefix and the first messages of an earlier request."""
     blocks, in_front = before.reaches[same].blocks, before.reaches[0].blocks
     growing = _LayoutBuilder(chains, before.chain[blocks - 1] if blocks > in_front else before.root, before, same)
     return _finish_layout(growing, sent, before.front, said, before.root)

@@ -1,4 +1,4 @@
-"""Digests of the prompt prefix (model, tools, instructions) and of the settings around it, to detect changes.
+"""Digest the prompt prefix (model, tools, instructions) and cache-relevant settings, to detect changes.
 
 Changes are journaled on the branch; a provider's cache holds nothing after the first changed part.
 """
@@ -54,7 +54,7 @@ class PrefixDigests(msgspec.Struct, frozen=True):
 
     @property
     def conversation(self) -> tuple[str, str]:
-        """The parts that distinguish an agent's conversation from those of its sub-agents."""
+        """The parts that distinguish an agent's conversation from sub-agents' conversations."""
         return self.tools, self.system
 
     def differs_in(self, other: "PrefixDigests") -> tuple[Part, ...]:
@@ -87,7 +87,7 @@ def _front(head: PrefixDigests) -> tuple[str, ...]:
 
 
 def is_switched(before: PrefixDigests, head: PrefixDigests) -> bool:
-    """Return whether Anthropic's cache differs between a request and the one before."""
+    """Return whether two successive requests use different caches of Anthropic."""
     return before != NO_HEAD and _front(before) != _front(head)
 
 
@@ -122,7 +122,7 @@ def encode_prefix(head: PrefixDigests) -> str:
 
 
 def step(head: PrefixDigests, body: Body) -> PrefixDigests:
-    """Return the prompt prefix after one more entry."""
+    """Return the prompt prefix after a further entry."""
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return head
     try:
@@ -145,7 +145,7 @@ def _digest_of(raw: bytes) -> bytes:
 
 
 def model_in(envelope: Envelope) -> str | None:
-    """Return the model of a request; None without one."""
+    """Return the model of a request; None if absent."""
     named = envelope.fields.get("model")
     model = None if named is None else decode_json(named)
     return model if isinstance(model, str) else None
@@ -158,6 +158,6 @@ def profile_in(envelope: Envelope) -> Profile | None:
 
 @lru_cache(maxsize=64)
 def _profile(tools: bytes) -> Profile | None:
-    """Return the client profile of these tools, cached: tools stay the same and are the bulk of a small request."""
+    """Return the client profile of a list of tools, cached because tools rarely change."""
     offered = tools_of(decode_json(tools))
     return profile_of(offered) if offered else None

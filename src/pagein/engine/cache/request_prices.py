@@ -19,13 +19,18 @@ _LOOKED_AT: Final = 4  # messages at the end to search for the client's last bre
 
 
 def economics_for(model: str, fields: Mapping[str, bytes], script: Transcript, at: float | None) -> Economics | None:
-    """Return the prices of a request; None for a model without a price."""
+    """Return the prices of a request.
+
+    None for a model without a price.
+    """
     day = None if at is None else datetime.fromtimestamp(at, UTC).date()
     return _economics(model, day, asks_long(fields, script)) if model else None
 
 
 def prices_without_cache(model: str, at: float | None, caching: CacheUse, *, front: bool = False) -> Economics | None:
-    """Return the prices of a request without breakpoints in its conversation; None if the cache takes part anyway.
+    """Return the prices of a request without breakpoints in its conversation.
+
+    None if the cache takes part anyway.
 
     caching: the cache use of the branch.
     front: True if the prompt prefix has breakpoints.
@@ -38,7 +43,10 @@ def prices_without_cache(model: str, at: float | None, caching: CacheUse, *, fro
 
 
 def prices_for(model: str, at: float | None) -> Prices | None:
-    """Return the price row of a model on a day; None for a model without a price."""
+    """Return the price row of a model on a day.
+
+    None for a model without a price.
+    """
     return _prices(model, None if at is None else datetime.fromtimestamp(at, UTC).date()) if model else None
 
 

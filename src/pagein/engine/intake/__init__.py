@@ -1,1 +1,1 @@
-"""Read a client's request: its messages, its new part, and the recall tools that the model gets."""
+"""Read a client's request: its messages, its new part, and its recall tools."""

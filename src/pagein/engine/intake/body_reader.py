@@ -64,7 +64,7 @@ class _Layout:
 
 
 class Opener:
-    """Parse request bodies. Any number of threads may use it."""
+    """Parse request bodies. Thread-safe."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
@@ -120,7 +120,7 @@ def _most_alike(body: bytes, api: Api, layouts: Sequence[_Layout]) -> tuple[_Lay
 
 
 def _shared_items(body: bytes, known: _Layout) -> int:
-    """Return the number of leading messages that a body shares with an earlier one."""
+    """Return the number of leading messages that a body shares with an earlier body."""
     if not body.startswith(known.front):
         return 0
     at, count = len(known.front), 0
@@ -141,7 +141,10 @@ def _shared_in(body: bytes, known: _Layout, chunk: _Chunk, at: int, count: int) 
 
 
 def _gone_on(body: bytes, before: _Layout, same: int) -> Envelope | None:
-    """Parse a body whose first messages are known; None if it needs a full parse."""
+    """Parse a body whose first messages are known.
+
+    None if the body needs a full parse.
+    """
     rest = body[before.ends[same - 1] :]
     key = items_key(before.api)
     if _KNOWN in rest or _KNOWN in before.front:
@@ -185,7 +188,10 @@ def _laid_out(body: bytes, envelope: Envelope, before: _Layout | None, same: int
 
 
 def _start(body: bytes, envelope: Envelope) -> int | None:
-    """Return the offset after the bracket of the message list; None if the position is unclear."""
+    """Return the offset after the bracket of the message list.
+
+    None if the position is unclear.
+    """
     if not envelope.items:
         return None
     name, at = b'"%s"' % items_key(envelope.api).encode(), 0

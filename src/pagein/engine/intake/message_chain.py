@@ -1,4 +1,4 @@
-"""Name each message of a request by its content and everything before it, so that a request becomes a branch.
+"""Name the messages of a request by content and history, to find its branch.
 
 Rules of this file
 ------------------
@@ -25,7 +25,7 @@ _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One wire message.
+    """A wire message.
 
     raw: its bytes.
     message: the decoded message.
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One message of the conversation, made of one or more items.
+    """A message of the conversation, made of one or more items.
 
     name: name of its last item.
     first: number of its first item.
@@ -118,7 +118,7 @@ def transcript(
 
 
 def first_name(envelope: Envelope) -> str:
-    """Return a name for a conversation without one: from its first message. Raises BadInput for an unreadable message."""
+    """Return a name for an unnamed conversation, from its first message. Raises BadInput for an unreadable message."""
     for place, raw in enumerate(envelope.items):
         value, message = message_of(raw, envelope.api, place)
         if message.role != "system":
@@ -127,8 +127,9 @@ def first_name(envelope: Envelope) -> str:
 
 
 def alike(some: Sequence[object], others: Sequence[object]) -> int:
-    """Return the number of leading items that two lists share. Compares the end first, because lists usually differ
-    there.
+    """Return the number of leading items that two lists share.
+
+    Compares the end first, because lists usually differ there.
     """
     high = min(len(some), len(others))
     low, step = high, 1
@@ -141,7 +142,7 @@ def alike(some: Sequence[object], others: Sequence[object]) -> int:
 
 
 def _stable_units(units: Sequence[Unit], same: int) -> Sequence[Unit]:
-    """Return the units within the first `same` items, without a final assistant unit, which may continue."""
+    """Return the units within the first `same` items, except a final assistant unit, which may continue."""
     end = len(units)
     while end and (units[end - 1].first + units[end - 1].count > same or units[end - 1].message.role == "assistant"):
         end -= 1

@@ -1,4 +1,4 @@
-"""Recognise the messages of a request by digests of their bytes, so that a new process need not decode them."""
+"""Recognise the messages of a request by digests of their bytes, to spare a new process the decoding."""
 
 import hashlib
 from collections.abc import Callable
@@ -39,7 +39,10 @@ def messages_of(script: Transcript) -> KnownMessages:
 
 
 def match_messages(known: KnownMessages, envelope: Envelope) -> Transcript | None:
-    """Return the leading messages that a request shares with the known one, not decoded; None without any."""
+    """Return the leading messages that a request shares with the known request, not decoded.
+
+    None if there are no shared messages.
+    """
     if envelope.api != known.api:
         return None
     same = _same(known, envelope)

@@ -1,4 +1,4 @@
-"""Decide which recall tools a conversation gets, from which request on, and which other way its model has to recall.
+"""Choose the recall tools of a conversation, their first request, and the way to recall without them.
 
 Rules of this file
 ------------------
@@ -46,7 +46,7 @@ _PROGRAMS: Final = "exec"  # codex's tool for programs, which call its shell
 
 @dataclass(frozen=True, slots=True)
 class RecallOffer:
-    """The recall tools and the recall way of one request.
+    """The recall tools and the recall way of a request.
 
     tools: tools to add to the request.
     settled: the choice journaled on the branch.
@@ -72,7 +72,7 @@ class _Tool(msgspec.Struct, frozen=True):
 
 
 def step(settled: Settled, body: Body) -> Settled:
-    """Return the choice after one more entry. A request sent without a choice had no tools."""
+    """Return the choice after a further entry. A request sent without a choice had no tools."""
     if isinstance(body, NoteEntry) and body.kind == KIND:
         try:
             tools = msgspec.json.decode(body.data, type=list[_Tool])
@@ -143,7 +143,10 @@ def _is_known(tools: bytes) -> bool:
 
 
 def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
-    """Return the client's own way to recall, without tools added by pagein; None if no way is known."""
+    """Return the client's own way to recall, without tools added by pagein.
+
+    None if no way is known.
+    """
     brought = _brought(bytes(envelope.fields.get("tools", b"[]")))
     if brought is not None:
         return brought
@@ -151,7 +154,7 @@ def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
 
 
 def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
-    """Return whether neither the request nor its input lists tools."""
+    """Return whether the request and its input list no tools."""
     return "tools" not in envelope.fields and not any(
         b'"additional_tools"' in item.raw for item in script.items[: script.head + 1]
     )
@@ -172,7 +175,7 @@ def _brought(tools: bytes) -> Way | None:
 
 @lru_cache(maxsize=16)
 def _hands_over_a_shell(raw: bytes) -> bool:
-    """Return whether an input item adds tools with a shell among them, as codex does for GPT-5.6 and later."""
+    """Return whether an input item adds a shell among its tools, as codex does for GPT-5.6 and later."""
     if b'"additional_tools"' not in raw:
         return False
     value = decode_json(raw)

@@ -63,7 +63,10 @@ def _plain(value: object) -> object:
 
 
 def _place(value: object, sought: object) -> str | None:
-    """Return the path of a value among plain values; None if absent."""
+    """Return the path of a value among plain values.
+
+    None if the value is not there.
+    """
     if value is sought:
         return ""
     inner: Iterable[tuple[object, object]] = ()

@@ -23,7 +23,7 @@ _FORGOTTEN: Final = 0.9
 
 
 class RequestReader:
-    """Read the requests of one session. Called by one thread at a time.
+    """Read the requests of a session. Not thread-safe.
 
     known: messages that an earlier process decoded.
     breaks: messages after which the journal was broken; may grow.
@@ -57,7 +57,9 @@ class RequestReader:
         return script
 
     def snapshot_values(self, last: EntryId) -> KnownMessages | None:
-        """Return the digests of a recently read request, for a later process; None if unknown.
+        """Return the digests of a recently read request, for a later process.
+
+        Returns None for an unknown request.
 
         last: name of its last message.
         """
@@ -65,7 +67,7 @@ class RequestReader:
         return None if script is None else messages_of(script)
 
     def is_retold(self, units: Sequence[Unit], known: int) -> bool:
-        """Return whether the newest request repeats its conversation in other words, as the requests before it did."""
+        """Return whether the newest request rephrases its conversation, like earlier requests."""
         if len(units) - known <= _NEWS:
             self._retold *= _FORGOTTEN
             return False
@@ -73,7 +75,7 @@ class RequestReader:
         return self._retold > _MOST_RETOLD and not self._goes_on
 
     def _most_alike(self, items: Sequence[bytes]) -> tuple[Transcript | None, int]:
-        """Return the earlier request that shares most messages with these, and their number."""
+        """Return the earlier request with most shared messages, and their number."""
         best, most = None, 0
         for one in self._scripts:
             shared = alike(items, one.raws)

@@ -54,7 +54,7 @@ Debt: TypeAlias = UndecidedRequest | Fact
 
 
 class Backlog:
-    """Items not written to the journals yet, in order, by session. Any number of threads may use it."""
+    """Items not written to the journals yet, in order, by session. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()

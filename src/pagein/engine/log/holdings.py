@@ -95,7 +95,7 @@ class Holdings:
 
 
 def step(held: Holdings, body: Body) -> Holdings:
-    """Return the holdings after one more entry."""
+    """Return the holdings after a further entry."""
     match body:
         case EpochEntry(paged=paged, thought=thought, turns=turns):
             left = _add_paged(held, paged)

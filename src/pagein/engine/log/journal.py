@@ -160,7 +160,7 @@ class Journal(Generic[S]):
             tell(list(self._entries))
 
     def forget(self, leaf: EntryId) -> None:
-        """Drop all entries and states except those at `leaf`, to free memory.
+        """Drop the entries and states before `leaf`, to free memory.
 
         Raises HostError for an unknown entry.
         """
@@ -171,7 +171,7 @@ class Journal(Generic[S]):
         self._older, self._missing = None, 0
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
-        """Register a callback that runs before entries are dropped, with the leaf that stays: for other folds over this
+        """Register a callback for dropped entries, called first, with the leaf that stays: for other folds over this
         journal.
         """
         self._forgetting.append(tell)

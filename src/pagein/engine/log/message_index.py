@@ -83,7 +83,7 @@ class MessageIndex:
         return bool(self._lost)
 
     def lost(self, names: Sequence[EntryId]) -> list[tuple[int, EntryId | None]]:
-        """Return the lost ones among these successive messages, as number and parent entry.
+        """Return the lost ones among successive messages, as number and parent entry.
 
         Omits messages whose parent is unknown because the entries before were lost too.
         """
@@ -96,7 +96,7 @@ class MessageIndex:
         return found
 
     def first_lost(self, names: Sequence[EntryId]) -> int | None:
-        """Return the number of the first lost message; None if the journal has all of them."""
+        """Return the number of the first lost message, or None."""
         return next((place for place, name in enumerate(names) if name in self._lost or name not in self._stands), None)
 
     def mended(self, name: EntryId) -> None:

@@ -17,7 +17,7 @@ _OF_ALL: Final = (READING, HAND)
 
 
 class JournalPersistence:
-    """The entries of one session, in memory and in a store. Any number of threads may use it.
+    """The entries of a session, in memory and in a store. Thread-safe.
 
     journals: the store; None for a session that ends with its process.
     check: raises StoreError when the session may store nothing any more.
@@ -60,7 +60,10 @@ class JournalPersistence:
 
     @property
     def place(self) -> int | None:
-        """The position up to which all entries of the store are known; None while unsaved or unread entries exist."""
+        """The position up to which the store's entries are known.
+
+        None while unsaved or unread entries exist.
+        """
         is_whole = self.is_kept and not self._mine and not self._fresh
         return self._seen if is_whole else None
 
@@ -97,7 +100,7 @@ class JournalPersistence:
                 self.keep()
 
     def keep(self) -> None:
-        """Store all unsaved entries. Raises StoreError; then the caller may try again."""
+        """Store the unsaved entries. Raises StoreError; then the caller may try again."""
         with self.lock:
             if self._journals is not None and self._unkept:
                 self._check()
@@ -114,11 +117,11 @@ class JournalPersistence:
         return self._journals is not None and not self._unkept
 
     def catch_up(self) -> None:
-        """Read the entries that other processes added to this session. Raises StoreError.
+        """Read the entries that other processes added. Raises StoreError.
 
         The session continues at the entry that any process reached last. There are two exceptions: the session was
         moved since, or it has
-        unsaved entries. With unsaved entries, other processes' notes on files, pins and compactions are repeated after
+        unsaved entries. With unsaved entries, other processes' records of files, pins and compactions are repeated after
         them. All other notes
         belong to a request and stay where they are.
         """

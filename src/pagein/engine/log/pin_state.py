@@ -140,7 +140,7 @@ def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
 
 
 def step(hand: Hand, body: Body) -> Hand:
-    """Return the pins after one more entry. A compaction is handled by `after_compaction`."""
+    """Return the pins after a further entry. A compaction is handled by `after_compaction`."""
     match body:
         case NoteEntry():
             wish = wish_of(body)

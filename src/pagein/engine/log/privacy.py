@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. Decided by the branch alone (law 6): a result is private because of its call in the window, and because of notes on reads.
+1. Decided by the branch alone (law 6): a result is private because of its call in the window, and because of records of reads.
 2. A result whose call is no longer in the window is treated as text, and text is never evicted.
 """
 
@@ -26,7 +26,7 @@ _KEY_BYTES: Final = 32
 
 
 class Privacy:
-    """Redaction for one session. Any number of threads may use it."""
+    """Redaction for one session. Thread-safe."""
 
     def __init__(self, pager: Pager, patterns: tuple[str, ...]) -> None:
         self._pager = pager

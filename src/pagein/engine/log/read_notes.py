@@ -73,7 +73,7 @@ def encode_refresh(event: FileRefresh, at: float) -> str:
 
 
 def event_of(body: Body) -> ReadEvent | None:
-    """Return the event on files in an entry; None for other entries."""
+    """Return the event on files in an entry, or None."""
     match body:
         case WindowCompacted():
             return CompactionEvent()
@@ -84,7 +84,10 @@ def event_of(body: Body) -> ReadEvent | None:
 
 
 def read_note_of(body: Body) -> ReadNote | None:
-    """Return the record on a file in an entry, with its trace; None for other or unreadable entries."""
+    """Return the record on a file in an entry, with the trace.
+
+    None for unreadable entries and for entries without a record.
+    """
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     record = _record(body.data)
@@ -101,7 +104,7 @@ def trace_of(text: str) -> str:
 
 
 def sizes_of(body: Body) -> Sizes:
-    """Return the sizes in an entry; `NO_SIZES` for other entries."""
+    """Return the sizes in an entry, or `NO_SIZES`."""
     record = _record(body.data) if isinstance(body, NoteEntry) and body.kind == KIND else None
     if not isinstance(record, dict):
         return NO_SIZES

@@ -1,4 +1,4 @@
-"""The request as a linked list that shares its beginning with other requests.
+"""The request as a linked list with a shared beginning.
 
 Each cell is one message after another cell. Branches, epochs and requests with a common beginning share the cells of
 that beginning.

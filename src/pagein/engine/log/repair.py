@@ -1,4 +1,4 @@
-"""Repair a conversation so that a provider accepts it as a request.
+"""Repair a conversation for the rules of its provider.
 
 Rules of this file
 ------------------
@@ -172,9 +172,9 @@ def _calls(tip: Cell | None) -> tuple[ToolCall, ...]:
 
 
 def _clean_piece(piece: WindowPiece) -> tuple[WindowPiece | None, int, int]:
-    """Remove blank text, misplaced blocks and duplicate call ids; None if nothing remains.
+    """Remove blank text, misplaced blocks and duplicate call ids.
 
-    Also returns the numbers of results and of calls that became text.
+    Returns the rest (None if nothing remains), and the numbers of results and of calls that became text.
     """
     blocks = piece.message.blocks
     models = piece.message.role == "assistant"

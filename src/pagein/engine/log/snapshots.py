@@ -116,7 +116,7 @@ class SnapshotSource:
 
 
 class Snapshots:
-    """Take and find snapshots of sessions. Any number of threads may use it."""
+    """Take and find snapshots of sessions. Thread-safe."""
 
     def __init__(self, store: SnapshotStore, rules: Rules) -> None:
         self._store = store
@@ -178,7 +178,7 @@ class Snapshots:
 
 
 class OfSession:
-    """The snapshots of one session. Called only while no thread adds to the session.
+    """The snapshots of a session. Called only while no thread adds to the session.
 
     store: None for a session without snapshots.
     """

@@ -92,7 +92,7 @@ class Rules:
 
 
 def step(state: State, body: Body, rules: Rules) -> State:
-    """Return the state after one more entry.
+    """Return the state after a further entry.
 
     Amortised O(1). An epoch, a compaction or a pin costs as much as it changes.
     """

@@ -62,7 +62,7 @@ def _with(piece: WindowPiece, left: TurnsLeft, said: Sequence[tuple[int, int]]) 
 
 
 def _numbers(pieces: Iterable[WindowPiece]) -> Iterable[tuple[int, int]]:
-    """Yield the numbers of these messages, and of earlier removals that they report."""
+    """Yield the numbers of messages, and of earlier removals reported in them."""
     for piece in pieces:
         yield piece.said, piece.said
         for one in piece.absent:

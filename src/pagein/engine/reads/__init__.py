@@ -1,1 +1,1 @@
-"""File texts that the model has seen, and the shorter answers that they allow for new reads."""
+"""File texts that the model has seen, and the shorter answers to new reads."""

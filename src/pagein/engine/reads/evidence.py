@@ -50,7 +50,7 @@ class LocatedEvent:
 
     @property
     def stands_for_more(self) -> bool:
-        """True for a marker or a diff, which other text must prove."""
+        """True for a marker or a diff, which needs proof by further text."""
         event = self.told.event
         return isinstance(event, FileRead) and event.mode not in ("full", "baseline_fallback")
 
@@ -73,7 +73,7 @@ class PendingEvent:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SharedRow(Generic[_T]):
-    """A linked list that shares its beginning with other lists.
+    """A linked list with a shared beginning.
 
     last: the last item.
     before: the items before; None for the first.
@@ -119,7 +119,7 @@ class Evidence:
             yield from (one for one in _list_row(chain) if one.call)
 
     def of_call(self, call: str) -> LocatedEvent | None:
-        """Return the event in the result or the arguments of a call; None without one."""
+        """Return the event in the result or the arguments of a call; None if absent."""
         path = self.path_of.get(call)
         chain = None if path is None else self.chains.get(path)
         return next((one for one in _list_row(chain) if one.call == call), None)
@@ -140,7 +140,7 @@ class Evidence:
         return [*self.late, *_list_row(self.unsaid)]
 
     def calls_needed_by_young(self, last: int) -> frozenset[str]:
-        """Return the calls that must stay because a marker first seen after call `last` may depend on them."""
+        """Return the calls on which a marker first seen after call `last` may depend."""
         held: set[str] = set()
         for chain in self.chains.values():
             everything = _list_row(chain)
@@ -149,7 +149,7 @@ class Evidence:
         return frozenset(held)
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
-        """Return the other calls whose answers lose their proof when these calls are evicted."""
+        """Return further calls whose answers lose their proof with the eviction of these calls."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
         rest = (_without_calls(_list_row(self.chains[path]), gone) for path in sorted(paths))
@@ -160,7 +160,10 @@ START: Final = Evidence()
 
 
 def step(state: Evidence, body: Body) -> Evidence:
-    """Return the evidence after one more entry. O(1), except for evictions, which cost as much as they change."""
+    """Return the evidence after a further entry.
+
+    O(1), except for evictions, which cost as much as they change.
+    """
     match body:
         case NoteEntry():
             told = read_notes.read_note_of(body)
@@ -196,7 +199,7 @@ def _add_event(state: Evidence, told: ReadNote) -> Evidence:
 
 
 def _void_pending(state: Evidence, path: str | None = None) -> Evidence:
-    """Distrust pending events of this path, or of every path for None."""
+    """Distrust pending events of a path; None means every path."""
     return _map_pending(state, lambda one: replace(one, void=True) if path in (None, one.told.event.path) else one)
 
 
@@ -344,7 +347,7 @@ def _with_chain(state: Evidence, path: str, events: Sequence[LocatedEvent]) -> E
 
 
 def _refold_paths(state: Evidence, paths: Iterable[str]) -> Evidence:
-    """Fold known and seen of these paths anew from the events in the window."""
+    """Fold known and seen of some paths anew from the events in the window."""
     known, seen, unproven = state.known, state.seen, state.unproven
     for path in sorted(set(paths)):
         events = _list_row(state.chains.get(path))
@@ -358,7 +361,7 @@ def _refold_paths(state: Evidence, paths: Iterable[str]) -> Evidence:
 
 
 def _fold_events(events: Iterable[LocatedEvent]) -> tuple[Knowledge, frozenset[str]]:
-    """Return the knowledge that these texts prove, in order, and the calls whose answers they do not prove."""
+    """Return the knowledge that a list of events proves, and the calls with unproven answers."""
     seen, wrong = NOTHING, set[str]()
     for one in events:
         event = one.told.event

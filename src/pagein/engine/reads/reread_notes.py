@@ -1,4 +1,4 @@
-"""Track reads by a client's own tools: texts that they have shown, and shorter texts in place of repeated reads.
+"""Track reads by a client's own tools: the shown texts, and shorter texts in place of repeated reads.
 
 Rules of this file
 ------------------
@@ -105,7 +105,7 @@ Settle: TypeAlias = Callable[[ClientReadState], ClientReadState]
 def step(
     seen: ClientReadState, body: Body, excluded: tuple[str, ...] = EXCLUDED, settle: Settle | None = None
 ) -> ClientReadState:
-    """Return the state after one more entry.
+    """Return the state after a further entry.
 
     settle: `ClientReadState.settle`, or a version with a memory.
     """
@@ -203,7 +203,7 @@ def _make_stand_in(
 
 
 def _places(state: State) -> dict[str, PreviewCandidate]:
-    """Return the results that no request has held, by call. Omits call ids that occur twice."""
+    """Return the results that no request has held, by call; repeated call ids are omitted."""
     found: dict[str, PreviewCandidate] = {}
     twice: set[str] = set()
     for result in _results(state):
@@ -223,7 +223,7 @@ def _results(state: State) -> Iterator[PreviewCandidate]:
 
 
 class ClientRereads:
-    """The client's reads of one session, at any entry."""
+    """The client's reads of a session, at any entry."""
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
         self._fold: Fold[ClientReadState] = Fold(

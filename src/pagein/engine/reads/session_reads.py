@@ -1,4 +1,4 @@
-"""Answer file reads in a session: the client's own answer, or a shorter one if the branch proves that it says the same.
+"""Answer file reads in a session: with the client's own answer, or with a provably equivalent shorter answer.
 
 Rules of this file
 ------------------
@@ -60,7 +60,7 @@ class ReadBranch(Protocol):
         ...
 
     def is_private(self, text: str) -> bool:
-        """Return whether a text holds spans that must not be stored, whatever its file."""
+        """Return whether a text holds spans that must not be stored, from any file."""
         ...
 
     def note(self, kind: str, data: str) -> EntryId:
@@ -146,7 +146,7 @@ class OwnWrite:
 
 
 class SessionReads:
-    """Reads of one session. Any number of threads may call it at once."""
+    """Reads of a session. Thread-safe."""
 
     def __init__(self, branch: ReadBranch, outside: Outside, files: Files) -> None:
         self._branch = branch
@@ -222,7 +222,7 @@ class SessionReads:
         return self._learn(path, text, event)
 
     def note_edit(self, path: str, old: str, new: str) -> OwnWrite:
-        """Record a successful edit by the model, which then knows the new text and the known text around it.
+        """Record a successful edit by the model, which then knows the new text and known text around the edit.
 
         May be called before or after the file has changed; a file that fits neither adds no knowledge.
         """
@@ -256,7 +256,10 @@ class SessionReads:
         return message
 
     def _in_full(self, told: ReadNote, answer: str) -> str | None:
-        """Return the full text behind an answer, and journal it in place of the answer; None if unavailable."""
+        """Return the full text behind an answer, and journal the text in place of the answer.
+
+        None if the text is unavailable.
+        """
         event = told.event
         if not isinstance(event, FileRead):
             return None
@@ -297,9 +300,7 @@ class SessionReads:
         return ReadResult(text, details, failure=objection)
 
     def _witness(self, asked: _RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
-        """Return the decision and None; or, after an objection of the witness, the client's own answer and the
-        objection.
-        """
+        """Return the decision and None; after an objection of the witness, the client's own answer and the objection."""
         decision = self._decide(asked, signal)
         if not self._watched or rule_of(decision.event).anchors:
             return decision, None
@@ -337,7 +338,7 @@ class SessionReads:
             self._blobs.put(content)
 
     def _key(self, located: LocatedFile) -> str:
-        """Return the key under which the branch knows this file: its own, or the key of a hard link."""
+        """Return the branch's key of a file: the file's own, or the key of a hard link."""
         known = self.knowledge.paths
         return located.key if located.key in known else self._files.same_file(located, known) or located.key
 

@@ -50,7 +50,7 @@ class Testimony:
     claims: dict[str, ReadClaim] = field(default_factory=dict)
 
     def add(self, call: str, event: FileRead | FileWrite, text: str) -> None:
-        """Add a call without a message, with its answer or its written text."""
+        """Add a call without a message, with the answer or the written text."""
         arguments = json.dumps({"text": text}) if isinstance(event, FileWrite) else "{}"
         self.messages.append(Message("assistant", (ToolCall(call, "", arguments),)))
         self.messages.append(Message("tool", (ToolResult(call, text),)))
@@ -82,7 +82,7 @@ def make_testimony(
 
 
 def text_of(told: ReadNote, stored: Stored) -> str | None:
-    """Return the file text in an answer or a write, or the whole answer if it has markers; None if lost."""
+    """Return the file text in an answer or a write, or the whole answer with markers; None if lost."""
     event = told.event
     if isinstance(event, FileRead) and not rule_of(event).anchors:
         worded = next((text for text in _markers(event) if trace_of(text) == told.trace), None)

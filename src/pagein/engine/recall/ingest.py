@@ -112,7 +112,7 @@ class Done:
     object_id: id of its object.
     path: its path.
     tokens: estimated tokens.
-    before: object with its earlier content; None without one.
+    before: object with its earlier content; None if absent.
     known: True if the store had this content already.
     """
 
@@ -200,7 +200,7 @@ class IngestStore:
 
 
 class Ingester:
-    """Ingest files below one folder for one session."""
+    """Ingest files below a folder for a session."""
 
     def __init__(self, owner: Owner, keeper: IngestStore, tree: IngestTree, limits: Limits) -> None:
         self._owner = owner

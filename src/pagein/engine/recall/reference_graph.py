@@ -202,7 +202,7 @@ def _expand_link(
 
 
 def _part(store: ObjectStore, version: Version, name: str) -> tuple[tuple[str, Value], ...]:
-    """Return one part of a version; empty if it has no such field."""
+    """Return a part of a version; empty for an unknown field."""
     if name == CONTENT:
         return ((name, store.content(version)),)
     if name == METADATA:

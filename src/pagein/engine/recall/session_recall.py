@@ -55,7 +55,7 @@ USUAL: Final = Bounds()
 
 
 class RecallBranch(Protocol):
-    """The interface of a session for recall: its name, its current entry, and a way to add entries."""
+    """The interface of a session for recall: name, current entry, and a way to add entries."""
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class TextArchive(Protocol):
         ...
 
     def text(self, name: str, /) -> str | None:
-        """Return the newest content of the object with this id or nickname; None without one. Raises StoreError."""
+        """Return the newest content of the object with this id or nickname; None if absent. Raises StoreError."""
         ...
 
 
@@ -178,7 +178,7 @@ class RecallFigures:
 
     held: objects of the branch.
     store_bytes: size of the whole store; None if unavailable.
-    trajectory: last failure of the log; None without one.
+    trajectory: last failure of the log; None if absent.
     """
 
     held: Holdings
@@ -210,7 +210,7 @@ class _HitPage:
 
 
 class SessionRecall:
-    """Recall of one session. Any number of threads may call it at once.
+    """Recall for a session. Thread-safe.
 
     clock: monotonic clock in seconds, for durations.
     """
@@ -232,7 +232,7 @@ class SessionRecall:
 
     @property
     def bounds(self) -> Bounds:
-        """Limits of one answer and of one search."""
+        """Limits of an answer and of a search."""
         return self._reach.bounds
 
     @property

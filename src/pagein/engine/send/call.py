@@ -44,7 +44,7 @@ class PendingCall:
         return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall)
 
     def after_decision(self, settled: Settled) -> "PendingCall":
-        """Return the call after its decision, with the recall tools that begin with an eviction."""
+        """Return the call after the decision, with recall tools that begin with an eviction."""
         if self.recall.begins is None or not isinstance(settled, tuple):
             return self
         return self.with_recall(replace(self.recall, tools=settled, begins=None))

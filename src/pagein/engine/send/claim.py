@@ -12,7 +12,7 @@ _Whose: TypeAlias = Literal["nobody", "decision", "caller"]
 
 
 class GivenUp(Exception):
-    """Raised when the caller no longer waits for a decision, so that nothing of it is stored."""
+    """Raised when the caller no longer waits for a decision, to prevent its storage."""
 
 
 class DecisionClaim:

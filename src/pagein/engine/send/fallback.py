@@ -92,7 +92,7 @@ _NAMES: Final[Mapping[Used, str]] = {
 
 
 def _guard_step(step: Callable[[], T]) -> tuple[T | None, str]:
-    """Run a step. Returns its result, or None and the reason of a failure."""
+    """Run a step. Returns the result, or None with the reason of a failure."""
     try:
         return step(), ""
     except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent

@@ -87,7 +87,7 @@ class Bytes:
 
 
 class RequestRenderer:
-    """Render the requests of one session. Called by one thread at a time."""
+    """Render the requests of a session. Not thread-safe."""
 
     def __init__(
         self,
@@ -135,9 +135,7 @@ class RequestRenderer:
         )
 
     def pass_through(self, call: PendingCall) -> Bytes:
-        """Render the request of a client that repeats its conversation in other words: unchanged, with the recall tools
-        of the call.
-        """
+        """Render the request of a client that rephrases its conversation: unchanged, with the call's recall tools."""
         start = answer_start(call.script, len(call.script.units))
         return Bytes(call.body, call.envelope.items, call.envelope.fields, news=(start, start))
 
@@ -288,7 +286,7 @@ def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BodyPart:
-    """The end of a request, from one of its messages on, as a body to check.
+    """The end of a request, as a body to check.
 
     start: number of the first message to check.
     marks: True to check cache breakpoints of earlier messages too.
@@ -325,18 +323,21 @@ class _BodyPart:
 
 
 def may_be_bound(call: PendingCall) -> bool:
-    """Return whether thinking may be bound to the prompt before it."""
+    """Return whether thinking may be bound to the prompt before."""
     return binds_thinking(call.head, call.script.api)
 
 
 def _thinks(call: PendingCall) -> bool:
-    """Return whether a request holds thinking that may be bound to the prompt before it."""
+    """Return whether a request holds thinking that may be bound to the prompt before."""
     units = call.script.units
     return bool(units) and units[-1].thought >= 0 and may_be_bound(call)
 
 
 def _thoughtless(call: PendingCall, original: WireRequest, behind: int | None) -> WireRequest | None:
-    """Return the client's request without the thinking after a message; None if there is no thinking to remove."""
+    """Return the client's request without the thinking after a message.
+
+    None if there is no thinking to remove.
+    """
     units = call.script.units
     if behind is None or not _thinks(call) or units[-1].thought <= behind:
         return None

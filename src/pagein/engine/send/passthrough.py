@@ -17,5 +17,5 @@ def is_passed(body: Body) -> bool:
 
 
 def step(passed: bool, body: Body) -> bool:  # noqa: FBT001 -- a state
-    """Return whether the last request was retried unmodified, after one more entry."""
+    """Return whether the last request was retried unmodified, after a further entry."""
     return False if isinstance(body, RequestSent) else passed or is_passed(body)

@@ -1,4 +1,4 @@
-"""Recall exchanges: calls of recall tools that pagein answered within one request of the client.
+"""Recall exchanges: calls of recall tools that pagein answered within a single request of the client.
 
 Rules of this file
 ------------------
@@ -60,7 +60,7 @@ def encode_exchange(exchange: RecallExchange, api: Api) -> str:
 
 
 class Exchanges:
-    """Find recall exchanges in requests. Looks at each message once. Called by one thread at a time."""
+    """Find recall exchanges in requests. Looks at each message once. Not thread-safe."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[EntryId, int], HiddenExchange | None] = {}

@@ -46,7 +46,7 @@ class SentView:
 
 
 class SentHistory:
-    """The sent requests of one journal. Called by one thread at a time."""
+    """The sent requests of one journal. Not thread-safe."""
 
     def __init__(self, journal: Journal[State], heads: Fold[PrefixDigests], settled: Fold[Settled]) -> None:
         self._journal = journal
@@ -61,7 +61,10 @@ class SentHistory:
             self._known[journal.restored.leaf] = kept["rendered"], splicer
 
     def snapshot_values(self, entry: EntryId) -> Mapping[str, Any] | None:
-        """Return the remembered values of a request, for a later process; None if not remembered."""
+        """Return the remembered values of a request, for a later process.
+
+        None if the request is not remembered.
+        """
         rendered, splicer = self._known.get(entry, (NOTHING_RENDERED, Splicer()))
         if splicer.basis is None or splicer.basis[0] is not rendered:
             return None
@@ -71,7 +74,7 @@ class SentHistory:
         """Return the request that was sent at this entry.
 
         units: its conversation.
-        apart: first message that replaces a hidden exchange; None without any.
+        apart: first message that replaces a hidden exchange; None if absent.
         """
         requests, nearest = self._behind_known(entry)
         before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
@@ -104,7 +107,7 @@ class SentHistory:
             self._known.pop(name, None)
 
     def _behind_known(self, entry: EntryId) -> tuple[list["_Request"], EntryId | None]:
-        """Return the requests up to this entry that are not remembered, and the remembered request before them."""
+        """Return the requests up to an entry that are not remembered, and the remembered request before."""
         found: list[_Request] = []
         here: EntryId | None = entry
         while here is not None and here not in self._known:
@@ -129,7 +132,7 @@ class SentHistory:
 class _Request:
     """A request of a branch.
 
-    epoch: the epoch opened for it; None without one.
+    epoch: the epoch opened for it; None if absent.
     begun: True if recall tools entered with it.
     passed: True if the request before it was retried unmodified.
     """
@@ -141,10 +144,10 @@ class _Request:
 
 
 def binds_thinking(head: PrefixDigests, api: Api) -> bool:
-    """Return whether thinking must count as bound to the prompt before it."""
+    """Return whether thinking must count as bound to the prompt before."""
     return api == "anthropic" and abilities(head.model or None).may_bind
 
 
 def carries_thinking(head: PrefixDigests, api: Api) -> bool:
-    """Return whether the model sees its thinking of finished turns again, in blocks that may be removed."""
+    """Return whether the model sees thinking of finished turns again, in removable blocks."""
     return api == "anthropic" and abilities(head.model or None).carries_thinking

@@ -70,7 +70,7 @@ class MessageChange:
 
 @dataclass(frozen=True, slots=True)
 class HiddenExchange:
-    """A recall exchange that the client saw as one message.
+    """A recall exchange that the client saw as a single message.
 
     actual: the messages in its place.
     answers: pagein's results to prepend to the next message.
@@ -104,7 +104,7 @@ class RenderedWindow:
 
 @dataclass(frozen=True, slots=True)
 class SentWindow:
-    """A window as it was sent.
+    """A window as sent.
 
     tip: the window.
     said: messages of the session by then, with the conversation's last message as the last.
@@ -257,7 +257,7 @@ class Splicer:
     def restore(
         self, basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]], kept: Mapping[int, SpliceMemory]
     ) -> None:
-        """Continue from another process: its last rendering and its spliced messages."""
+        """Continue from another process, with the last rendering and the spliced messages."""
         self.basis, self._kept = basis, kept
 
     def snapshot_values(self) -> dict[int, SpliceMemory]:
@@ -292,7 +292,7 @@ class Splicer:
         return self._ends[raws - 1] if raws else 0
 
     def _parts(self, at: int, unit: Unit, change: MessageChange, script: Transcript) -> Sequence[bytes]:
-        """Return the messages to send for one message with its change: one, several or no message."""
+        """Return the messages to send for a message with its change: none, one or several."""
         raw = script.raws[at]
         known = self._made.get(at)
         if known is None or known.raw != raw or known.change != change:
@@ -419,7 +419,7 @@ def _change_of(piece: WindowPiece, unit: Unit) -> MessageChange:
 
 
 def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
-    """Return the replacements for the user's words; None without any."""
+    """Return the replacements for the user's words; None if absent."""
     told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
     if not told:
         return None

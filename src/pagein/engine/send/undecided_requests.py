@@ -51,7 +51,7 @@ class LastSent:
     script: the client's messages.
     changes: differences from them, by the number of the message.
     size: bytes of the request.
-    exchanges: notes on recall exchanges, by the message before; the session adds to them.
+    exchanges: records of recall exchanges, by the message before; the session adds to them.
     tools: recall tools of the request.
     chosen: its added cache breakpoints.
     """
@@ -65,7 +65,7 @@ class LastSent:
 
 
 class UndecidedRequests:
-    """The last sent requests, by session. Any number of threads may use it."""
+    """The last sent requests, by session. Thread-safe."""
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
@@ -92,7 +92,10 @@ class UndecidedRequests:
             self.size -= _size(self._kept.pop(session, ()))
 
     def forward(self, session: str, body: bytes, envelope: Envelope, context: str) -> tuple[PendingCall, Bytes] | None:
-        """Render a request without a decision; None if its conversation is unknown. Raises BadInput."""
+        """Render a request without a decision. Raises BadInput.
+
+        None if the conversation is unknown.
+        """
         last = self._nearest(session, envelope)
         if last is None:
             return None

@@ -67,7 +67,7 @@ def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[P
 def account_after_previews(
     account: Account, previews: tuple[PagedOut, ...], residency: Residency, scale: float
 ) -> Account:
-    """Return the account after these outputs entered as previews."""
+    """Return the account after large outputs entered as previews."""
     if residency.economics is None or not previews:
         return account
     return with_previews(account, residency.economics, _tokens_spared(previews), scale)
@@ -81,8 +81,9 @@ def _tokens_spared(previews: tuple[PagedOut, ...]) -> int:
 def toll(
     state: State, at: float | None, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
 ) -> float | None:
-    """Return the extra cost of these previews in BIT; None if it is more than may be risked, or leaves too little to be
-    cached.
+    """Return the extra cost of large outputs as previews, in BIT.
+
+    None if the cost is more than may be risked, or leaves too little to be cached.
 
     begins: recall tools to pay for before the first eviction: the whole request is written again, with the tools.
     """

@@ -30,7 +30,9 @@ def plan_without_dependencies(
     moment: Moment,
     also: frozenset[str] = frozenset(),
 ) -> EpochPlan:
-    """Return the plan without results on which a recent answer depends; they stay as long as the answer.
+    """Return the plan without results on which a recent answer depends.
+
+    The results stay as long as the answer.
 
     also: further calls whose results stay.
     """
@@ -88,13 +90,13 @@ def _either(first: Stored, then: Stored) -> Stored:
 def _dependent_answers(
     state: State, ground: Evidence, reads: ClientReads, leaving: Sequence[EvictionCandidate], whole: frozenset[str]
 ) -> list[EvictionCandidate]:
-    """Return the answers that the window no longer proves after these evictions."""
+    """Return the answers that the window no longer proves after the evictions."""
     calls = [*(one.resident.call_id for one in leaving), *whole]
     return _find_results(state, (ground.calls_depending_on(calls) | reads.calls_depending_on(calls)) - whole)
 
 
 def _find_results(state: State, calls: frozenset[str]) -> list[EvictionCandidate]:
-    """Return the results of these calls, at their places in the request."""
+    """Return the results of the calls, with places in the request."""
     found: list[EvictionCandidate] = []
     tools: dict[str, str] = {}
     for place, piece in enumerate(pieces_since(state.draft.ready().tip, 0) if calls else ()):

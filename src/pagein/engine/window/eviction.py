@@ -76,7 +76,7 @@ class EvictionOutcome:
     """The result of an eviction decision.
 
     opened: the epoch; None leaves the window as it is.
-    failure: reason of an incomplete decision; None without one.
+    failure: reason of an incomplete decision; None if absent.
     account: the account after the decision.
     crowded: True if the window is still nearly full; the client should compact.
     """
@@ -142,7 +142,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
 
 
 def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
-    """Store the thinking that an epoch with these changed messages evicts, new messages included. Raises StoreError."""
+    """Store the thinking that an epoch evicts, new messages included. Raises StoreError."""
     if scene.residency.thinking != "leaves" or not places:
         return None
     tip = scene.state.draft.ready().tip
@@ -221,7 +221,7 @@ def _frontier(leaving: Sequence[EvictionCandidate], whole: Sequence[TurnRemoval]
 
 
 def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval], pager: Pager) -> list[TurnsLeft]:
-    """Store turns that are evicted whole, as the window shows them after the other evictions. Raises StoreError."""
+    """Store turns that are evicted whole, in their form after the other evictions. Raises StoreError."""
     if not whole:
         return []
     state = scene.state
@@ -235,7 +235,7 @@ def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval]
 def _with_turns(
     scene: Scene, planned: EpochPlan, moment: Moment, account: Account, whole: Sequence[TurnRemoval]
 ) -> EpochPlan:
-    """Add whole turns to a plan and charge it for them."""
+    """Add whole turns to a plan, with their cost."""
     if not whole:
         return planned
     tip = scene.state.draft.ready().tip
@@ -283,7 +283,7 @@ def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
 
 
 def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
-    """Return the calls on which a pinned answer depends, whichever tool read it."""
+    """Return the calls on which a pinned answer depends, for every kind of read."""
     return _calls_behind_held(scene.state, scene.ground) | scene.reads.calls_needed_with(
         scene.state.hand.calls_that_stay
     )

@@ -84,7 +84,7 @@ class FullWindow:
         return Room(each, min(words, policy.ALL_WORDS), min(instructions, policy.INSTRUCTIONS))
 
     def sent(self) -> Iterator[tuple[int, WindowPiece, int, int]]:
-        """Yield the pieces that an earlier call saw: place, piece, first call that saw it, tokens before it."""
+        """Yield the pieces that an earlier call saw: place, piece, first call with the piece, tokens before."""
         before = 0
         for place, piece in enumerate(self.pieces):
             if piece.born is not None and piece.born < self.newest:
@@ -225,12 +225,12 @@ def _begins(pieces: Sequence[WindowPiece], place: int) -> bool:
 
 
 def _can_tell(piece: WindowPiece) -> bool:
-    """Return whether a message holds only words of a person, so that pagein's text may be added."""
+    """Return whether a message holds only words of a person, and can carry pagein's text."""
     return is_spoken(piece.message) and not any(isinstance(block, ToolResult) for block in piece.message.blocks)
 
 
 def _whole_turns(seen: FullWindow, turns: Sequence[_Turn]) -> Iterator[list[_Turn]]:
-    """Yield runs of turns that may be evicted whole, each before a turn that can report the removal."""
+    """Yield runs of turns that may be evicted whole, each followed by a turn to report the removal."""
     run: list[_Turn] = []
     for turn, following in pairwise(turns):
         places = range(turn.first, turn.last + 1)
@@ -245,7 +245,7 @@ def _whole_turns(seen: FullWindow, turns: Sequence[_Turn]) -> Iterator[list[_Tur
 
 
 def _may_leave(seen: FullWindow, places: Iterable[int]) -> bool:
-    """Return whether these messages may be stored and are not pinned."""
+    """Return whether the messages may be stored and are not pinned."""
     return all(_is_free(block, seen) for place in places for block in seen.pieces[place].message.blocks)
 
 
@@ -266,7 +266,10 @@ def _is_free(block: Block, seen: FullWindow) -> bool:
 def _of_turns(
     seen: FullWindow, weights: Sequence[int], run: Sequence[_Turn], most: float, room: Room
 ) -> TurnRemoval | None:
-    """Return the first turns of a run that save `most` tokens; None if nothing would be saved."""
+    """Return the first turns of a run that save `most` tokens.
+
+    None if nothing would be saved.
+    """
     gain, taken, tokens, said = -1, 0, 0, 0
     instructions = 0
     while taken < len(run) and gain < most:
@@ -287,7 +290,10 @@ def _of_turns(
 
 
 def _of_steps(seen: FullWindow, weights: Sequence[int], turn: _Turn, most: float, room: Room) -> TurnRemoval | None:
-    """Return the first steps of a turn that save `most` tokens, without the last step; None if nothing would be saved."""
+    """Return the first steps of a turn that save `most` tokens, without the last step.
+
+    None if nothing would be saved.
+    """
     head = range(turn.first, turn.steps[0][0]) if turn.steps else ()
     carrier = next((place for place in reversed(head) if _can_tell(seen.pieces[place])), None)
     if carrier is None:

@@ -35,9 +35,9 @@ def count_finished(messages: Sequence[Message]) -> int:
 
 
 def thought_in(pieces: Sequence[WindowPiece]) -> tuple[str, int] | None:
-    """Return the thinking of finished turns in these pieces and its estimated tokens; None without any.
+    """Return the thinking of finished turns in a list of pieces, with estimated tokens.
 
-    Also None if some of it must not be stored.
+    None if there is no thinking, or if some of it must not be stored.
     """
     texts: list[str] = []
     tokens = 0.0

@@ -103,7 +103,7 @@ class InWindow:
 
 
 class Touch:
-    """Pin actions on one session. Any number of threads may use it.
+    """Pin actions on one session. Thread-safe.
 
     Each action returns None once it is stored, or the reason why it is not stored yet; it holds in memory at once.
     """
@@ -136,8 +136,9 @@ class Touch:
         return self._about(target, "veto")
 
     def drop(self, target: str) -> str | None:
-        """Evict the result with the next epoch, whatever its age, and remove its pins. Raises BadInput if it is never
-        evicted.
+        """Evict the result with the next epoch, whatever its age, and remove its pins.
+
+        Raises BadInput for a result that is never evicted.
         """
         return self._about(target, "drop")
 
@@ -159,8 +160,9 @@ class Touch:
         return self.say_and_tell(text)[0]
 
     def say_and_tell(self, text: str) -> tuple[str, str | None]:
-        """Pin a text as `say` does. Returns its name, and the reason why it is not stored yet or None. Raises BadInput
-        as `say` does.
+        """Pin a text as `say` does. Returns the name, and the reason of a failed write or None.
+
+        Raises BadInput as `say` does.
         """
         if not text.strip():
             raise BadInput("the text to pin is empty")
@@ -174,8 +176,9 @@ class Touch:
         return name_of(text), failure
 
     def unsay(self, name: str) -> str | None:
-        """Stop showing a pinned text, given its name or the text. A text that was sent stays until the window begins
-        anew.
+        """Stop showing a pinned text, given the name or the text.
+
+        A text that was sent stays until the window begins anew.
         """
         places = (*self._elsewhere(), self._session.leaf)
         texts = {key: text for place in places for key, text in self._session.journal.state_at(place).hand.texts}
@@ -280,7 +283,7 @@ class Touch:
             self._note(wish)
 
     def _elsewhere(self) -> list[EntryId]:
-        """Return the last entries of the session's other conversations: those with another first message."""
+        """Return the last entries of the session's other conversations, with other first messages."""
         first: dict[EntryId | None, EntryId | None] = {None: None}
         last: dict[EntryId, EntryId] = {}
         for entry in self._session.journal:
@@ -323,7 +326,7 @@ class Touch:
             recall_for_window(self._pager, one.object_id)
 
     def _turns_with(self, call: str, place: EntryId | None) -> TurnsLeft | None:
-        """Return the evicted turns with this call on a branch; None without any."""
+        """Return the evicted turns with this call on a branch; None if absent."""
         epochs = (one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochEntry))
         return next((turns for epoch in epochs for turns in epoch.turns if call in turns.calls), None)
 
@@ -347,7 +350,7 @@ class Touch:
         )
 
     def _places(self) -> Iterator[EntryId | None]:
-        """Yield the session's current entry, then the ends of its other branches, newest first."""
+        """Yield the session's current entry, then the ends of further branches, newest first."""
         yield self._session.leaf
         entries = list(self._session.journal)
         parents = {one.parent for one in entries}
@@ -366,7 +369,10 @@ def _instead(object_id: str) -> str:
 
 
 def _object_id_of(target: str) -> str | None:
-    """Return the normalised object id; None for the id of a call. Raises BadInput for a malformed object id."""
+    """Return the normalised object id. Raises BadInput for a malformed object id.
+
+    None for the id of a call.
+    """
     if not target.startswith(_ID):
         return None
     try:
