@@ -9,7 +9,9 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """`pagein.open` is fetched when it is asked for: importing pagein must stay cheap for those who only want its version."""
+    """Import `pagein.open` on first use, because `import pagein` must stay cheap for programs that only read the
+    version.
+    """
     if name == "open":
         from pagein.wiring import open as found
 

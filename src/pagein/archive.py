@@ -1,4 +1,4 @@
-"""A store's objects with what goes with them: the search and its index, the files that are followed and who watches them."""
+"""Open a store's objects together with the search over them, the index, and the watcher of a working folder."""
 
 import contextlib
 import os
@@ -29,28 +29,35 @@ from pagein.workspace.machine import home_of
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What is stored. builder: keeps the index up in the background once it is started; None where there is no index."""
+    """An open store with its search.
+
+    builder: keeps the index up to date in the background once started; None if the store has no index
+    """
 
     objects: WholeStore
     searcher: Searcher
     builder: Builder | None = None
 
     def search(self, asked: Search) -> Results:
-        """One page of hits."""
+        """Return a page of hits."""
         return self.searcher.search(asked)
 
 
 def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> FileObjects:
-    """The files of a working folder as objects of a store. To have them followed while they are worked on, give them to `watch`."""
+    """Return the files of a working folder as objects of a store. Pass the result to `watch` to follow the files during
+    work.
+    """
     place = os.path.realpath(folder)
-    # a path may hold bytes that are no text; the store keeps names as text, so such bytes are spelled out
+    # A path may contain bytes that are not valid text. The store keeps names as text, so these bytes are escaped.
     home = home_of(place).encode("utf-8", "backslashreplace").decode()
     return FileObjects(Folder(place, excluded), Rim(store, time.time, RandomIds(), home))  # noqa: TID251 - the rim reads the clock
 
 
 @contextlib.contextmanager
 def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None) -> Iterator[Watcher]:
-    """Follow the files of a folder for as long as the context lasts. When it begins, what happened before is known."""
+    """Follow the files of a folder until the context ends. Changes made before the context are recorded when the
+    context begins.
+    """
     watcher = Watcher(str(folder), files, tell)
     watcher.start()
     try:
@@ -61,7 +68,9 @@ def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None
 
 @contextlib.contextmanager
 def open_archive(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[Archive]:
-    """The objects of a store, named as for `wiring.open_for_upkeep`. Raises BadInput where there is none."""
+    """Open the objects of a store, named as for `wiring.open_for_upkeep`. Raises BadInput if the store does not
+    exist.
+    """
     kept = wiring.open_for_upkeep(store, workspace=workspace)
     with contextlib.closing(kept), archive_of(kept) as archive:
         yield archive
@@ -69,7 +78,7 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 
 @contextlib.contextmanager
 def archive_of(kept: WholeStore) -> Iterator[Archive]:
-    """The archive of an open store. At its end the builder is stopped and the index is closed; the store stays open."""
+    """Return the archive of an open store. On exit, stop the builder and close the index; the store stays open."""
     shelves: list[Shelf] = [SqlShelf(kept), PagedShelf(kept)] if isinstance(kept, SqlObjects) else [VersionShelf(kept)]
     index = _index(kept)
     if index is None:

@@ -1,7 +1,7 @@
-"""Taking a text out of a store and of everything beside it, and looking for it afterwards, byte for byte.
+"""Erase a text from a store and from the files beside the store, then search every byte to prove the erasure.
 
-What it does, in this order: the store is told anew and tombstones are set, in one transaction; freed pages and the write-ahead log are cleaned;
-the search index is emptied, it is built anew from what is left; logs of operations are told anew. Then everything is read again.
+Steps, in this order: rewrite the store and set tombstones, in one transaction; clean freed pages and the write-ahead log; empty the search
+index, which is rebuilt from the remaining content; rewrite the logs of operations; read everything again.
 """
 
 import contextlib
@@ -28,14 +28,20 @@ from pagein.ports import ForgettingStore
 from pagein.store.search.sqlite_index import SUFFIX, empty_sqlite_index
 
 TELLING: Final = 40
-"""Characters that a text of a session must have to be known again: a shorter one is said in others too, and would be withheld there."""
+"""Minimum length, in characters, of a session's text to get a tombstone. Shorter texts are common, and would be withheld in other sessions."""
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 20
 
 
 @dataclass(slots=True)
 class ErasureReport:
-    """What was done. found: places in which the text stood, by kind. left: where it stands still, or may, in words."""
+    """Result of an erasure.
+
+    texts: number of erased texts
+    found: number of changed places, by kind
+    left: places where the text is or may be left, in words
+    searched: files searched afterwards
+    """
 
     texts: int = 0
     found: dict[str, int] = field(default_factory=dict)
@@ -44,7 +50,10 @@ class ErasureReport:
 
 
 def texts_of(store: ForgettingStore, target: str) -> tuple[str, ...]:
-    """What is to be forgotten: all texts of the object with this id or nickname, else the text itself. Raises BadInput, NotRecallable."""
+    """Return the texts to erase: every text of the object with this id or nickname, otherwise the argument itself.
+
+    Raises BadInput and NotRecallable.
+    """
     try:
         name = ObjectId.parse(target.strip())
     except BadName:
@@ -70,7 +79,11 @@ def _long_enough(text: str, target: str) -> str:
 
 
 def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None, log: Path) -> ErasureReport:
-    """Take these texts out of the store and of what stands beside it. file: of the store, None for a database. Raises StoreError."""
+    """Erase texts from the store and from the files beside the store. Raises StoreError.
+
+    file: the store's file; None for a database
+    log: the log of operations
+    """
     done = ErasureReport(len(texts))
     key = store.secret()
     with store.exclusive():
@@ -84,9 +97,10 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
 
 
 def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> ErasureReport:
-    """Take all that was said in a session out of the store, and what was paged out of it. Raises BadInput where there is none, StoreError.
+    """Erase everything said in a session, and every result evicted from it. Raises BadInput for an unknown session, and
+    StoreError.
 
-    Its texts are known from then on, but for short ones and for those that another session said as well.
+    Its texts get tombstones, except short texts and texts that another session contains too.
     """
     names = [one.name for one in store.sessions()]
     if session not in names:
@@ -110,7 +124,9 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
 
 
 def _said_in_it_alone(store: ForgettingStore, session: str) -> Iterator[str]:
-    """The texts of a session by which it would be known again: what others said too is no secret of this one."""
+    """Yield the session's texts that get a tombstone. A text that another session contains too is not private to this
+    session.
+    """
     ours: dict[bytes, str] = {}
     others: set[bytes] = set()
     for line in store.journal_lines():
@@ -140,7 +156,7 @@ def _hashes(line: bytes) -> Iterator[str]:
 
 
 def _begin_anew(store: ForgettingStore, told: Retold) -> None:
-    """What was thought on a branch of which something of ours changed is not bound to it any more: noted at the end of each."""
+    """Append a note at the end of each branch: old thinking is no longer bound to a branch whose content was erased."""
     for session in sorted(told.sessions):
         parents: set[EntryId | None] = set()
         names: list[EntryId] = []
@@ -182,7 +198,7 @@ def _logs(log: Path) -> list[Path]:
 
 
 def _told_anew(log: Path, texts: Sequence[str]) -> int:
-    """A log of operations without these texts, put in its place under the lock of those who write it. Returns how many lines changed."""
+    """Rewrite a log of operations without these texts, under its writers' lock. Return the number of changed lines."""
     finds, count = finder(texts), 0
     with contextlib.ExitStack() as stack:
         handle = os.open(log, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -204,7 +220,7 @@ def _told_anew(log: Path, texts: Sequence[str]) -> int:
 
 
 def _search(store: ForgettingStore, done: ErasureReport, file: Path | None, log: Path, texts: Sequence[str]) -> None:
-    """Look for the texts in all that is stored as it reads, and in the files as they lie there."""
+    """Search stored content as read, and files as raw bytes, for the texts."""
     forms = [form.encode("utf-8", "surrogatepass") for text in texts for form in forms_of(text)]
     for where, data in _contents(store):
         if any(form in data for form in forms):

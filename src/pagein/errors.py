@@ -1,49 +1,49 @@
-"""Every exception, named by who must act.
+"""Every exception, grouped by the party who must act.
 
 ```
 PageinError
-├── CallerError      what was asked for cannot be; the message says what to change
-│   ├── BadName          text that is not the name it claims to be
-│   ├── BadInput         a file or argument that cannot be used; names file and line
-│   ├── BadSetting       a setting or option with a value outside its range
-│   ├── NotRecallable    an object that is gone, and why
-│   └── Aborted          the caller called it off
-├── HostError        the host broke its side of a contract
-└── StoreError       our own disk let us down; no model call may fail because of it
+├── CallerError      the request cannot be fulfilled; the message says what to change
+│   ├── BadName          malformed name: text of another kind than expected
+│   ├── BadInput         unusable file or argument; the message names file and line
+│   ├── BadSetting       setting or option with a value outside its range
+│   ├── NotRecallable    missing object; the message says why
+│   └── Aborted          the caller cancelled the work
+├── HostError        the host broke a contract
+└── StoreError       the store failed; no model call may fail because of this
     ├── MissingBlob
     └── DamagedBlob
 ```
 
-Anything else that is raised is a bug: loud in tests, the fallback of law 7 in production.
+Any other exception is a bug: tests fail loudly, production uses the fallback (law 7).
 """
 
 
 class PageinError(Exception):
-    """Root of everything pagein raises on purpose."""
+    """Base class of every exception that pagein raises deliberately."""
 
 
 class CallerError(PageinError):
-    """The caller asked for something that cannot be had. The message says what to change."""
+    """The caller's request cannot be fulfilled. The message says how to change the request."""
 
 
 class BadName(CallerError):
-    """Text that is not the kind of name it was given as."""
+    """A malformed name: the text is not the kind of name expected."""
 
 
 class BadInput(CallerError):
-    """A file or an argument that cannot be used. The message names the file, the line where known, and the remedy."""
+    """An unusable file or argument. The message names the file, the line where known, and the remedy."""
 
 
 class BadSetting(CallerError):
-    """A setting or command-line option outside its range. The message names it and what it takes."""
+    """A setting or command-line option outside its range. The message names the setting and the accepted values."""
 
 
 class NotRecallable(CallerError):
-    """An object that cannot be recalled. The message tells expired, never existed and foreign apart."""
+    """An object that cannot be recalled. The message distinguishes expired, unknown and foreign objects."""
 
 
 class Aborted(CallerError):
-    """The caller called the work off while it was being done."""
+    """The caller cancelled the work while in progress."""
 
 
 class HostError(PageinError):
@@ -51,7 +51,7 @@ class HostError(PageinError):
 
 
 class StoreError(PageinError):
-    """The store failed. Whoever catches this goes on without it (law 7)."""
+    """The store failed. Callers continue without the store (law 7)."""
 
 
 class MissingBlob(StoreError):
@@ -59,4 +59,4 @@ class MissingBlob(StoreError):
 
 
 class DamagedBlob(StoreError):
-    """The bytes under this hash are not the ones that were put there."""
+    """The bytes under this hash differ from the stored bytes."""

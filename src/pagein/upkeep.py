@@ -1,4 +1,4 @@
-"""Looking after a store: export, import, check and garbage collection, each as one call on files."""
+"""Maintain a store: export, import, check and garbage collection, each as a single call on files."""
 
 import base64
 import contextlib
@@ -58,34 +58,37 @@ SALVAGED: Final = ".salvaged.jsonl"
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
 _PRIVATE: Final = 0o600
-# Versions of one file, one below the other, are packed a hundredfold; a bomb, a thousandfold.
+# Successive versions of a file compress about a hundredfold; a decompression bomb compresses a thousandfold.
 _DENSEST: Final = 400
-_DEEPEST: Final = 4  # strings of JSON in strings of JSON, in a line of a journal
+_DEEPEST: Final = 4  # levels of JSON strings within JSON strings, in a line of a journal
 _UNASKED: Final = 1 << 28
 Tick = Callable[[str], object]
 
 
 def _silent(_: str) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> ExportReport:
     """Write an export to a file, or to standard output for `-`. A name ending in .gz is compressed.
 
-    The file is readable by the user alone, and is there whole or not at all; one that was there is replaced. Raises BadInput, StoreError.
+    Only the user can read the file. The file appears complete or not at all, and replaces an existing file. Raises
+    BadInput, StoreError.
     """
     if target == STANDARD:
         return export(store, sys.stdout.buffer.write, tick)
     with _replace_file(Path(target)) as file:
         if not target.endswith(".gz"):
             return export(store, file.write, tick)
-        # no name and no time in it: the same content gives the same file
+        # no file name and no time stamp: equal content gives an equal file
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
             return export(store, packed.write, tick)
 
 
 def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
-    """Write what was paged out of a session in the format of Pi-RLM, into a folder of its name. Raises BadInput and StoreError."""
+    """Write a session's evicted results in the format of Pi-RLM, into a folder named after the session. Raises BadInput
+    and StoreError.
+    """
     if session not in {one.name for one in store.sessions()}:
         raise BadInput(f"there is no session {session!r} in this store")
     folder = session_folder(root, session)
@@ -94,10 +97,12 @@ def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
 
 
 def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportReport:
-    """Read an export from a file, or from standard input for `-`; compressed or not. Or the folder or log of a session of Pi-RLM; or what a
-    repair left: the old file of a store, of which all is taken that can be read, or `STORE.salvaged.jsonl`.
+    """Import into the store from a file, from standard input for `-`, or from a folder.
 
-    Raises BadInput, with nothing kept, and StoreError.
+    Accepted: an export, compressed or not; the folder or log of a Pi-RLM session; a damaged store file, from which
+    every readable record is taken; and `STORE.salvaged.jsonl`, written by a repair.
+
+    Raises BadInput, with nothing stored, and StoreError.
     """
     folder = _rlm_folder(Path(source))
     if folder is not None:
@@ -118,16 +123,18 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
 
 
 def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
-    """Read and prove everything. Changes nothing. Raises StoreError where the store cannot be read at all."""
+    """Read and verify the whole store without changing anything. Raises StoreError if the store cannot be read at
+    all.
+    """
     report, _ = _check_store(store, tick)
     return report
 
 
 def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> CheckReport:
-    """Check a store that is no file, repair what can be repaired, and check again: the report is the first one, with what is whole by now
-    marked as repaired.
+    """Check a store in a database, repair the damage, and check again. The report is the first report, with repaired
+    findings marked.
 
-    salvage: the file to which lines are appended that cannot be read, before bridges take their place; made when it is first needed.
+    salvage: file for undecodable lines, appended before bridges replace them; created when first needed
     """
     report, mending = _check_store(store, tick)
     if not report.findings:
@@ -140,7 +147,11 @@ def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> Chec
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What came of the repair of a store's file. rows: what the new file holds, by table. kept: the old file, None where it stayed in its place."""
+    """Result of repairing a store's file.
+
+    rows: rows in the new file, by table
+    kept: the old file, renamed; None if the old file stayed in place
+    """
 
     report: CheckReport
     rows: dict[str, int] = field(default_factory=dict)
@@ -148,10 +159,12 @@ class RepairReport:
 
 
 def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
-    """Check a store's file, and where something is wrong put a new one in its place, with all that can be read of it; the old one is kept.
+    """Check a store's file. If the check finds damage, build a new file from every readable record, swap the files, and
+    keep the old file.
 
-    The report is that of the check, with what is whole by now marked as repaired, and all that is missing. A file of which nothing more
-    can be mended stays as it is. Raises BadInput where others use the file, or nothing in it can be read; and StoreError.
+    The report is the report of the check, with repaired findings marked, and with missing records added. A file without
+    further repairable damage stays in place. Raises BadInput if others use the file or no record is readable, and
+    StoreError.
     """
     report = _looked_at(path, tick)
     if not report.findings:
@@ -169,7 +182,9 @@ def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
 
 
 def _mend(store: WholeStore, tick: Tick) -> CheckReport:
-    """What a check finds once nothing more can be mended: what one repair brings back may be what another one needs."""
+    """Repair until a check finds nothing more to repair, because a repair can enable another. Return the last
+    report.
+    """
     told: list[set[tuple[str, str, str]]] = []
     while True:
         report, mending = _check_store(store, tick)
@@ -177,14 +192,14 @@ def _mend(store: WholeStore, tick: Tick) -> CheckReport:
         if found in told:
             return report
         told.append(found)
-        mending(lambda _: None)  # what cannot be read stays in the old file
+        mending(lambda _: None)  # unreadable lines stay in the old file
 
 
 def _looked_at(path: Path, tick: Tick) -> CheckReport:
-    """What a check finds, or why there can be none."""
+    """Check a store's file. If the file cannot be checked, return a report with the reason."""
     if is_outdated(path):
         with contextlib.closing(SqliteUpkeep(path)) as store:
-            store.sessions()  # brings it up to date, as any use does
+            store.sessions()  # migrates the schema, as any use does
     with contextlib.closing(SqliteUpkeep(path, looks=True)) as store:
         try:
             return check_store(store, tick)
@@ -215,14 +230,19 @@ def _as_told(report: CheckReport) -> set[tuple[str, str, str]]:
 
 
 def _compare_reports(before: CheckReport, after: CheckReport) -> CheckReport:
-    """What a check found and a later one does not find any more, as repaired; then what the later one finds."""
+    """Return the earlier report's findings missing from the later report, marked as repaired, followed by the later
+    report's findings.
+    """
     left = {(one.kind, one.where) for one in after.findings}
     gone = [replace(one, repaired=True) for one in before.findings if (one.kind, one.where) not in left]
     return replace(after, findings=[*gone, *after.findings])
 
 
 def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool) -> CollectionPlan:
-    """What can be given up, or with `apply` what was, and its room given back to the disk. now: seconds since 1970. Raises StoreError."""
+    """Return the removable content, or with `apply` remove it and return free space to the disk. Raises StoreError.
+
+    now: seconds since 1970
+    """
     planned = plan(store, retention, now)
     if not apply or planned.is_empty:
         return planned
@@ -274,7 +294,7 @@ def _salvage_lines(path: Path, stack: contextlib.ExitStack) -> Callable[[Journal
 
 @contextlib.contextmanager
 def _replace_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of this one when it is complete."""
+    """Open a temporary file that replaces `path` when complete."""
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as problem:
@@ -295,7 +315,7 @@ def _replace_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _is_store(path: Path) -> bool:
-    """Whether this is the file of a store, or was one."""
+    """Return whether `path` is the file of a store, or the kept old file of a repair."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC or DAMAGED in path.name
@@ -304,7 +324,7 @@ def _is_store(path: Path) -> bool:
 
 
 def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
-    """Take in what can be read of a store's file, which may be damaged."""
+    """Import every readable record of a store's file, which may be damaged."""
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder:
         made = Path(folder) / "one.pagein"
         done = rebuilt(path, made)
@@ -320,7 +340,7 @@ def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
 
 
 def _taken_in(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> ImportReport:
-    """Take in an export; without the texts in it that were ordered to be forgotten here."""
+    """Import an export, without texts erased from this store."""
     buried = store.tombstones()
     if not buried:
         return import_lines(store, lines, name, tick)
@@ -340,7 +360,7 @@ def _taken_in(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) 
 
 
 def _texts_of(store: WholeStore) -> Iterator[str]:
-    """All texts of a store, each as it reads where it stands."""
+    """Yield every text of a store, as readable in its place."""
     for name in store.names():
         yield store.get(name).decode("utf-8", "replace")
     for line in store.journal_lines():
@@ -351,7 +371,7 @@ def _texts_of(store: WholeStore) -> Iterator[str]:
 
 
 class _CountingFile:
-    """A file that counts what is read of it."""
+    """A file wrapper that counts the bytes read."""
 
     def __init__(self, file: io.BufferedReader) -> None:
         self._file = file
@@ -364,7 +384,9 @@ class _CountingFile:
 
 
 def _plain_lines(file: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """The lines of a file, unpacked where it is compressed. One that is too long comes in part, and is refused by whoever reads it."""
+    """Yield the lines of a file, decompressed if necessary. An overlong line comes truncated, and its reader refuses
+    it.
+    """
     packed = _CountingFile(file) if file.peek(2)[:2] == b"\x1f\x8b" else None
     lines = file if packed is None else gzip.GzipFile(fileobj=cast("BinaryIO", packed), mode="rb")
     taken = 0

@@ -1,4 +1,4 @@
-"""The one place that chooses implementations."""
+"""Choose the implementations behind the interfaces. No other module does."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MEMORY: Final = ":memory:"
 _ADDRESSES: Final = ("postgresql://", "postgres://")
-# What libpq takes for an address beside URLs, and an address that lacks its slashes: as files they would carry passwords in their names.
+# Other address forms of libpq (keywords and values), and URLs without slashes. Used as file names they would put passwords into names.
 _LIBPQ: Final = re.compile(
     r"\s*(?:(?:host|hostaddr|port|dbname|user|password|passfile|service|options|application_name|connect_timeout|target_session_attrs|ssl\w+)"
     r"\s*=|postgres(?:ql)?:(?!//))",
@@ -43,19 +43,20 @@ def open(  # noqa: A001 -- users write pagein.open
     settings: Settings | None = None,
     patience: float | None = None,
 ) -> Engine:
-    """An engine for one workspace.
+    """Open an engine for a workspace.
 
     store: a file for the SQLite store or a folder to put it in, `postgresql://...` for a database (needs the extra
-    `pagein[postgres]`), `":memory:"` for one that keeps nothing, or None for the one that is set, by default a file in the user's
-    data folder. File or tables are made when first used; a failure to do so shows as StoreError then.
-    settings: None for those that are set, in files and by the environment (`settings.sources.load_config`). Raises BadSetting, with
-    file, key and remedy, where what is set there cannot be.
-    patience: seconds to wait for a store that others keep busy, or a database that is away, before going on without; None for the
-    store's own.
+    `pagein[postgres]`), `":memory:"` for a store in memory, or None for the configured store, by default a file in the
+    user's data folder. File or tables are created on first use; a failure then raises StoreError.
+    settings: None for the configured settings, from files and the environment (`settings.sources.load_config`)
+    patience: seconds to wait for a busy store or an unreachable database before continuing without it; None for the
+    store's own default
+
+    Raises BadSetting, with file, key and remedy, for an invalid setting.
     """
     store = _chosen_store(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
-    # A path may hold bytes that are no text. Stores keep names as text, so such bytes are spelled out once, here.
+    # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
     home = str(Path(workspace).resolve())
     place = home.encode("utf-8", "backslashreplace").decode()
     tokens = counter if counter is not None else default_counter()
@@ -82,12 +83,12 @@ def open(  # noqa: A001 -- users write pagein.open
 
 
 def usual() -> Settings:
-    """The engine's settings as they are set where the process stands. Raises BadSetting as `open`."""
+    """Return the engine's settings for the current folder. Raises BadSetting as `open`."""
     return load_config().engine
 
 
 def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
-    """An engine on a real store whose sessions end with the process: a replay never goes on with one, so none is journaled."""
+    """Open an engine on a real store without journals: no replay continues an earlier session."""
     from pagein.store.sqlite.sqlite_store import SqliteStore
 
     return Engine(blobs=SqliteStore(store), counter=counter, settings=settings, workspace="replay")
@@ -96,10 +97,11 @@ def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -
 def open_for_upkeep(
     store: str | Path | None = None, *, workspace: str | Path = ".", new: bool = False, looks: bool = False
 ) -> WholeStore:
-    """A store to look after, named as for `open`, or a PostgreSQL database by its address (`postgresql://...`).
+    """Open a store for maintenance, named as for `open`, or a PostgreSQL database by its address (`postgresql://...`).
+    Raises BadInput if there is no store.
 
-    new: it may be one that is not there yet. looks: a file is not written, also where that is possible, unless an older pagein wrote it.
-    Raises BadInput where there is none otherwise.
+    new: the store may be missing, and is then created
+    looks: open the file read-only, unless an older pagein wrote it
     """
     return _whole(store, workspace=workspace, new=new, looks=looks)
 
@@ -124,18 +126,20 @@ def _whole(
 
 
 def open_for_forgetting(store: str | Path | None = None, *, workspace: str | Path = ".") -> ForgettingStore:
-    """A store to take texts out of, named as for `open_for_upkeep`. Raises BadInput as it does."""
+    """Open a store for erasing texts, named as for `open_for_upkeep`. Raises BadInput as `open_for_upkeep`."""
     return _whole(store, workspace=workspace)
 
 
 def log_of(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path:
-    """Where operations on a store are logged."""
+    """Return the path of the log of operations on a store."""
     return _log_beside(_chosen_store(store, workspace), str(Path(workspace).absolute()))
 
 
 @contextlib.contextmanager
 def open_for_import(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[WholeStore]:
-    """A store to import into, named as for `open_for_upkeep`. A file that is not there yet appears once the context ends well, and else not at all."""
+    """Open a store to import into, named as for `open_for_upkeep`. A new file appears only if the context ends without
+    an exception.
+    """
     path = None if store == MEMORY else store_file(store, workspace=workspace)
     if path is None or path.exists():
         with contextlib.closing(open_for_upkeep(store, workspace=workspace, new=True)) as kept:
@@ -152,7 +156,9 @@ def open_for_import(store: str | Path | None = None, *, workspace: str | Path = 
 def open_kept_session(
     name: str, store: str | Path | None = None, *, workspace: str | Path = "."
 ) -> "Iterator[Session]":
-    """A session that was kept, opened from a store named as for `open`. Raises BadInput where there is none of this name, or no store."""
+    """Open a stored session from a store named as for `open`. Raises BadInput for an unknown session or a missing
+    store.
+    """
     from pagein.tools.pin_commands import existing_session
 
     def known() -> list[str]:
@@ -160,15 +166,14 @@ def open_kept_session(
             newest = sorted(kept.sessions(), key=lambda one: -(one.touched or 0.0))
         return [one.name for one in newest if one.leaf is not None]
 
-    open_for_upkeep(store, workspace=workspace).close()  # who asks for what was kept makes no store
+    open_for_upkeep(store, workspace=workspace).close()  # asking for a stored session must not create a store
     with open(store, workspace=workspace) as engine:
         yield existing_session(engine, name, known)
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:
-    """The file of the store that is named so, whether it is there or not; None where it is a database's address.
-
-    Raises BadSetting as `open`.
+    """Return the path of the named store's file, existing or not; None for a database address. Raises BadSetting as
+    `open`.
     """
     store = _chosen_store(store, workspace)
     if isinstance(store, str) and store.startswith(_ADDRESSES):
@@ -177,7 +182,7 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
 
 def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") -> "FileWatch | None":
-    """What looks whether the store's file is still sound; None where it is no file. Raises BadSetting as `open`."""
+    """Return a monitor of the store file's soundness; None if the store is not a file. Raises BadSetting as `open`."""
     from pagein.store.upkeep.file_soundness import FileWatch
 
     file = store_file(store, workspace=workspace) if store != MEMORY else None
@@ -185,19 +190,21 @@ def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
 
 def remedy_of(problem: StoreError) -> str:
-    """What a person does about what a store failed of, "" where that is no damage of its file."""
+    """Return the remedy for a store failure, "" unless the store's file is damaged."""
     from pagein.store.upkeep.file_soundness import REMEDY, is_damage
 
     return REMEDY if is_damage(problem.__cause__) else ""
 
 
 def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:
-    """The store that is named, or else set; None for the workspace's own. Raises BadSetting for an address of another kind."""
+    """Return the named store, otherwise the configured store; None for the workspace's own store. Raises BadSetting for
+    an unknown kind of address.
+    """
     named = load_config(workspace).store if store is None else store
     if not isinstance(named, str | os.PathLike | None):
         raise BadSetting(f"a store is named by a path or an address, not {named!r}")
     if isinstance(named, str) and _LIBPQ.match(named):
-        # not shown: it may hold a password
+        # The value is not shown: an address may contain a password.
         raise BadSetting(
             "a database is named by its address, postgresql://user@host:port/name, and not by keywords and values (host=... user=...); "
             "a file whose name begins so is named with its folder, as in ./host=x"
@@ -223,7 +230,7 @@ def _open_kept_store(
 
 @contextlib.contextmanager
 def _extra(name: str) -> Iterator[None]:
-    """Imports that need an extra. Raises BadSetting with the remedy where it is not installed."""
+    """Import modules of an optional extra. Raises BadSetting with the remedy if the extra is not installed."""
     try:
         yield
     except ModuleNotFoundError as problem:
@@ -233,7 +240,7 @@ def _extra(name: str) -> Iterator[None]:
 def _file(store: str | Path | None, place: str) -> Path:
     from pagein.store.store_location import SUFFIX, default_path
 
-    if store is None or store == "":  # a setting that is there and empty names no file
+    if store is None or store == "":  # an empty setting names no file
         return default_path(place)
     path = Path(store)
     return path / f"store{SUFFIX}" if path.is_dir() else path
@@ -265,7 +272,9 @@ def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) 
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:
-    """Where operations are logged: beside the store's file, and for a database where the workspace's file would be."""
+    """Return the path of the log of operations: beside the store's file, or for a database beside the workspace's
+    default file.
+    """
     from pagein.store.store_location import default_path
 
     file = default_path(place) if isinstance(store, str) and store.startswith(_ADDRESSES) else _file(store, place)
@@ -273,5 +282,5 @@ def _log_beside(store: str | Path | None, place: str) -> Path:
 
 
 def default_counter() -> TokenCounter:
-    """The counter that is used where the caller brings none: Claude's, until usage calibrates it."""
+    """Return the default token counter: Claude's ratios, until usage calibrates them."""
     return ratio_counter("claude")

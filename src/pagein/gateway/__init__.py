@@ -1,4 +1,4 @@
 """The gateway: an HTTP server between an agent and its model provider (docs/gateway.md).
 
-Modules of this package load aiohttp where they serve; what the command line asks first (settings, the switch) does not.
+Serving modules of this package load aiohttp; the modules used first by the command line (settings, the kill switch) do not.
 """

@@ -1,11 +1,11 @@
-"""An answer in which our own tools may be called, on its way to the client: gone on with as often as the model recalls.
+"""Stream an answer to the client, answer the model's calls of recall tools, and continue the answer.
 
 Rules of this file
 ------------------
-1. A turn passes as it comes. Only when it is over and called something of ours is it read, and gone on with.
-2. The engine knows what the client's message stands for before the client can send it.
-3. What fails behind the first turn is told as the provider tells of errors in mid-stream, or breaks off; it never looks like an
-   end. What the client saw until then may come back all the same, so that is told to the engine, too.
+1. A turn is forwarded as it arrives. It is read and continued only after its end, and only if it called a recall tool.
+2. The engine knows the full content behind the client's message before the client can send the message.
+3. A failure after the first turn is reported as the provider reports errors in mid-stream, or breaks off the answer; it never looks
+   like a regular end. The client may send back the part shown until then, so the engine records this part, too.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from pagein.providers.validity.rules import Api
 T = TypeVar("T")
 
 _QUIET: Final = 5.0
-"""Seconds without anything for the client, after which a frame says that we are at it."""
+"""Seconds of silence after which the client gets a keep-alive frame."""
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
 _OK: Final = 200
 _WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
@@ -46,18 +46,22 @@ _WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
 
 
 class RecallListener(Protocol):
-    """Who is told of what happens."""
+    """Receives the events of an answer."""
 
     def report_failure(self, kind: str, why: str) -> None:
-        """Something failed."""
+        """Report a failure."""
 
     def report_recall(self, tool: str, *, is_error: bool) -> None:
-        """The model was answered a call of a tool of ours."""
+        """Report an answered call of a recall tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """What goes with one answer. send: makes the client's request again, with another body. rounds: how often it may be gone on with."""
+    """Parameters of an answer.
+
+    send: repeats the client's request with another body
+    rounds: maximum number of continuations
+    """
 
     api: Api
     guard: Guard
@@ -68,14 +72,17 @@ class Conduct:
 
 
 def can_answer(upstream: ClientResponse) -> bool:
-    """Whether an answer is one in which tools may be called, and can be read here."""
+    """Return whether an answer may contain tool calls and is readable here."""
     kind = upstream.headers.get("Content-Type", "").strip().lower()
     is_read = kind.startswith(("text/event-stream", "application/json"))
     return upstream.status == _OK and is_read and is_readable(upstream)
 
 
 class Answerer:
-    """One answer. lost: why it was not read to its end, "" where it was."""
+    """Forwards a single answer, with its continuations.
+
+    lost: why the answer was not read completely, "" if it was
+    """
 
     def __init__(self, conduct: Conduct) -> None:
         self._conduct = conduct
@@ -85,7 +92,7 @@ class Answerer:
         self.lost = ""
 
     def reply(self) -> ModelReply:
-        """What was said, over all turns."""
+        """Return the model's reply, merged over every turn."""
         replies = [read() for read in self._read]
         if len(replies) < 2:  # noqa: PLR2004 -- one turn tells for itself
             return replace(replies[0], recalls=self._recalls) if replies else NO_REPLY
@@ -96,11 +103,11 @@ class Answerer:
 
     @property
     def behind(self) -> tuple[bytes, ...]:
-        """What was said behind the client's request, our results among it."""
+        """Return the messages after the client's request, including results of recall tools."""
         return self._rounds.behind
 
     async def back(self, request: web.Request, upstream: ClientResponse, headers: names.Headers) -> web.StreamResponse:
-        """Answer the client. Raises Broken, and ConnectionError for the client's own."""
+        """Forward the answer to the client. Raises BrokenAnswer, and ConnectionError for a failure of the client."""
         out = UpstreamResponse(
             upstream.status, upstream.reason, names.without(headers, "content-length", "content-encoding")
         )
@@ -145,7 +152,7 @@ class Answerer:
         await out.write(weaver.end_frames())
 
     async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> ModelTurn | None:
-        """What was said in a turn, when all of it has passed; None where the answer ended with it, as it came."""
+        """Forward a turn and return its content at the end; None if the whole answer ended with this turn."""
         tee = Tee(self._conduct.api, _plain_type(upstream))
         self._read.append(tee.reply)
         try:
@@ -197,7 +204,7 @@ class Answerer:
             try:
                 is_all = await read_start(pieces, found)
             except BrokenAnswer:
-                if not answers:  # nothing was taken out of it: it breaks off where it broke off
+                if not answers:  # unmodified so far: forward the partial answer
                     await _broken_off(request, out, found)
                 raise
             body = b"".join(found)
@@ -258,7 +265,7 @@ class Answerer:
 
 
 async def _lively(out: web.StreamResponse, weaver: Weaver, doing: Awaitable[T]) -> T:
-    """Wait for something, and let the client know from time to time that it is waited for."""
+    """Wait for a result, and send keep-alive frames to the client meanwhile."""
     task = asyncio.ensure_future(doing)
     try:
         while not (await asyncio.wait([task], timeout=_QUIET))[0]:
@@ -272,7 +279,10 @@ async def _lively(out: web.StreamResponse, weaver: Weaver, doing: Awaitable[T]) 
 async def _sent_whole(
     request: web.Request, upstream: ClientResponse, out: UpstreamResponse | None, body: bytes
 ) -> web.StreamResponse:
-    """Send a body as the answer. out: None for one that is not the first upstream's: its status and headers go with it."""
+    """Send a complete body as the answer.
+
+    out: None for an answer from a later upstream response: status and headers come from that response
+    """
     out = out if out is not None else _begin_answer(upstream)
     out.content_length = len(body)
     await out.prepare(request)
@@ -288,7 +298,7 @@ async def _passed_on(
     front: bytes,
     rest: AsyncIterator[bytes],
 ) -> web.StreamResponse:
-    """Send an answer that is too long to be looked at as it comes."""
+    """Forward an answer that is too long to be read."""
     out = out if out is not None else _begin_answer(upstream)
     await out.prepare(request)
     await out.write(front)
@@ -299,7 +309,7 @@ async def _passed_on(
 
 
 async def _broken_off(request: web.Request, out: UpstreamResponse, found: Sequence[bytes]) -> None:
-    """Send what came of an answer that has no end."""
+    """Send the part received of an incomplete answer."""
     await out.prepare(request)
     await out.write(b"".join(found))
 

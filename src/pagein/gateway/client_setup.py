@@ -1,4 +1,4 @@
-"""What to tell each client so that it comes to the gateway. Facts of the clients, as data; docs/hosts/ says the same with words around it."""
+"""Setup of each client for the gateway, as data. docs/hosts/ describes the same in prose."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,10 +9,12 @@ from pagein.gateway.http.addresses import without_token
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One coding agent.
+    """A coding agent.
 
-    settings: lines to set or write, given the gateway's address. where: where they go. variables: those of its environment that
-    must be so, given the address. notes: what else to know.
+    settings: lines to set or write, given the gateway's address
+    where: place of these lines
+    variables: required environment variables, given the address
+    notes: further advice
     """
 
     name: str
@@ -35,7 +37,9 @@ def _claude(url: str) -> tuple[str, ...]:
 
 
 def _codex(url: str) -> tuple[str, ...]:
-    """As options: lines for its file would be without effect below any table that stands there already."""
+    """Return command-line options, because lines appended to its file would fall below an existing table and have no
+    effect.
+    """
     entry = (
         f'name="pagein", base_url="{url}/v1", wire_api="responses", env_key="OPENAI_API_KEY", supports_websockets=false'
     )
@@ -84,7 +88,7 @@ CLIENTS: Final = (
 
 
 def misses(client: Client, url: str, environment: Mapping[str, str]) -> list[str]:
-    """What the environment says otherwise than this client needs it, in words."""
+    """Return the differences between the environment and the client's requirements, in words."""
     found = []
     for name, value in client.variables(url).items():
         told = environment.get(name, "")

@@ -1,7 +1,7 @@
-"""What is said to people whose sessions are to go on without the gateway. Pure.
+"""Messages for users whose sessions will continue without the gateway. Pure functions.
 
-A model that binds its thinking to what stood before it made that thinking in front of windows of ours. The agent has kept it, and not
-the windows. Sent to the vendor without the gateway, it is refused.
+Some models bind thinking to the prompt before it. Behind the gateway this prompt is pagein's window. The agent keeps the thinking, but
+not the window. So the vendor refuses the thinking when it arrives without the gateway.
 """
 
 from collections.abc import Collection
@@ -19,17 +19,20 @@ WHAT_IS_DROPPED: Final = (
     "requests go out as the agent wrote them, without thinking that stands on a window of pagein's. The agent keeps that "
     "thinking, and would send it to the vendor: " + HOW
 )
-"""What `pagein off --leaving` says."""
+"""Message of `pagein off --leaving`."""
 
 
 def still_bound(hint: Hint | None) -> str:
-    """What is said of a session that cannot leave yet."""
+    """Return the message about a session that cannot leave the gateway yet."""
     whose = f"session {hint.key}" if hint is not None else "a session"
     return f"{whose} still holds thinking that stands on windows of pagein's, which is left out on its way: {HOW}"
 
 
 def at_the_end(sessions: Collection[str]) -> str:
-    """What `pagein serve` says when it ends. sessions: those whose windows it changed under a model that binds its thinking."""
+    """Return the final message of `pagein serve`.
+
+    sessions: sessions with a window changed under a model that binds its thinking
+    """
     if not sessions:
         return ""
     count = "a session" if len(sessions) == 1 else f"{len(sessions)} sessions"
@@ -40,5 +43,5 @@ def at_the_end(sessions: Collection[str]) -> str:
 
 
 def binds(api: Api | None, model: str) -> bool:
-    """Whether thinking must be taken for bound to the window that it was made in front of."""
+    """Return whether a model's thinking may be bound to its prompt."""
     return api == "anthropic" and abilities(model).may_bind

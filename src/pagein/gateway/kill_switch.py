@@ -1,8 +1,8 @@
-"""The kill switch: while it is off, everything passes byte for byte.
+"""Kill switch: while pagein is off, the gateway forwards every byte unchanged.
 
-`pagein off` writes a file into the user's data folder, which every gateway of that user looks for on each request;
-`PAGEIN_OFF=1` does the same for one process, and the header `x-pagein: off` for one request. `pagein off --leaving` writes into the file
-that the user is about to leave: then packed requests are looked into, too, and sessions that cannot leave yet are told of.
+`pagein off` writes a file into the user's data folder, and every gateway of this user checks for the file on each request;
+`PAGEIN_OFF=1` does the same for one process, and the header `x-pagein: off` for one request. `pagein off --leaving` marks the file to
+announce that the user leaves: then compressed requests are read, too, and sessions that cannot leave yet are reported.
 """
 
 import os
@@ -19,16 +19,17 @@ _LEAVING: Final = b"leaving\n"
 
 
 def default_switch() -> Path:
-    """Where the file stands while the switch is off. Nothing is made."""
-    # imported here: `pagein` itself starts without it
+    """Return the path of the switch file. Creates nothing."""
+    # imported here so that `import pagein` stays cheap
     from platformdirs import user_data_path
 
     return user_data_path("pagein", appauthor=False) / _NAME
 
 
 def turn_off(file: Path, *, leaving: bool = False) -> None:
-    """Make every gateway of this user pass through. leaving: as agents are about to go on without it. Raises BadSetting where the
-    file cannot be made.
+    """Switch every gateway of this user to passthrough. Raises BadSetting if the file cannot be created.
+
+    leaving: agents are about to continue without the gateway
     """
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,7 +40,7 @@ def turn_off(file: Path, *, leaving: bool = False) -> None:
 
 
 def turn_on(file: Path) -> None:
-    """Let them work again. Raises BadSetting where the file cannot be removed."""
+    """Switch the gateways on again. Raises BadSetting if the file cannot be removed."""
     try:
         file.unlink(missing_ok=True)
     except OSError as problem:
@@ -47,14 +48,16 @@ def turn_on(file: Path) -> None:
 
 
 class Switch:
-    """What one process asks on each request: one look at the file system."""
+    """The switch as seen by a process: a single file system call per request."""
 
     def __init__(self, file: Path, environment: Mapping[str, str]) -> None:
         self._file = os.fspath(file)
         self._always = is_set(environment.get(VARIABLE))
 
     def is_off(self) -> bool:
-        """Whether everything must pass through now. A file that cannot be looked for is not there."""
+        """Return whether the gateway must forward everything unchanged. An inaccessible switch file counts as
+        missing.
+        """
         if self._always:
             return True
         try:
@@ -64,7 +67,7 @@ class Switch:
         return True
 
     def is_leaving(self) -> bool:
-        """Whether it is off because agents are to go on without us."""
+        """Return whether the gateway is off because agents will continue without it."""
         try:
             with open(self._file, "rb") as opened:  # noqa: PTH123 -- as above
                 return opened.read(len(_LEAVING)) == _LEAVING
@@ -72,7 +75,7 @@ class Switch:
             return False
 
     def why(self) -> str:
-        """Who turned it off, "" while it is on."""
+        """Return the reason for being off, "" while on."""
         if self._always:
             return f"{VARIABLE} is set"
         if self.is_leaving():

@@ -1,4 +1,4 @@
-"""One process that is a gateway: its event loop, and the signals that end it."""
+"""Run a gateway process: its event loop, and the signals that end it."""
 
 import asyncio
 import gc
@@ -13,16 +13,18 @@ from pagein.gateway.server import Gateway
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _THREADS: Final = 16
 _HURRY: Final = 0.5
-"""Seconds for the store, and for what is still to be told, where nobody wants to wait."""
+"""Seconds for the store and pending reports when the user does not want to wait."""
 
 
 def serve_until_signal(
     gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None] = lambda _: None
 ) -> bool:
-    """Serve until SIGINT or SIGTERM. Whether all calls came to their end; a second signal ends them, a third one the process.
+    """Serve until SIGINT or SIGTERM. A second signal ends running calls, a third signal the process.
 
-    tell: called when it listens. waits: called where calls are under way when it is to end, with their number. Raises OSError where
-    the address cannot be had.
+    tell: called once the gateway listens
+    waits: called with the number of running calls at the end
+
+    Returns whether every call was completed. Raises OSError if the address is unavailable.
     """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_serve(gateway, tell, waits))
@@ -43,7 +45,7 @@ async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Calla
     loop.set_default_executor(Threads(_THREADS, "pagein"))
     await gateway.start()
     gc.collect()
-    gc.freeze()  # what was imported is never garbage: looking through all of it holds up every stream
+    gc.freeze()  # imported modules are never garbage: scanning them would delay every stream
     for number in _SIGNALS:
         loop.add_signal_handler(number, asked)
     tell(gateway)
@@ -63,7 +65,7 @@ async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Calla
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Uvloop where it is installed: half the time per event."""
+    """Return uvloop's factory if installed: half the time per event."""
     try:
         made: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
     except ImportError:

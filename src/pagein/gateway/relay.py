@@ -1,11 +1,11 @@
-"""The way of a request through the gateway: as it came, or as the curator would have it; and of its answer back.
+"""Relay requests to the upstream, unchanged or as decided by the curator, and relay answers back to the client.
 
 Rules of this file
 ------------------
-1. What is not curated is not read: its bytes stream through in both directions, with back-pressure.
-2. What is curated and not changed goes out as the very bytes that came in.
-3. The answer is passed on as it comes and read beside that. What its reading does never changes what is passed on.
-4. A break of the upstream is a break for the client; a client that hangs up ends the call upstream.
+1. A request that is not curated is not read: its bytes stream through in both directions, with back-pressure.
+2. A request curated without changes goes out with exactly the client's bytes.
+3. The answer is forwarded as it arrives, and read in parallel. Reading never changes the forwarded bytes.
+4. If the upstream breaks off, so does the answer to the client; if the client hangs up, the upstream call ends.
 """
 
 import asyncio
@@ -42,17 +42,17 @@ from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.model_turns import turn_of
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_more
 
-# The client would add these where an agent sent none.
+# Headers that the HTTP client would add if the agent sent none.
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 _SWITCHED_OFF: Final = ("off", "leaving", "asked")
-# Answers behind which a client may go on where it stands.
+# Stop reasons after which a client may continue its conversation.
 _SAID: Final = ("end_turn", "stop_sequence", "tool_use")
 _LOGIN: Final = "subscription"
 _FEATURES: Final = ("anthropic-beta", "openai-beta")
 
 
 class Relay:
-    """Answers every request that is not for the gateway itself."""
+    """Handles every request except requests to the gateway itself."""
 
     def __init__(
         self,
@@ -85,7 +85,10 @@ class Relay:
         self.idle.set()
 
     async def handle(self, request: web.Request, path: str) -> web.StreamResponse:
-        """Answer one request. path: raw path and query, without what was only for us."""
+        """Handle a request.
+
+        path: raw path and query, without the parts meant for the gateway
+        """
         given = names.without_cookie(names.as_sent(request.raw_headers), COOKIE)
         given = names.without_token(given, self._token)
         found = route(request.method, path, request.headers)
@@ -105,7 +108,10 @@ class Relay:
         return answer
 
     async def wait_until_told(self, seconds: float | None = None) -> None:
-        """Wait until everything that is told of calls has been told. seconds: for no longer; what is left is given up."""
+        """Wait until every finished call is reported.
+
+        seconds: maximum wait; remaining reports are cancelled
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._afterwards:
@@ -133,7 +139,7 @@ class Relay:
             return refusal(found.vendor, 413, f"the request is larger than {limit:,} bytes (body_limit)", "body_limit")
 
     def _passthrough_reason(self, request: web.Request, given: Headers, found: Route) -> str:
-        """Why a model call passes through as it is, "" where it does not."""
+        """Return why a model call is forwarded unchanged, "" if it is not."""
         if found.api is None:
             return ""
         if self._switch.is_off():
@@ -161,7 +167,9 @@ class Relay:
         )
 
     async def _put_right(self, request: web.Request, given: Headers, outgoing: OutgoingRequest) -> OutgoingRequest:
-        """A request that passes because we are switched off, without thinking that is bound to a window of ours; else as it is."""
+        """Remove thinking bound to a window of pagein from a request in passthrough while switched off; return other
+        requests unchanged.
+        """
         api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
         is_leaving, length = outgoing.passed == "leaving", request.content_length
         is_plain = not coding and length is not None
@@ -190,7 +198,7 @@ class Relay:
         hint = from_headers(given)
         coding = names.value_of(given, "content-encoding")
         body: bytes | None = original
-        if coding:  # in a thread: what is packed well takes seconds to unpack
+        if coding:  # in a thread: decompression may take seconds
             body = await asyncio.to_thread(decode_body, original, coding, self._settings.body_limit)
         if body is None or found.api is None:
             return OutgoingRequest(found, sent, original, hint, passed="coding", at=at, began=began)
@@ -211,7 +219,7 @@ class Relay:
         return OutgoingRequest(found, sent, data, hint, decision, "", at, began, added)
 
     def _lasting(self, given: Headers, found: Route, hint: Hint | None) -> float:
-        """What a request of our own may cost that keeps alive what is sent with these headers, BIT; 0: none is sent."""
+        """Return the cost limit of a keep-alive request sent with these headers, in BIT; 0 if none may be sent."""
         if not self._settings.keep_alive or found.api != "anthropic" or is_subscription(given):
             return 0.0
         return self.keep_alive.allows(hint.key if hint is not None else "")
@@ -256,7 +264,9 @@ class Relay:
         upstream: ClientResponse,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> Tee | Answerer | None:
-        """What reads the answer: beside its way to the client, or on it, where tools of ours may be called."""
+        """Return the reader of the answer: a tee beside the stream, or an answerer within it if recall tools were
+        offered.
+        """
         if outgoing.route.api is None or outgoing.tools is None or not can_answer(upstream):
             return _tee(outgoing, upstream)
         rounds = self._settings.recalls
@@ -281,7 +291,7 @@ class Relay:
         except BrokenAnswer:
             self._reporter.broke("upstream", outgoing.route)
             _hang_up(request)
-        except ConnectionError:  # the client's: what goes wrong upstream is `Broken` here
+        except ConnectionError:  # the client's connection: an upstream failure is BrokenAnswer here
             self._reporter.broke("client", outgoing.route)
         except asyncio.CancelledError:
             self._reporter.broke("client", outgoing.route)
@@ -319,7 +329,7 @@ class Relay:
         self._afterward(self._tell(outgoing, answered, tee, send))
 
     def _measurable(self, outgoing: OutgoingRequest) -> Measurable | None:
-        """What is measured of a call for which nothing was decided."""
+        """Return the data for measuring a call without a decision."""
         copy, api, given = outgoing.copy, outgoing.route.api, outgoing.headers
         parts: list[bytes] = []
         if copy is not None:
@@ -338,18 +348,18 @@ class Relay:
         tee: Tee | Answerer | None,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> None:
-        """Tell of a call, and watch the pause behind it where its window may be kept alive."""
+        """Report a call, and start watching the pause after it if its window may be kept alive."""
         reply, noted = await self._reporter.report_call(answered, tee)
         if noted.keep is None or outgoing.decision is None or not isinstance(outgoing.data, bytes):
             return
-        # an answer without a call of ours is passed on as it comes, and nothing stands behind it but itself
+        # an answer without recall calls is forwarded unchanged, so only the answer itself follows the request
         behind = (tee.behind if isinstance(tee, Answerer) else ()) or turn_of("anthropic", reply, ()).said
         is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
         if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
             self.keep_alive.wait(KeepAliveWindow(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
-        """Tell of a call in a task of its own: the handler's is cancelled where the client hung up."""
+        """Report a call in a separate task, because the handler's task is cancelled when the client hangs up."""
         task = asyncio.get_running_loop().create_task(telling)
         self._afterwards.add(task)
         task.add_done_callback(self._afterwards.discard)
@@ -362,16 +372,16 @@ def _tee(outgoing: OutgoingRequest, upstream: ClientResponse) -> Tee | None:
 
 
 def _again(given: Headers) -> Headers:
-    """Headers of a request that goes on behind the one they came with: it is another one."""
+    """Return the headers for a continuation, which is a new request: without the idempotency key."""
     return names.without(given, "idempotency-key")
 
 
 def _hang_up(request: web.Request) -> None:
-    """End the connection without the end of the answer. What was written before still goes out."""
+    """Close the connection without ending the answer. Bytes already written still go out."""
     if request.transport is not None:
         request.transport.close()
 
 
 def _context(given: Headers) -> str:
-    """The features that the client asks for: with others, the provider's cache is another one."""
+    """Return the requested beta features: the provider's cache depends on them."""
     return ", ".join(value for name, value in given if name.lower() in _FEATURES)

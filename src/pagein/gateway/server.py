@@ -1,4 +1,4 @@
-"""The gateway as a server: what it is made of, its start and its end."""
+"""The gateway as a server: assembly, start and stop."""
 
 import asyncio
 import contextlib
@@ -33,18 +33,25 @@ from pagein.gateway.pages.store_watch import Look
 from pagein.gateway.relay import Relay
 from pagein.gateway.settings import GatewaySettings
 
-_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- told apart here, not listened at: who listens everywhere is near at one of them
+_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- only compared here: a gateway that listens everywhere is reachable locally at one of them
 _CONNECT = 60.0
 _SETTLE = 2.0
-# What is read of headers and of their number, so that what is too much (`headers.is_too_much`) is refused as the vendor would.
+# Limits on reading headers, high enough that too many or too long headers (`headers.is_too_much`) get the vendor's form of refusal.
 _LONGEST = 1 << 20
 _MOST = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayParts:
-    """What a gateway is given: who decides (None: nobody), who looks inside for the dashboard, the kill switch, where it logs, by
-    which clock (None: the machine's), and the token that opens its pages ("": one that is good until it ends).
+    """Components of a gateway.
+
+    curator: decides on requests; None for no decisions
+    looker: reads sessions for the dashboard
+    switch: the kill switch
+    logger: destination of logs
+    clock: None for the machine's clock
+    look: checks the store's soundness
+    token: opens the gateway's pages; "" for a temporary token
     """
 
     curator: Curator | None = None
@@ -57,7 +64,7 @@ class GatewayParts:
 
 
 class Gateway:
-    """A gateway that listens, between `start` and `stop`."""
+    """A gateway that listens between `start` and `stop`."""
 
     def __init__(self, settings: GatewaySettings, parts: GatewayParts | None = None) -> None:
         given = parts if parts is not None else GatewayParts()
@@ -90,32 +97,32 @@ class Gateway:
 
     @property
     def url(self) -> str:
-        """Where clients on this machine reach it."""
+        """Return the address for clients on this machine."""
         host = _NEAR.get(self._settings.host, self._settings.host)
         return f"http://{in_brackets(host)}:{self.port}"
 
     @property
     def page(self) -> str:
-        """The link that opens the dashboard in a browser. Whoever has it sees everything."""
+        """Return the link that opens the dashboard in a browser. The link grants full access."""
         return with_token(self.url, self.token) + "/"
 
     @property
     def base_url(self) -> str:
-        """What agents are told: with the token in it where the gateway wants it from them."""
+        """Return the base URL for agents, with the token if the gateway requires it from them."""
         return with_token(self.url, self.token) if self.is_open else self.url
 
     @property
     def is_open(self) -> bool:
-        """Whether other machines may reach it."""
+        """Return whether other machines can reach the gateway."""
         return not is_this_machine(self._settings.host)
 
     @property
     def under_way(self) -> int:
-        """Requests being answered now."""
+        """Return the number of running requests."""
         return self._relay.under_way if self._relay is not None else 0
 
     def overview(self, now: float) -> Overview:
-        """Everything that the dashboard shows at once."""
+        """Return the data of the dashboard's first page."""
         return Overview(
             version=__version__,
             now=now,
@@ -143,7 +150,7 @@ class Gateway:
         }
 
     async def start(self) -> None:
-        """Listen. Raises OSError where the address cannot be had."""
+        """Listen. Raises OSError if the address is unavailable."""
         self.began = time.time()  # noqa: TID251 -- the rim reads the clock
         settings, trusted = self._settings, trust(os.environ)
         if trusted.problem:
@@ -180,7 +187,9 @@ class Gateway:
         await self._reporter.soundness.after(failed=False)
 
     async def drain(self, seconds: float | None = None) -> bool:
-        """Take no new connections, and wait for calls under way, so long or as the settings say. Whether all came to their end."""
+        """Refuse new connections, and wait for running calls, for the given time or as configured. Return whether every
+        call was completed.
+        """
         if self._site is not None:
             await self._site.stop()
             self._site = None
@@ -192,9 +201,10 @@ class Gateway:
         return not self.under_way
 
     async def stop(self, seconds: float | None = None, *, settle: float = _SETTLE) -> bool:
-        """End: calls under way get so many seconds (None: as many as the settings say). Whether all of them came to their end.
+        """Stop the gateway. Return whether every call was completed.
 
-        settle: seconds for what is still to be told of calls that are over, and as many for the store to be closed.
+        seconds: time for running calls; None for the configured time
+        settle: seconds for pending reports of finished calls, and again for closing the store
         """
         whole = await self.drain(seconds)
         if self._runner is not None:
@@ -231,5 +241,5 @@ class Gateway:
         whole, brief = health(self._health), health(self._health, brief=True)
         app.router.add_get("/healthz", access.open_page(whole, brief), allow_head=False)
         rest = access.rest({**pages, "/healthz": whole}, relay.handle)
-        app.router.add_route("*", "/{path:(?s:.*)}", rest)  # a path may hold an escaped end of line
+        app.router.add_route("*", "/{path:(?s:.*)}", rest)  # a path may contain an escaped line feed
         return app

@@ -1,4 +1,4 @@
-"""What can be set about the gateway, as one value."""
+"""The gateway's settings as a single value."""
 
 import re
 from dataclasses import dataclass
@@ -18,24 +18,25 @@ _VERSION: Final = re.compile(r"v\d+\w*")
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
-    """How the gateway listens, where it forwards to, and how far it goes.
+    """Settings of the gateway: address, upstreams and limits.
 
-    anthropic, openai: base address of the upstream for each kind of route. A path in it is kept in front; a last segment
-    such as `v1` or `v4` stands in place of the client's own `/v1`.
-    chatgpt: the upstream for OpenAI's routes where the client has a ChatGPT login: its API takes none. Not used where `openai` names
-    another address, unless this one does, too.
-    host, port: where to listen; port 0 takes a free one. hosts: names, beside loopback's, under which those are answered who do not show the token.
-    budget: seconds that deciding on a request may take; then the client's bytes go out. body_limit: bytes of a request that
-    may be curated; more is answered with 413.
+    anthropic, openai: base address of the upstream for each kind of route. Its path is prepended; a last segment such as `v1` or
+    `v4` replaces the client's own `/v1`.
+    chatgpt: the upstream for OpenAI's routes with a ChatGPT login, which OpenAI's API refuses. Not used if `openai` is set to another
+    address, unless `chatgpt` is set, too.
+    host, port: address to listen at; port 0 takes a free port
+    hosts: additional host names accepted in requests without the token, beside loopback names
+    budget: seconds for the decision on a request; after that the fallback goes out
+    body_limit: maximum size of a curated request in bytes; a larger request gets status 413
     silence: seconds without a byte from the upstream until a call is given up. Agents give up after 5 to 10 minutes
-    themselves, and a client that hangs up ends the call at once, so this only ends what nobody would.
-    grace: seconds that calls under way are given when the gateway is ended.
-    recall: whether the model is offered tools that bring back what left its window; off where the client has them by other means.
-    recalls: how often one answer may be gone on with because the model recalls.
-    subscriptions: whether requests made with a subscription's login may be changed, which is the user's own risk.
-    keep_alive: whether windows are kept alive through pauses, by requests of our own on the user's account, and lifetimes chosen for it.
-    keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: at most so many, and for so much (in base-input-token
-    equivalents), for each session and for each hour of the gateway.
+    themselves, and a client that hangs up ends the call at once, so this limit only ends abandoned calls.
+    grace: seconds for running calls when the gateway stops
+    recall: whether the model is offered recall tools; off if the client has them by other means
+    recalls: maximum number of recall rounds per client request
+    subscriptions: whether requests with a subscription's login may be changed, at the user's own risk
+    keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account, and chooses cache TTLs for this purpose
+    keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: maximum number and cost (in base-input-token
+    equivalents) of keep-alive requests per session and per hour of the gateway
     """
 
     anthropic: str = ANTHROPIC
@@ -58,7 +59,7 @@ class GatewaySettings:
     keep_alive_hour_bit: float = 1_000_000.0
 
     def __post_init__(self) -> None:
-        """Raise BadSetting for what no gateway can run with."""
+        """Raise BadSetting for an invalid setting."""
         for name, address in (
             ("anthropic", self.anthropic),
             ("openai", self.openai),
@@ -79,11 +80,11 @@ class GatewaySettings:
             raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
 
     def upstream(self, vendor: Vendor) -> str:
-        """The base address of this vendor's upstream, without a closing slash."""
+        """Return the base address of this vendor's upstream, without a trailing slash."""
         return (self.anthropic if vendor == "anthropic" else self.openai).rstrip("/")
 
     def address(self, vendor: Vendor, path: str, *, has_chatgpt_login: bool = False) -> str:
-        """Where a path (with its query, raw) is upstream."""
+        """Return the upstream address of a path (raw, with its query)."""
         is_meant = self.openai.rstrip("/") == OPENAI or self.chatgpt != CHATGPT
         if vendor == "openai" and has_chatgpt_login and is_meant:
             return self.chatgpt.rstrip("/") + path.removeprefix("/v1")
@@ -91,7 +92,7 @@ class GatewaySettings:
 
 
 def join_address(base: str, path: str) -> str:
-    """The address of a path (with its query, raw) under an upstream's base address."""
+    """Return the address of a path (raw, with its query) under an upstream's base address."""
     front, _, last = base.rstrip("/").rpartition("/")
     if _VERSION.fullmatch(last) and (path.startswith("/v1/") or path == "/v1"):
         return f"{front}/{last}{path.removeprefix('/v1')}"
@@ -99,7 +100,7 @@ def join_address(base: str, path: str) -> str:
 
 
 def is_set(told: str | None) -> bool:
-    """Whether a variable of the environment says yes: anything but nothing, 0, no, off and false."""
+    """Return whether an environment variable is true: set, and not empty, 0, no, off or false."""
     return (told or "").strip().lower() not in {"", "0", "no", "off", "false"}
 
 

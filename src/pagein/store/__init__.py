@@ -1,1 +1,1 @@
-"""Where bytes are kept so that nothing that left a window is lost."""
+"""Stores for the content of evicted results, objects and journals."""

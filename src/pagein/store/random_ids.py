@@ -1,4 +1,4 @@
-"""The rim's source of ids: UUIDv7 from the system's randomness, in ascending order within a process."""
+"""Create UUIDv7 ids from system randomness, in ascending order within a process."""
 
 import secrets
 import threading
@@ -7,7 +7,7 @@ from pagein.model.identifiers import RANDOM_BYTES, uuid7
 
 
 class RandomIds:
-    """An IdSource. Ids of one millisecond count up, and so do those of a clock that goes backwards."""
+    """An IdSource with ascending ids, also within a millisecond and when the clock goes backwards."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -15,7 +15,7 @@ class RandomIds:
 
     def __call__(self, at: float) -> str:
         with self._lock:
-            # twelve bits below the millisecond count the ids made in it
+            # twelve bits below the millisecond count the ids of that millisecond
             self._tick = max(self._tick + 1, int(at * 1000) << 12)
             milliseconds, count = divmod(self._tick, 1 << 12)
         tail = secrets.token_bytes(RANDOM_BYTES - 2)

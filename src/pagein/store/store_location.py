@@ -1,4 +1,4 @@
-"""Where a store is, when nobody says: in the user's data folder, one file per workspace."""
+"""Default location of a store: a file per workspace in the user's data folder."""
 
 import hashlib
 import re
@@ -10,15 +10,15 @@ _DIGITS: Final = 12
 
 
 def default_path(workspace: str) -> Path:
-    """The file of this workspace's store. Nothing is made."""
-    # imported here: `pagein` itself starts without it
+    """Return the default path of a workspace's store. Creates nothing."""
+    # imported here so that `import pagein` stays cheap
     from platformdirs import user_data_path
 
     return user_data_path("pagein", appauthor=False) / "stores" / store_name(workspace)
 
 
 def store_name(workspace: str) -> str:
-    """A file name that tells the workspace to people, and tells workspaces apart by a hash of their path."""
+    """Return a file name with the workspace's last folder for people, and a hash of the full path for uniqueness."""
     last = re.split(r"[\\/]", workspace.rstrip("\\/"))[-1]
     label = re.sub(r"[^A-Za-z0-9._-]+", "-", last).strip("-.")[:40] or "workspace"
     digest = hashlib.sha256(workspace.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]

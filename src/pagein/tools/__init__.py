@@ -1,1 +1,1 @@
-"""Tools for models, host-neutral: a name, a JSON schema, a handler, and the text of its result."""
+"""Host-neutral tools for models: name, JSON schema, handler and result text."""

@@ -1,6 +1,6 @@
-"""The recall tools as they are offered beside a client's own: the fewest that suffice, in the fewest words, as each request has them.
+"""Recall tools in a short form, offered beside a client's own tools and repeated in each request.
 
-What they do, and what else they can be told, is `peek` and `search`; a model that knows the longer forms is answered by them.
+The full tools are `peek` and `search`; a model may also use their further arguments.
 """
 
 from collections.abc import Mapping
@@ -32,19 +32,23 @@ OFFERS: Final = (
         schema(("pattern",), pattern=_TEXT, scope={"type": "array", "items": _TEXT}, skip=_NUMBER),
     ),
 )
-"""The same bytes in every request; so a change here is one that sessions under way do not see (`engine.intake.recall_tools`)."""
+"""The bytes must be the same in every request of a session, so running sessions keep the old form after a change (`engine.intake.recall_tools`)."""
 
 
 def definitions(api: Api) -> list[dict[str, Any]]:
-    """These tools as they stand among the tools of a request, for callers who offer them by themselves."""
-    return [deepcopy(definition(one, api)) for one in OFFERS]  # whoever changes theirs changes nobody else's
+    """Return the definitions of the recall tools for the tool list of a request, for callers who offer the tools
+    themselves.
+    """
+    return [
+        deepcopy(definition(one, api)) for one in OFFERS
+    ]  # copies, so that a caller's change affects no other caller
 
 
 def answer_call(session: Session, name: str, arguments: Mapping[str, object], call_id: str) -> ReadResult:
-    """Answer a call of one of these, by what the session itself took out of its window or ingested, where it stands on its branch.
+    """Answer a call of a recall tool, with content that this session evicted or ingested on its branch.
 
-    Only that: who can make a model call here need not be the one whose sessions are stored, so an object of another session is answered
-    as one that never was. Raises nothing that a model could have caused.
+    No other content is accessible: a party able to make a model call may not own the stored sessions, so an object of
+    another session is answered as unknown. Raises no exception for any input of a model.
     """
     tool = next((one for one in (PEEK, SEARCH) if one.name == name), None)
     if tool is None:
@@ -53,7 +57,7 @@ def answer_call(session: Session, name: str, arguments: Mapping[str, object], ca
     held = session.recalls.holdings
     for told in _names(own.get("id") if tool is PEEK else own.get("scope")):
         if not told:
-            continue  # the tool says better what is wrong
+            continue  # the tool gives a better message
         if not _is_stub(told):
             return refusal_result(
                 f"{told!r} is no id of what was taken out of your context: those look like pg-01234567-89abcdef."
@@ -64,7 +68,7 @@ def answer_call(session: Session, name: str, arguments: Mapping[str, object], ca
 
 
 def _names(told: object) -> list[str]:
-    """The names in an argument, as models quote them; none where it is not made of texts."""
+    """Return the names in an argument, without quoting by the model; empty for arguments other than texts."""
     every = told if isinstance(told, list | tuple) else [told]
     return [one.strip(" \t\r\n\"'`") for one in every if isinstance(one, str)]
 

@@ -1,4 +1,4 @@
-"""A tool as a host offers it to a model, a call of it, and reading the arguments that a model wrote."""
+"""A tool as offered by a host to a model, a call of the tool, and a reader of the model's arguments."""
 
 import json
 import math
@@ -15,10 +15,12 @@ Arguments: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool.
+    """A call of a tool.
 
-    id: the call's own, by which its result stays warm; "" where the host has none. signal: called off once it is set. tell: told
-    of progress, in words. confirm: asks a person whether to go on with so many files; None where nobody is to be asked.
+    id: the call's id, by which its result counts as recently recalled; "" if the host has none
+    signal: cancels the call once set
+    tell: receives progress, in words
+    confirm: asks a person whether to continue with this many files; None if there is no person to ask
     """
 
     arguments: Arguments = field(default_factory=dict)
@@ -32,8 +34,10 @@ class Call:
 class Offer:
     """A tool of a session.
 
-    schema: JSON schema of its arguments. answer: answers with a result that the model can read, also where the arguments are
-    wrong; never raises for what a model wrote, nor for a store that fails. legacy: its name over hosts that know it by another.
+    schema: JSON schema of the arguments
+    answer: returns a result readable by the model, also for wrong arguments; raises neither for a model's input nor for
+    a failing store
+    legacy: the tool's name in hosts that use the names of Pi-RLM
     """
 
     name: str
@@ -44,7 +48,7 @@ class Offer:
 
 
 def schema(required: tuple[str, ...] = (), **properties: Mapping[str, object]) -> dict[str, Any]:
-    """The JSON schema of an object with these properties."""
+    """Return the JSON schema of an object with these properties."""
     return {
         "type": "object",
         "properties": {name: dict(one) for name, one in properties.items()},
@@ -53,12 +57,12 @@ def schema(required: tuple[str, ...] = (), **properties: Mapping[str, object]) -
 
 
 def refusal_result(text: str) -> ReadResult:
-    """An answer that says what is wrong."""
+    """Return an error result with this message."""
     return ReadResult(text, is_error=True)
 
 
 class ArgumentReader:
-    """The arguments of one call, taken one by one; what is wrong with them is gathered on the way."""
+    """Reads the arguments of a call one by one, and collects their errors."""
 
     def __init__(self, tool: str, arguments: Arguments) -> None:
         self._tool = tool
@@ -67,11 +71,11 @@ class ArgumentReader:
         self._wrong: list[str] = []
 
     def has(self, name: str) -> bool:
-        """Whether the call says anything by this name."""
+        """Return whether the call has an argument of this name."""
         return self._arguments.get(name) is not None
 
     def text(self, name: str) -> str:
-        """A text that must be there and must not be blank."""
+        """Return a required text that must not be blank."""
         value = self._arguments.get(name)
         if isinstance(value, str) and value.strip():
             return value
@@ -82,7 +86,7 @@ class ArgumentReader:
         return ""
 
     def texts(self, name: str) -> tuple[str, ...] | None:
-        """A list of texts, or one text for a list of one; None where there is none."""
+        """Return a list of texts; a single text counts as a list. None if the argument is missing."""
         value = self._arguments.get(name)
         if value is None:
             return None
@@ -94,7 +98,7 @@ class ArgumentReader:
         return None
 
     def whole(self, name: str, default: int) -> int:
-        """A number, cut to a whole one."""
+        """Return a number, truncated to an integer."""
         value = self._arguments.get(name)
         if value is None:
             return default
@@ -104,11 +108,11 @@ class ArgumentReader:
         return int(value)
 
     def yes(self, name: str) -> bool:
-        """Whether something is asked for."""
+        """Return whether a flag is true."""
         return self._arguments.get(name) is True
 
     def problem(self) -> ReadResult | None:
-        """What is wrong, in a form that a model can act on; None where all is well."""
+        """Return the errors in a form that a model can act on, or None for valid arguments."""
         if self._missing:
             return refusal_result(f"Missing required parameter: {self._missing[0]}")
         if not self._wrong:

@@ -1,4 +1,4 @@
-"""All tools that a model may be offered, under the names that its host knows, and the words that teach it to use them."""
+"""Every tool that a model may be offered, under the names used by its host, with guidance for the system prompt."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from pagein.tools.search import SEARCH
 from pagein.tools.stats import STATS
 
 Names: TypeAlias = Literal["pagein", "pi-rlm"]
-"""Whose names the tools have: our own, or those of Pi-RLM, which hosts with its prompts expect."""
+"""Naming scheme of the tools: pagein's own names, or the names of Pi-RLM, for hosts that use its prompts."""
 
 DISABLED: Final = "RLM is disabled. Use /rlm on to enable."
 
@@ -34,19 +34,22 @@ TOOLS: Final = (*READING, *RECALL)
 
 
 def offer_tools(names: Names = "pagein") -> tuple[Offer, ...]:
-    """All tools, under these names."""
+    """Return every tool, under the names of this scheme."""
     if names == "pagein":
         return TOOLS
     return tuple(replace(tool, name=tool.legacy, legacy=tool.name) if tool.legacy else tool for tool in TOOLS)
 
 
 def tool_named(name: str) -> Offer | None:
-    """The tool of this name, ours or the legacy one; None where there is none."""
+    """Return the tool of this name or legacy name, or None."""
     return next((tool for tool in TOOLS if name in (tool.name, tool.legacy) and name), None)
 
 
 def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> ReadResult:
-    """Answer a call by the tool's name. enabled: False while pagein is switched off; then tools that recall say so."""
+    """Answer a call by the tool's name.
+
+    enabled: False while pagein is switched off; recall tools then say so
+    """
     tool = tool_named(name)
     if tool is None:
         return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in TOOLS)}.")
@@ -79,9 +82,9 @@ is in a store, and these tools bring it back.
 
 
 def guidance(tools: Iterable[Offer]) -> str:
-    """What a system prompt says about the recall tools among these (pi-rlm spec 9.1), by their names; "" where there are none.
+    """Return the paragraph of a system prompt about the recall tools among `tools`, "" if there are none.
 
-    It says nothing of the session, so that it is the same in every request.
+    The text depends only on the tools' names, so that it is the same in every request.
     """
     names = {one.answer: one.name for one in tools}
     told = [(names[tool.answer], words) for tool, words in _TOLD if tool.answer in names]

@@ -1,4 +1,4 @@
-"""The tool `ingest`: put files into the store without reading them into the window (pi-rlm spec 7.5)."""
+"""The tool `ingest`: put files into the store without showing them in the window."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from pagein.policy.reads.baseline import ReadCaps, byte_length
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _NAMED: Final = 10
-"""Skipped files that are named; the others are counted."""
+"""Number of skipped files listed by name; further files are only counted."""
 _ROOM: Final = 8 * 1024
 
 

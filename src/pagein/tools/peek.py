@@ -1,6 +1,6 @@
-"""The tool `peek`: a part of what was paged out, exactly (pi-rlm spec 7.1).
+"""The tool `peek`: show a part of an evicted result, byte for byte.
 
-Of what stands in the window as a preview, who asks for no place is shown what the preview does not show.
+For a result shown as a preview, a call without a position begins where the preview's head ends.
 """
 
 from dataclasses import replace
@@ -19,7 +19,7 @@ _GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what st
 
 def _peek(session: Session, call: Call) -> ReadResult:
     given = ArgumentReader("peek", call.arguments)
-    name = given.text("id").strip(" \t\r\n\"'`")  # as models quote it
+    name = given.text("id").strip(" \t\r\n\"'`")  # models may add quotes
     offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
     line, lines = given.whole("line", 1), given.whole("lines", LINES)
     problem = given.problem()

@@ -1,6 +1,6 @@
-"""What `pagein window`, `pin`, `unpin`, `drop`, `restore`, `veto` and `epoch` do: one function, plain values in and out.
+"""Implement `pagein window`, `pin`, `unpin`, `drop`, `restore`, `veto` and `epoch` as functions with plain values in and out.
 
-The shapes are stable: each is one JSON object under `--json`.
+The result shapes are stable: each is printed as a JSON object under `--json`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,10 @@ _MOST_NAMES: Final = 10
 
 
 def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str]]) -> Session:
-    """A session that was kept. known: names of those that were, newest first. Raises BadInput where there is none of this name."""
+    """Return a stored session. Raises BadInput for an unknown name.
+
+    known: returns the names of stored sessions, newest first
+    """
     session = engine.session(name)
     if session.leaf is None:
         names = ", ".join(known()[:_MOST_NAMES]) or "none"
@@ -33,7 +36,7 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
 
 
 def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict[str, Any]:
-    """Wish something of an object, and with `now` that the next call opens an epoch for it."""
+    """Apply a pin action to an object; with `now`, also order an epoch at the next call."""
     wish, said = ABOUT_OBJECTS[act]
     failure = wish(session.hand, target)
     if now:
@@ -51,7 +54,7 @@ def say(session: Session, text: str) -> dict[str, Any]:
 
 
 def unsay(session: Session, name: str) -> dict[str, Any]:
-    """Take a pinned text back."""
+    """Remove a pinned text."""
     failure = session.hand.unsay(name)
     return _pin_report(
         session, "unsay", f"{name} is not shown anew any more; where it was sent it stays", failure, target=name
@@ -65,7 +68,7 @@ def epoch(session: Session) -> dict[str, Any]:
 
 
 def window(session: Session) -> dict[str, Any]:
-    """What stands in the window and what is wished for."""
+    """Return the results in the window and the current pins."""
     rows = session.hand.window()
     wishes = session.hand.wishes
     lines = [_line(asdict(one)) for one in rows]

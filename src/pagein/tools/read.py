@@ -1,7 +1,7 @@
-"""The tools `read` and `readcache_refresh`, as a host offers them to a model.
+"""The tools `read` and `readcache_refresh`, as offered by a host to a model.
 
-`read` has the name and the arguments of the host's own read tool, so that no prompt needs to change (readcache spec 2
-and 18). `bypass_cache` is taken too where a host chooses to offer it.
+`read` has the name and the arguments of the host's own read tool, so that no prompt needs to change. It also accepts
+`bypass_cache`, if a host chooses to offer this argument.
 """
 
 import json
@@ -20,8 +20,8 @@ Arguments = Mapping[str, object]
 class Tool:
     """A tool of a session.
 
-    schema: JSON schema of its arguments. call: answers with a result that the model can read, also where the arguments
-    are wrong; never raises for what a model wrote.
+    schema: JSON schema of the arguments
+    call: returns a result readable by the model, also for wrong arguments; never raises for a model's input
     """
 
     name: str
@@ -86,7 +86,7 @@ TOOLS: Final = (READ, REFRESH)
 
 
 def _problem(tool: str, arguments: Arguments) -> ReadResult | None:
-    """What is wrong with the arguments, in a form that a model can act on."""
+    """Return the errors in the arguments in a form that a model can act on, or None."""
     wrong = [] if isinstance(arguments.get("path"), str) else ["path: must be a text"]
     for name in ("offset", "limit"):
         value = arguments.get(name)

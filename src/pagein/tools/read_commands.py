@@ -1,6 +1,6 @@
-"""What `pagein read`, `pagein refresh` and `pagein reads` do: one function each, plain values in and out.
+"""Implement `pagein read`, `pagein refresh` and `pagein reads` as functions with plain values in and out.
 
-The shapes are stable: each is one JSON object under `--json`.
+The result shapes are stable: each is printed as a JSON object under `--json`.
 """
 
 import re
@@ -21,7 +21,9 @@ def read_file(
 
 
 def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, object]:
-    """Have the next read show the text: of the file, of `path:A-B`, or of `lines` ("A" or "A-B"). The shape is that of `read`."""
+    """Make the next read show the full text: of the file, of `path:A-B`, or of `lines` ("A" or "A-B"). Shape as for
+    `read_file`.
+    """
     if lines is None:
         return result_values(session.refresh(path))
     first, last = _first_and_last(lines)
@@ -29,7 +31,7 @@ def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, 
 
 
 def reads(session: Session) -> dict[str, object]:
-    """What was read and saved on the session's branch since its last compaction."""
+    """Return statistics of the reads on the session's branch since its last compaction."""
     now = session.status()
     return {
         "session": session.name,
@@ -50,7 +52,7 @@ def reads(session: Session) -> dict[str, object]:
 
 
 def result_values(result: ReadResult) -> dict[str, object]:
-    """A result as plain values; of images the type and the size of their base64 form."""
+    """Return a result as plain values; for images only the type and the size of their base64 form."""
     return {
         "text": result.text,
         "details": dict(result.details),

@@ -1,6 +1,6 @@
-"""What `pagein peek`, `pagein ingest` and `pagein stats` do: one function each, plain values in and out.
+"""Implement `pagein peek`, `pagein ingest` and `pagein stats` as functions with plain values in and out.
 
-The shapes are stable: each is one JSON object under `--json`.
+The result shapes are stable: each is printed as a JSON object under `--json`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,17 +17,19 @@ from pagein.tools.read_commands import result_values
 from pagein.tools.stats import STATS
 
 Numbers: TypeAlias = Mapping[str, int | None]
-"""`offset`, `length`, `line` and `lines`, as far as somebody said."""
+"""`offset`, `length`, `line` and `lines`, as far as given."""
 
 
 def peek(session: Session, object_id: str, numbers: Numbers) -> dict[str, Any]:
-    """A part of an object, as the session's model would be shown it: the shape is that of `read`."""
+    """Return a part of an object, as shown to the session's model. Shape as for `read_file`."""
     said = {name: value for name, value in numbers.items() if value is not None}
     return result_values(PEEK.answer(session, Call({"id": object_id, **said})))
 
 
 def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
-    """The same without a session: nothing is journaled. Raises NotRecallable, saying why, and BadSetting."""
+    """Return a part of an object without a session and without a journal entry. Raises NotRecallable with the reason,
+    and BadSetting.
+    """
     name = object_id.strip()
     part = _cut(name, engine.recall(name), numbers)
     following = None if part.following is None else {part.following[0]: part.following[1]}
@@ -36,17 +38,19 @@ def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
 
 
 def whole(engine: Engine, object_id: str) -> str:
-    """All of an object's text, exactly. Raises NotRecallable, saying why."""
+    """Return the complete text of an object. Raises NotRecallable with the reason."""
     return engine.recall(object_id)
 
 
 def ingest(session: Session, paths: Sequence[str], tell: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """Put files into the store for a session: the shape is that of `read`, with ids and skipped files in the details."""
+    """Put files into the store for a session. Shape as for `read_file`, with ids and skipped files in the details."""
     return result_values(INGEST.answer(session, Call({"paths": list(paths)}, tell=tell)))
 
 
 def stats(session: Session) -> dict[str, Any]:
-    """Figures about a session's objects, its recalls and the store: the shape is that of `read`, with the figures in the details."""
+    """Return figures of a session's objects, its recalls and the store. Shape as for `read_file`, with the figures in
+    the details.
+    """
     return result_values(STATS.answer(session, Call()))
 
 

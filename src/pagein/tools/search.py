@@ -1,4 +1,4 @@
-"""The tool `search`: where a text stands in what was paged out (pi-rlm spec 3.8 and 7.2)."""
+"""The tool `search`: find a text in the evicted results."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from pagein.policy.reads.baseline import byte_length
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
-# Left below the matches for what is said about them.
+# Bytes reserved below the matches for notes about them.
 _ROOM: Final = 4 * 1024
 
 
@@ -56,7 +56,7 @@ def _line(hit: ObjectMatch) -> str:
 
 
 def _beside(found: Hits, bounds: Bounds) -> list[str]:
-    """What is to be said of a search besides its matches."""
+    """Return the notes below the matches."""
     lines = []
     for name, why in found.unsearched[:10]:
         lines.append(f"**{name}**: {why}")
@@ -74,7 +74,7 @@ def _beside(found: Hits, bounds: Bounds) -> list[str]:
 
 
 def _count_fitting(hits: tuple[ObjectMatch, ...], bounds: Bounds) -> int:
-    """How many matches are shown: whole ones, as many as fit, one at least."""
+    """Return the number of matches to show: at least one, otherwise as many as fit."""
     size = lines = 0
     for count, hit in enumerate(hits):
         line = _line(hit)

@@ -1,4 +1,4 @@
-"""The tool `stats`: what was paged out, recalled and stored (pi-rlm spec 7.6)."""
+"""The tool `stats`: figures of evicted, recalled and stored results."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,10 @@ from pagein.tools.calls import Call, Offer, refusal_result, schema
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What is going on at the moment, as far as the host knows. context_tokens: of the window, None where nobody counted."""
+    """Current activity, as far as known to the host.
+
+    context_tokens: tokens of the window; None if not counted
+    """
 
     phases: tuple[str, ...] = ()
     child_calls: int = 0
@@ -25,7 +28,7 @@ IDLE: Final = Activity()
 
 
 def stats_text(figures: RecallFigures, activity: Activity = IDLE) -> str:
-    """The report in lines."""
+    """Return the report as lines of text."""
     held = figures.held
     context = "unknown" if activity.context_tokens is None else f"{activity.context_tokens:,} tokens"
     size = "unknown" if figures.store_bytes is None else f"{figures.store_bytes:,}"
@@ -73,7 +76,7 @@ def _stats(session: Session, _call: Call) -> ReadResult:
 
 
 def _window_tokens(session: Session) -> int:
-    """The estimate for all messages of the next request; system prompt and tools are the host's, and not in it."""
+    """Return the estimate for every message of the next request, without the host's system prompt and tools."""
     return size(session.journal.state_at(session.leaf).draft.tip)
 
 

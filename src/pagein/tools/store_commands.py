@@ -1,6 +1,6 @@
-"""What `pagein objects`, `history`, `show`, `search` and `backlinks` do: one function each, plain values out.
+"""Implement `pagein objects`, `history`, `show`, `search` and `backlinks` as functions with plain results.
 
-The shapes are stable: each is one JSON object under `--json`, described in docs/search.md. Times are seconds since 1970.
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/search.md. Times are seconds since 1970.
 """
 
 import re
@@ -27,9 +27,11 @@ _LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer:
-    """The newest versions of the objects that are wanted, newest first; no content is read.
+    """Return the newest versions of the matching objects, newest first, without reading content.
 
-    path: as in a search. Shape: `{"objects": [...], "next": sequence or null}`.
+    path: as in a search
+
+    Shape: `{"objects": [...], "next": sequence or null}`.
     """
     limit = query.limit or _PAGE
     found: list[Version] = []
@@ -53,7 +55,7 @@ def _lies_at(version: Version, path: str) -> bool:
 
 
 def history(store: "ShownStore", name: str) -> Answer:
-    """All versions of an object, newest first. Shape: `{"id", "versions": [...]}`."""
+    """Return every version of an object, newest first. Shape: `{"id", "versions": [...]}`."""
     if store.current(name) is None and _paged_object(store, name) is not None:
         raise NotRecallable(f"{name} left a window or was ingested and has no versions; `pagein show {name}` prints it")
     meant = _find_version(store, name)
@@ -61,7 +63,7 @@ def history(store: "ShownStore", name: str) -> Answer:
 
 
 class ShownStore(ObjectStore, BlobStore, Protocol):
-    """A store that keeps objects with versions and paged-out ones."""
+    """A store with versioned and evicted objects."""
 
 
 def show(
@@ -73,10 +75,10 @@ def show(
     field: str | None = None,
     lines: str | None = None,
 ) -> Answer:
-    """One version with its content, or with another field, or some of its lines.
+    """Return a version with its content, or with another field, or with some lines of it.
 
     Shape: that of an object, and `{"field", "content": text or null, "lines": [first, last] or null, "metadata", "provenance",
-    "additional": [names], "references": [...]}`. Raises NotRecallable where there is no such object, version or field.
+    "additional": [names], "references": [...]}`. Raises NotRecallable for an unknown object, version or field.
     """
     paged = _paged_object(store, name) if store.current(name) is None else None
     if paged is not None:
@@ -102,7 +104,7 @@ def show(
 
 
 def _cut(text: str | None, lines: str | None) -> tuple[str | None, list[int] | None]:
-    """Some lines of a text, and which; all of it where none are named."""
+    """Return the selected lines of a text with their range; the full text if `lines` is None."""
     if lines is None:
         return text, None
     first, last = _range(lines)
@@ -118,7 +120,7 @@ def _paged_object(store: ShownStore, name: str) -> StoredObject | None:
 
 
 def _paged_out(stored: StoredObject) -> Answer:
-    """A paged-out object in the shape of a version: it has one, and neither hashes of a record nor a time."""
+    """Return an evicted object in the shape of a version, without record hashes and time."""
     about = {"description": stored.description, "call_id": stored.origin.call_id, "tokens": stored.tokens}
     return {
         "id": str(stored.id),
@@ -155,7 +157,7 @@ def _range(lines: str) -> tuple[int, int]:
 
 
 def search(search_: Callable[[Search], Results], asked: Search) -> Answer:
-    """One page of hits. Shape: `{"hits": [...], "next", "timed_out", "looked_into", "unsearched": [...]}`."""
+    """Return a page of hits. Shape: `{"hits": [...], "next", "timed_out", "looked_into", "unsearched": [...]}`."""
     results = search_(asked)
     return {
         "hits": [_hit(hit) for hit in results.hits],
@@ -167,9 +169,10 @@ def search(search_: Callable[[Search], Results], asked: Search) -> Answer:
 
 
 def backlinks(store: ObjectStore, name: str, *, pinned: str | None = None, ever: bool = False) -> Answer:
-    """What refers to an object, or to a name that nobody has yet. Shape: `{"target", "backlinks": [...]}`.
+    """Return the references to an object, or to an unused name. Shape: `{"target", "backlinks": [...]}`.
 
-    pinned: only static references to the version with this object hash. ever: from all versions, not only from newest ones.
+    pinned: only static references to the version with this object hash
+    ever: from every version, not only from newest versions
     """
     name_of_version = None if pinned is None else ContentHash.parse(pinned)
     found = store.backlinks(name, pinned=name_of_version, ever=ever)
@@ -180,7 +183,7 @@ def backlinks(store: ObjectStore, name: str, *, pinned: str | None = None, ever:
 
 
 def describe_version(version: Version) -> Answer:
-    """A version without content. `view` is what the object shows while its content is not loaded."""
+    """Return a version without content. `view` is the object's display form while its content is not loaded."""
     path = version.metadata.get("path")
     return {
         "id": version.id,
@@ -234,7 +237,7 @@ def _backlink(link: Backlink) -> Answer:
 
 
 def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON
-    """A value in JSON's own types; a reference as `{"$ref": {...}}`."""
+    """Return a value in JSON types; a reference becomes `{"$ref": {...}}`."""
     match value:
         case Reference():
             return {"$ref": reference_to_fields(value)}

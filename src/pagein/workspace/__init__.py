@@ -1,1 +1,1 @@
-"""The files an agent works on: how they are named, and how they are read."""
+"""Files of an agent's workspace: naming, reading and following."""

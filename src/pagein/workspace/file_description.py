@@ -1,4 +1,4 @@
-"""What a file is as an object: its content if it is text, and the light facts that tell it without (memory-system 18.3, 24.1)."""
+"""Describe a file as an object: its content if textual, and metadata that identifies the file without its content."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pagein.policy.privacy.secrets import keys_in
 from pagein.workspace.notes import Note, NoteLink, is_note, parse_note
 
 Resolve = Callable[[str, str], str]
-"""From a link's target as written and the path of the note, to the id or nickname that a reference is to name."""
+"""Maps a link's target as written, and the path of its note, to the id or nickname for a reference."""
 
 _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), "markdown"),
@@ -41,7 +41,11 @@ _TYPES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file as it was found. digest: hash of its bytes. text: None where it is none, holds a key, or is too long to be kept."""
+    """A file as found on the disk.
+
+    digest: hash of its bytes
+    text: None for a file that is binary, contains a key, or is too long to store
+    """
 
     path: str
     digest: str
@@ -51,24 +55,29 @@ class FoundFile:
 
     @classmethod
     def of(cls, document: Document) -> Self:
-        """A file that was read."""
+        """Return the description of a document."""
         text = document.text if document.is_text and not keys_in(document.text) else None
         return cls(document.key, document.hash.hex, len(document.content), text, document.media_type)
 
 
 def file_type(path: str) -> str:
-    """The kind of a text file, by its name: `python`, `markdown`, ...; its suffix where that is not known, `text` without one."""
+    """Return the kind of a text file from its name: `python`, `markdown`, ...; an unknown suffix itself, `text` without
+    suffix.
+    """
     suffix = PurePosixPath(path).suffix.lower()
     return _TYPES.get(suffix, suffix[1:] or "text")
 
 
 def object_type(path: str) -> str:
-    """The type of the object that a new file becomes."""
+    """Return the object type for a new file."""
     return "note" if is_note(path) else "file"
 
 
 def facts(seen: FoundFile, home: str, resolve: Resolve) -> Fields:
-    """The metadata of a file that was found. home: names the machine and folder whose path it is."""
+    """Return the metadata of a found file.
+
+    home: identifies machine and folder of the path
+    """
     plain: dict[str, object] = {
         "path": seen.path,
         "home": home,
@@ -100,12 +109,12 @@ def _said_by(note: Note, path: str, resolve: Resolve) -> dict[str, object]:
 def _json(frontmatter: Mapping[str, object]) -> object:
     try:
         return frozen_fields(frontmatter)
-    except BadInput:  # a number beyond what JSON holds
+    except BadInput:  # a number outside JSON's range
         return {name: str(value) for name, value in frontmatter.items()}
 
 
 def _link(link: NoteLink, path: str, resolve: Resolve) -> dict[str, object]:
-    """A link as data: where it leads as a reference, and how it was written."""
+    """Return a link as data: its target as a reference, and its written form."""
     said: dict[str, object] = {
         "to": Reference(resolve(link.target, path)) if link.target else None,
         "text": link.target or None,
@@ -120,5 +129,5 @@ def _link(link: NoteLink, path: str, resolve: Resolve) -> dict[str, object]:
 
 
 def name_of(path: str) -> str:
-    """What a note is called by in links: its file name without the suffix."""
+    """Return a note's name in links: its file name without the suffix."""
     return PurePosixPath(path).stem

@@ -1,7 +1,7 @@
-"""Reading a file: once, whole, and in the words the host would use where it cannot be read.
+"""Read a file once, as a whole, with the host's error messages.
 
-The bytes are read a single time, so that what is hashed, what is shown and what is stored cannot differ, however the
-file changes meanwhile.
+The bytes are read a single time, so that the hashed, shown and stored content cannot differ, even if the file changes
+meanwhile.
 """
 
 import errno
@@ -13,12 +13,12 @@ from pagein.model.documents import Document
 from pagein.ports import Signal
 
 MAX_FILE_BYTES = 2 * 1024**3 - 1
-"""Beyond this the host's read refuses a file, and so do we."""
+"""Largest accepted file, as in the host's read tool."""
 
 _CHUNK = 4 * 1024 * 1024
 _SNIFFED = 16
 
-# What Node calls these errors; the host shows the call's text to the model as it is.
+# Node's names of these errors; the host shows an error message unchanged to the model.
 _PHRASES = {
     errno.ENOENT: "no such file or directory",
     errno.EACCES: "permission denied",
@@ -32,7 +32,7 @@ _PHRASES = {
 
 
 def check(signal: Signal | None) -> None:
-    """Raise Aborted if the caller has given up."""
+    """Raise Aborted if the caller has cancelled."""
     if signal is not None and signal.is_set():
         raise Aborted("Operation aborted")
 
@@ -40,8 +40,8 @@ def check(signal: Signal | None) -> None:
 def load_document(path: str, key: str, signal: Signal | None = None, *, max_bytes: int = MAX_FILE_BYTES) -> Document:
     """Read the file at this absolute path, whose key is `key`.
 
-    Raises BadInput where there is no such file, it is a folder, it may not be read, it is no regular file, or it has
-    more than `max_bytes`; Aborted once the signal is set.
+    Raises BadInput for a file that is missing, unreadable, not a regular file, or larger than `max_bytes`, and for a folder;
+    Aborted once the signal is set.
     """
     check(signal)
     if "\0" in path:
@@ -49,7 +49,7 @@ def load_document(path: str, key: str, signal: Signal | None = None, *, max_byte
             f"The argument 'path' must be a string, Uint8Array, or URL without null bytes. Received '{path}'"
         )
     try:
-        # not blocking: opening a pipe that nobody writes to would wait for ever
+        # not blocking: opening a pipe without a writer would wait for ever
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise BadInput(_refusal(error, path)) from error
@@ -91,10 +91,10 @@ def _refusal(error: OSError, path: str) -> str:
 
 
 def image_type(head: bytes) -> str | None:
-    """The media type of an image that hosts show to models, told by its first 12 bytes; None for anything else."""
+    """Return the media type of an image supported by hosts, from its first 12 bytes; None for other content."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
-    if head.startswith(b"\xff\xd8\xff") and head[3:4] != b"\xf7":  # f7: lossless JPEG-LS, which models do not take
+    if head.startswith(b"\xff\xd8\xff") and head[3:4] != b"\xf7":  # f7: lossless JPEG-LS, not accepted by models
         return "image/jpeg"
     if head.startswith((b"GIF87a", b"GIF89a")):
         return "image/gif"

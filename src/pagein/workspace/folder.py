@@ -1,4 +1,4 @@
-"""The folder an agent works in: where its relative paths begin, and what of it must not be stored."""
+"""The folder an agent works in: base of relative paths, with the rules about content that must not be stored."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,12 +13,14 @@ from pagein.workspace.hardlinks import names_an_excluded
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A working folder on this machine. It keeps nothing: every question is asked of the disk.
+    """A working folder on this machine. Stateless: every question goes to the disk.
 
-    path: absolute. excluded: patterns of names whose content is never stored. max_bytes: files beyond are refused.
+    path: absolute
+    excluded: name patterns of files whose content is never stored
+    max_bytes: larger files are refused
 
-    Reads are not confined to the folder: an agent that reads through pagein may read what it may read without it, no
-    less and no more. Hosts that lend pagein's own rights to a model confine before they call.
+    Reads are not confined to the folder: an agent may read through pagein exactly the files it may read without pagein.
+    Hosts that lend pagein's own rights to a model must confine paths before the call.
     """
 
     path: str
@@ -26,7 +28,9 @@ class Folder:
     max_bytes: int = MAX_FILE_BYTES
 
     def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> LocatedFile:
-        """The file that a read call means. Raises BadInput for a malformed line suffix; the file may be missing."""
+        """Return the file named by a read call. The file may be missing. Raises BadInput for a malformed line
+        suffix.
+        """
         asked = paths.parse_path(path, self.path, offset=offset, limit=limit)
         key = paths.path_key(asked.absolute)
         names = paths.names_leading_to(asked.absolute, key)
@@ -39,5 +43,5 @@ class Folder:
         return load_document(located.absolute, located.key, signal, max_bytes=self.max_bytes)
 
     def same_file(self, located: LocatedFile, among: Iterable[str]) -> str | None:
-        """The key among these that is a hard link to the same file, if any."""
+        """Return the key in `among` of a hard link to the same file, or None."""
         return paths.same_file(located.absolute, among)

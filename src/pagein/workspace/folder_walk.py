@@ -1,4 +1,4 @@
-"""The files of a folder, without what nobody means: version control, packages, caches. Links are not followed."""
+"""Walk the files of a folder, without version control, packages and caches. Links are not followed."""
 
 import hashlib
 import os
@@ -35,12 +35,14 @@ IGNORED: Final = frozenset(
         "site-packages",
     ]
 )
-"""Names of folders whose files are not looked through for one that moved. Files in them are followed all the same, once touched."""
+"""Names of folders excluded from the search for a moved file. Files in them are followed nevertheless, once touched."""
 _MOST: Final = 200_000
 
 
 def walk(folder: str) -> Iterator[str]:
-    """Paths of the regular files below, in no order that matters, at most a great many. What cannot be listed is passed over."""
+    """Yield paths of the regular files below a folder, unordered, up to a large limit. Unlistable folders are
+    skipped.
+    """
     left = _MOST
     waiting = [folder]
     while waiting and left > 0:
@@ -58,13 +60,13 @@ def walk(folder: str) -> Iterator[str]:
 
 
 def digest_of(path: str) -> str:
-    """The hash of a file's bytes, read piece by piece. Raises OSError."""
+    """Return the hash of a file's bytes, read in chunks. Raises OSError."""
     with open(path, "rb") as file:  # noqa: PTH123  paths stay text here
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def size_of(path: str) -> int | None:
-    """How many bytes a regular file has; None for what is none, or cannot be asked."""
+    """Return the size of a regular file in bytes, or None for anything else and for an inaccessible path."""
     try:
         about = os.stat(path)  # noqa: PTH116  paths stay text here
     except (OSError, ValueError):
@@ -73,7 +75,7 @@ def size_of(path: str) -> int | None:
 
 
 def files_at(path: str) -> Iterator[str]:
-    """The file at this path, or the files below the folder at it."""
+    """Yield the file at this path, or the files below the folder at this path."""
     if size_of(path) is not None:
         yield path
     elif Path(path).is_dir():

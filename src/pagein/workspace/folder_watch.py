@@ -1,12 +1,12 @@
-"""Following the files of a folder while they are worked on: in a thread of the rim, from events of the system.
+"""Follow the files of a folder during work: a background thread reacts to file system events.
 
 Rules of this file
 ------------------
-1. The watch is set before the files are compared, so that nothing happens unseen in between.
-2. Events say where to look, never what happened. What happened is told by looking (`read_more.py`).
-3. A file that is gone is given a moment: many programs delete and make anew what they save.
-4. Events may be lost (queues overflow, folders are mounted elsewhere), so everything is compared anew from time to time.
-5. Trouble with the store or the disk ends nothing: what was to be looked at is looked at again.
+1. The watch starts before the files are compared, so that no change between the two is missed.
+2. Events only name paths to check. The actual change is found by comparing the file with its object (`followed_files.py`).
+3. A missing file counts as deleted only after a short delay: many programs save by deleting and recreating a file.
+4. Events may be lost (queue overflow, remounted folders), so everything is compared again from time to time.
+5. A failure of the store or the disk does not end the watch: pending paths are checked again.
 """
 
 import threading
@@ -32,10 +32,11 @@ Tell = Callable[[FollowOutcome], object]
 
 
 class Watcher:
-    """Keeps files and their objects together. Made by whoever has the files; `start` and `stop` are called once each.
+    """Keeps objects up to date with their files. `start` and `stop` are called once each, by the owner of the files.
 
-    tell: is told of everything that became of a file, in the watcher's thread. grace: seconds that a file may be gone.
-    anew: seconds after which everything is compared again.
+    tell: receives each followed change, in the watcher's thread
+    grace: seconds a file may be missing before it counts as deleted
+    anew: seconds between complete comparisons
     """
 
     def __init__(
@@ -49,16 +50,16 @@ class Watcher:
         self._gone: dict[str, float] = {}
         self._again: set[str] = set()
         self.trouble: Exception | None = None
-        """What went wrong the last time, None where nothing did."""
+        """The last failure; None after a success."""
 
     def start(self, timeout: float | None = 30.0) -> bool:
-        """Begin. Returns when the watch is set and everything has been compared once; False where that takes longer (seconds)."""
+        """Start the watch. Return once everything was compared, or False after `timeout` seconds."""
         self._thread = threading.Thread(target=self._run, name="pagein file watch", daemon=True)
         self._thread.start()
         return self._armed.wait(timeout)
 
     def stop(self, timeout: float | None = 10.0) -> bool:
-        """End. True where the thread has ended within this time (seconds)."""
+        """Stop the watch. Return whether the thread ended within `timeout` seconds."""
         self._stopped.set()
         if self._thread is None:
             return True
@@ -70,7 +71,7 @@ class Watcher:
             try:
                 self._watch()
             except (OSError, RuntimeError) as problem:
-                # no more watches to be had, or the folder is gone: compare now and then instead
+                # no more watches available, or the folder is missing: compare periodically instead
                 self.trouble = problem
                 self._look_again()
                 self._armed.set()
@@ -122,7 +123,7 @@ class Watcher:
 
 
 def _events(folder: str, stopped: threading.Event) -> Iterator[set[str]]:
-    """Paths at which something happened, a batch at a time; an empty one when nothing did for a moment, the first of all at once."""
+    """Yield sets of changed paths; an empty set after a quiet moment, and at once in the beginning."""
     from watchfiles import watch
 
     depth = len(PurePath(folder).parts)

@@ -1,14 +1,14 @@
-"""Files as objects: what was touched becomes one, and from then on is followed, whatever happens to it (memory-system 12.1, 18).
+"""Follow files as objects: a touched file becomes an object, and every later change becomes a version.
 
 Rules of this file
 ------------------
-1. Only files that an agent touched or learned about become objects; of the rest nothing is kept (18.3).
-2. What changed is told by hash. Clocks are asked for the time of a version and for nothing else.
-3. A file that moves stays the same object: told by an id that it gives itself, else by content (`policy/file_moves.py`).
-4. Deletion is a version. A file is deleted when its folder can be seen and it is not in it; one that cannot be looked at is left
-   alone. A file that comes back to its path, or whose bytes turn up elsewhere, goes on as the object that it was.
-5. Files that must not be stored are not read, and a file that is moved to such a name is gone from the store's view.
-6. What is merely heard of never replaces what is known (`notes/prior-art.md` 4.4, M6).
+1. Only files that an agent touched or listed become objects; nothing is stored of other files.
+2. Changes are detected by hash. The clock only gives the time of a version.
+3. A moved file stays the same object, recognized by the id in its frontmatter, otherwise by content (`policy/file_moves.py`).
+4. Deletion is a version. A file counts as deleted if its folder is readable and does not contain it; an inaccessible file stays
+   unchanged. A file that returns to its path, or whose bytes appear elsewhere, continues its old object.
+5. Files that must not be stored are not read, and a file moved to an excluded name counts as deleted.
+6. A file that was only listed never replaces known content.
 """
 
 import contextlib
@@ -37,14 +37,17 @@ _PAGE: Final = 500
 _TRIES: Final = 5
 _REMEMBERED: Final = 20_000
 _LARGEST: Final = 16 * 1024 * 1024
-"""Files beyond this many bytes become objects without content."""
+"""Larger files (in bytes) become objects without content."""
 
 Deed: TypeAlias = Literal["created", "changed", "moved", "deleted", "returned"]
 
 
 @dataclass(frozen=True, slots=True)
 class FollowOutcome:
-    """What became of a file. before: the path that it was moved from."""
+    """A recorded change of a file.
+
+    before: the old path of a moved file
+    """
 
     deed: Deed
     version: Version
@@ -53,7 +56,10 @@ class FollowOutcome:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What became of known files. doubtful: paths of files that are gone, where nobody said that they are deleted."""
+    """Recorded changes of known files.
+
+    doubtful: paths of missing files whose deletion is not yet certain
+    """
 
     done: list[FollowOutcome]
     doubtful: tuple[str, ...] = ()
@@ -61,7 +67,10 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Rim:
-    """What following files needs from outside. home: names this machine and folder among all that use the store."""
+    """External services for following files.
+
+    home: identifies machine and folder among every user of the store
+    """
 
     store: ObjectStore
     clock: Clock
@@ -70,9 +79,9 @@ class Rim:
 
 
 class FileObjects:
-    """The files of one working folder as objects. Called from several threads, which wait for one another; raises StoreError.
+    """The files of a working folder as objects. Called from several threads, one at a time; raises StoreError.
 
-    writer: who touches files. What is found out by looking is written by the watcher.
+    writer: recorded for files touched by the agent; changes found by comparison are recorded for the watcher
     """
 
     def __init__(self, folder: Folder, rim: Rim, writer: Writer = SOMEBODY) -> None:
@@ -86,9 +95,10 @@ class FileObjects:
     # --- what an agent touches ---
 
     def touch(self, path: str, generator: str = "agent") -> Version | None:
-        """The object of a file that was read, written or edited, brought up to date. None for one that must not be stored.
+        """Return the updated object of a file that was read, written or edited; None for a file that must not be
+        stored.
 
-        Raises BadInput, in the host's words, where there is no such file.
+        Raises BadInput, in the host's words, for a missing file.
         """
         located = self._folder.locate(path)
         if located.excluded:
@@ -96,12 +106,12 @@ class FileObjects:
         with self._as(self._toucher):
             found = self._look(located.key)
             if found is None:
-                self._folder.read(located)  # says why not
+                self._folder.read(located)  # raises with the reason
                 return None
             return self._kept(found, generator).version
 
     def discover(self, paths: Iterable[str]) -> list[Version]:
-        """The objects of files that were listed: those that are known as they are, the others by name alone, without content."""
+        """Return the objects of listed files: known objects unchanged, new objects by name alone, without content."""
         found = []
         for path in paths:
             located = self._folder.locate(path)
@@ -115,21 +125,23 @@ class FileObjects:
     # --- what happens to them ---
 
     def known_files(self) -> Iterator[Version]:
-        """The newest versions of all files that are followed and not deleted."""
+        """Yield the newest versions of every followed file, without deleted files."""
         before: int | None = None
         while page := self._rim.store.objects(self._query(before=before, limit=_PAGE)):
             yield from page
             before = page[-1].sequence
 
     def look_again(self) -> list[FollowOutcome]:
-        """Compare every known file with the disk by its hash: what happened while nobody watched. Linear in the known files' size."""
+        """Compare every known file with the disk by hash, to find changes made while unwatched. Linear in the size of
+        the known files.
+        """
         with self._as(_WATCHER):
             return self._compared(list(self.known_files()), (), thorough=True).done
 
     def news(self, paths: Iterable[str], *, patient: bool = False) -> News:
-        """Something happened at these paths: files or folders, known or not. Gives what became of known files.
+        """Handle events at these paths: files or folders, known or unknown. Return the changes of known files.
 
-        patient: a file that is gone is not taken for deleted yet; it may be on its way to another place.
+        patient: do not count a missing file as deleted yet, because it may be on its way to another path
         """
         known: dict[str, Version] = {}
         come: dict[str, None] = {}
@@ -192,7 +204,7 @@ class FileObjects:
         ]
 
     def _returned(self, come: Sequence[str]) -> list[FollowOutcome]:
-        """Files that are known as deleted, and are there again."""
+        """Record deleted files that exist again."""
         done = []
         for path in come:
             last = self._was_at(path)
@@ -205,7 +217,7 @@ class FileObjects:
         return done
 
     def _vanished(self, path: str) -> bool:
-        """Whether the file is not there, rather than out of reach."""
+        """Return whether the file is missing rather than inaccessible."""
         inside = path.startswith(self._folder.path.rstrip("/") + "/")
         nearest = self._folder.path if inside else os.path.dirname(path)  # noqa: PTH120  paths stay text here
         if self._folder.locate(path).excluded:
@@ -216,7 +228,9 @@ class FileObjects:
             return False
 
     def _look(self, path: str) -> FoundFile | None:
-        """The file as it is, or None where it is not one that can be read and kept. Of what is too large only the hash is known."""
+        """Return the file's current state, or None for a file that cannot be read or stored. A too large file gives
+        only its hash.
+        """
         located = self._folder.locate(path)
         if located.excluded or located.key != path:
             return None
@@ -260,7 +274,7 @@ class FileObjects:
     # --- writing versions ---
 
     def _kept(self, seen: FoundFile, generator: str, known: Version | None = None) -> FollowOutcome:
-        """Write what the file is now. Another writer may be faster; then it is looked at again."""
+        """Store the current state of a file as a version. If another writer is faster, compare again."""
         for _ in range(_TRIES):
             current = known if known is not None else self._at(seen.path) or self._was_at(seen.path)
             draft = self._new(seen, generator) if current is None else self._next(seen, current)
@@ -299,7 +313,7 @@ class FileObjects:
         )
 
     def _free_name(self, path: str, owner: Version | None = None) -> str | None:
-        """A note is called by its file's name, if nobody else is."""
+        """Return a note's file name as nickname, unless another object has it."""
         name = name_of(path).strip()
         if object_type(path) != "note" or not 0 < len(name) <= 200 or len(name.splitlines()) != 1:  # noqa: PLR2004 - a nickname's limit
             return None
@@ -325,7 +339,7 @@ class FileObjects:
         draft = replace(draft, metadata=Fields({**draft.metadata, "last_path": _path(version)}))  # type: ignore[dict-item]  # frozen
         outcome = self._write(draft, version)
         if isinstance(outcome, WriteRefusal):
-            # somebody else was faster: what they wrote stands, and is looked at in its turn
+            # another writer was faster: its version counts, and is compared in its turn
             return FollowOutcome("changed", outcome.current or version)
         return FollowOutcome("deleted", outcome.version, _path(version))
 
@@ -335,7 +349,7 @@ class FileObjects:
         return self._rim.store.write(Write(f"file:{self._rim.ids(now)}", draft, now, expected, self._writer))
 
     def _hear(self, paths: Iterable[str]) -> None:
-        """Remember files that are none of ours: one of ours may turn out to be gone, and to be one of these."""
+        """Remember unknown files: a missing known file may turn out to have moved to a remembered path."""
         for path in paths:
             self._heard[path] = None
             self._heard.move_to_end(path)
@@ -363,7 +377,7 @@ _OURS: Final = frozenset(
         "last_path",
     ]
 )
-"""Metadata that says what the file is, and goes when the file says so no longer. What others added stays."""
+"""Metadata derived from the file, and replaced with each version. Metadata added by others stays."""
 
 
 def _path(version: Version) -> str:

@@ -1,7 +1,7 @@
-"""YAML at the head of a note, read as plain data.
+"""Read the YAML frontmatter of a note as plain data.
 
-YAML 1.2's core schema: `no` and `12:30` are texts, as those who write notes mean them. Anchors are refused, as a few of
-them can stand for more than memory holds.
+YAML 1.2's core schema: `no` and `12:30` are texts, as authors of notes expect. Anchors are refused, because a few of
+them can expand beyond available memory.
 """
 
 import math
@@ -20,11 +20,13 @@ _FLOAT: Final = re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9
 
 
 class BadFrontmatter(Exception):
-    """The text is no frontmatter; says why and, where it can, in which line of it."""
+    """Unreadable frontmatter. The message gives the reason and, if possible, the line."""
 
 
 def parse_frontmatter(text: str) -> dict[str, object]:
-    """The properties: null, truth values, numbers, texts, lists and mappings with texts as keys. Raises Unreadable."""
+    """Return the properties: null, booleans, numbers, texts, lists and mappings with text keys. Raises
+    BadFrontmatter.
+    """
     import yaml
 
     try:
@@ -83,7 +85,9 @@ def _key(node: object) -> str:
 
 
 def scalar(text: str) -> bool | int | float | str | None:
-    """What an unquoted text means in YAML's core schema. Infinities and numbers beyond 64 bits stay texts, for JSON's sake."""
+    """Return the value of an unquoted text in YAML's core schema. Infinities and numbers beyond 64 bits stay texts,
+    because JSON cannot hold them.
+    """
     if _NULL.fullmatch(text):
         return None
     if _BOOL.fullmatch(text):

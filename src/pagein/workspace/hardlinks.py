@@ -1,12 +1,13 @@
-"""Whether a file is an excluded one under another name that no link tells of: a hard link (law 9).
+"""Detect a hard link to an excluded file: the same file under a name that is not excluded (law 9).
 
 Rules of this file
 ------------------
-1. Only a file with several names is looked into: most have one, and cost nothing.
-2. Its other names are looked for where they may be expected: in its own folder, in the user's home and the folders of keys there, and in
-   the working folder and below, the folders of packages left out.
-3. A search that would take too many steps ends, and the file counts as excluded: not storing costs a saving, storing a secret more.
-4. Names elsewhere on the disk cannot be found: no system tells the names of a file. What nothing here names is not excluded.
+1. Only a file with several names is checked: most files have a single name, and cost nothing.
+2. Other names are searched in likely places: the file's own folder, the user's home with its key folders, and the working folder with
+   its subfolders, without package folders.
+3. A search with too many steps stops, and the file counts as excluded: not storing loses some savings, storing a secret does harm.
+4. Names elsewhere on the disk cannot be found: no operating system lists the names of a file. A file without an excluded name in these
+places is not excluded.
 """
 
 import os
@@ -19,32 +20,32 @@ from pagein.policy.privacy.exclusions import is_excluded
 from pagein.workspace.folder_walk import IGNORED
 
 _MOST: Final = 20_000
-"""Names that are looked at before a search gives up."""
+"""Number of names checked before a search gives up."""
 _KEYS: Final = ("", ".ssh", ".aws", ".gnupg", ".docker", ".kube", ".config")
-"""Folders of the home folder where excluded files usually lie."""
+"""Subfolders of the home folder that usually contain excluded files."""
 
 
 def names_an_excluded(path: str, root: str, patterns: Iterable[str], most: int = _MOST) -> bool:
-    """Whether the file at this path, in the working folder `root`, also has an excluded name."""
+    """Return whether the file at this path, with working folder `root`, also has an excluded name."""
     try:
         about = Path(path).stat()
     except (OSError, ValueError):
         return False
-    if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):  # noqa: PLR2004 -- one name is the one it is asked by
+    if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):  # noqa: PLR2004 -- a single name is `path` itself
         return False
     excluded = tuple(patterns)
     for steps, entry in enumerate(_entries(path, root)):
         if steps >= most:
             return True
-        # the number alone is free, but for a file of another disk with the same one
+        # the inode number is free to read, but a file of another disk may have the same number
         if entry.inode() == about.st_ino and is_excluded(entry.name, excluded) and _is_same(entry, about):
             return True
     return False
 
 
 def _entries(path: str, root: str) -> "Iterator[os.DirEntry[str]]":
-    """What may be another name of the file, the likeliest first."""
-    home = os.path.expanduser("~")  # noqa: PTH111 -- where there is no home the text stays as it is
+    """Yield directory entries that may be another name of the file, the likeliest first."""
+    home = os.path.expanduser("~")  # noqa: PTH111 -- without a home folder the text stays unchanged
     near = dict.fromkeys((os.path.dirname(path), *(os.path.join(home, name) for name in _KEYS)))  # noqa: PTH118, PTH120  paths stay text here
     for folder in near:
         yield from _list_folder(folder)

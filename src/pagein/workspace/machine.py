@@ -1,4 +1,4 @@
-"""Which machine this is, so that paths on several machines that share a store are told apart."""
+"""Identify this machine, to distinguish equal paths on several machines that share a store."""
 
 import hashlib
 import os
@@ -11,12 +11,14 @@ _DIGITS: Final = 16
 
 
 def home_of(folder: str | os.PathLike[str]) -> str:
-    """Names a folder of this machine among all folders of all machines: a hash that stands for the machine, and the real path."""
+    """Return an id of a folder on this machine, unique among machines: a hash for the machine, and the real path."""
     return f"{machine()}:{os.path.realpath(folder)}"
 
 
 def machine() -> str:
-    """A name for this machine that stays, and does not give its id away: containers with machine ids of their own are machines too."""
+    """Return a stable id of this machine that does not reveal the system's machine id. A container with its own machine
+    id counts as a machine.
+    """
     return hashlib.sha256(f"pagein machine {_machine_name()}".encode()).hexdigest()[:_DIGITS]
 
 

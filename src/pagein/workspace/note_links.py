@@ -1,4 +1,4 @@
-"""From what a note calls another to the object that is meant."""
+"""Resolve the target of a note's link to an object."""
 
 import posixpath
 
@@ -8,10 +8,10 @@ from pagein.workspace.notes import SUFFIXES
 
 
 def link_target(store: ObjectStore, home: str, target: str, path: str) -> str:
-    """The id of the object that a link in the note at this path means, or what to look for once it is there.
+    """Return the id of the object named by a link in the note at `path`, or a name to resolve later.
 
-    A link means an object by its id or nickname, or a file by its path: from the note's folder, or by its last parts, with or
-    without the suffix of a note. A link to what is not there yet names the note, so that it leads there as soon as it exists.
+    A link names an object by its id or nickname, or a file by its path: relative to the note's folder, or by its last parts, with or
+    without the suffix of a note. A link to a missing note gives the note's name, so that it resolves as soon as the note exists.
     """
     named = store.current(target)
     if named is not None:
@@ -31,7 +31,7 @@ def link_target(store: ObjectStore, home: str, target: str, path: str) -> str:
 def _paths(target: str, path: str) -> list[str]:
     folder = posixpath.dirname(path)
     whole = posixpath.normpath(posixpath.join(folder, target))
-    # a note's folder, and every folder above it: links are written from the top of a collection of notes as well
+    # the note's folder, and every folder above it: links may also be relative to the root of a collection of notes
     above = [whole]
     if not target.startswith((".", "/")):
         while folder not in ("/", ""):

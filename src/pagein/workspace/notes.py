@@ -1,10 +1,10 @@
-"""Markdown notes as structure: frontmatter, links, tags (memory-system 10, 17; the dialect is Obsidian's).
+"""Parse Markdown notes, in Obsidian's dialect: frontmatter, links, tags.
 
 Rules of this file
 ------------------
-1. CommonMark decides what is text: nothing in code, in HTML or behind a backslash is a link or a tag.
-2. A note that is damaged is still a note. What its frontmatter should have said is kept as `problem`, and its text counts.
-3. Frontmatter is data: plain scalars, lists and mappings that JSON can hold. Nothing in it runs, and it stays small.
+1. CommonMark determines the text: nothing in code, in HTML or after a backslash is a link or a tag.
+2. A damaged note is still a note. The error in its frontmatter is recorded as `problem`, and its text counts.
+3. Frontmatter is data: plain scalars, lists and mappings with a JSON form. Nothing in it is executed, and its size is limited.
 """
 
 import re
@@ -28,12 +28,15 @@ _BOM: Final = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class NoteLink:
-    """A link from a note to another, or to a place in one.
+    """A link from a note to another note, or to a place in a note.
 
-    target: a note's name, path or id as it was written; empty for a place in this same note.
-    headings: the way to a heading, outermost first. block: the id of a block. alias: the text shown instead.
-    embedded: the target's content is shown in place. line: from 1, in the file; None for a link in the frontmatter.
-    place: JSON pointer into the frontmatter, or empty for one in the text.
+    target: a note's name, path or id as written; empty for a place in the same note
+    headings: path to a heading, outermost first
+    block: the id of a block
+    alias: the displayed text
+    embedded: whether the target's content is shown in place
+    line: from 1, in the file; None for a link in the frontmatter
+    place: JSON pointer into the frontmatter; empty for a link in the text
     """
 
     target: str
@@ -47,12 +50,15 @@ class NoteLink:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a note says besides its text.
+    """Structured content of a note.
 
-    frontmatter: its properties, JSON values only. problem: why the frontmatter could not be read, if so.
-    tags: without `#`, each once, in the order of their first use; case does not tell them apart.
-    id: the `id` of the frontmatter, by which a note is known wherever it lies. title: the frontmatter's, or the first heading.
-    aliases: other names that the frontmatter gives. blocks: ids of blocks in the text, without `^`.
+    frontmatter: its properties, JSON values only
+    problem: why the frontmatter is unreadable, if so
+    tags: without `#`, without repetition, in the order of first use, case-insensitive
+    id: the frontmatter's `id`, which identifies a note independently of its path
+    title: the frontmatter's, or the first heading
+    aliases: other names from the frontmatter
+    blocks: ids of blocks in the text, without `^`
     """
 
     frontmatter: Mapping[str, object] = field(default_factory=dict)
@@ -64,7 +70,7 @@ class Note:
 
     @property
     def id(self) -> str | None:
-        """The id that the frontmatter gives, if it is a text or a number."""
+        """Return the frontmatter's id, if it is a text or a number."""
         given = self.frontmatter.get("id")
         if isinstance(given, bool) or not isinstance(given, str | int):
             return None
@@ -72,17 +78,17 @@ class Note:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """Other names of the note."""
+        """Return other names of the note."""
         return _texts(self.frontmatter.get("aliases", self.frontmatter.get("alias")), split=False)
 
 
 def is_note(path: str) -> bool:
-    """Whether a file of this name is read as Markdown."""
+    """Return whether a file of this name is parsed as Markdown."""
     return path.lower().endswith(SUFFIXES)
 
 
 def parse_note(text: str) -> Note:
-    """Read a note. Never raises: every text is one."""
+    """Parse a note. Never raises: every text is a valid note."""
     if len(text) > _LONGEST:
         return Note(problem=f"the note has {len(text)} characters; up to {_LONGEST} are read for links and tags")
     tokens = _parser().parse(text.removeprefix(_BOM), {})
@@ -103,7 +109,7 @@ def parse_note(text: str) -> Note:
 # --- the parser ---
 
 _WIKILINK: Final = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
-# letters and digits of all scripts, marks and symbols that people tag with; not the punctuation of a sentence
+# letters and digits of every script, and symbols used in tags; no punctuation
 _TAG: Final = re.compile(r"#([\w/\-\u00a9\u00ae\u2190-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+)")
 _BEFORE_TAG: Final = re.compile(r"[\s(\[{,;\"'*_~>|]")
 _BLOCK: Final = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
@@ -134,7 +140,9 @@ def _wikilink(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001 - the
 
 
 def _lines_before(state: "StateInline") -> int:
-    """Line feeds between the start of the block and here, counted on from the last time: a block may hold many links."""
+    """Return the line feeds between the start of the block and here, counted incrementally because a block may have
+    many links.
+    """
     block, position, lines = state.env.get("counted", (None, 0, 0))
     if block is not state.tokens or position > state.pos:
         position, lines = 0, 0
@@ -157,7 +165,7 @@ def _hashtag(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001 - the 
 
 
 def _read_link(inside: str, *, embedded: bool = False, line: int | None = None, place: str = "") -> NoteLink | None:
-    # in a table the bar is written \| and in plain text some do so too
+    # in a table the bar is escaped as \|, and some authors do so in plain text too
     named, bar, alias = inside.replace("\\|", "|").partition("|")
     target, *parts = (part.strip() for part in named.split("#"))
     block = next((part[1:] for part in parts if part.startswith("^")), None)
@@ -206,7 +214,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 
 
 def _local(address: str, *, embedded: bool = False) -> NoteLink | None:
-    """A Markdown link, where it leads to a file; addresses of the web lead to none."""
+    """Return a Markdown link to a file; None for a web address."""
     if not address or _SCHEME.match(address):
         return None
     return _read_link(unquote(address), embedded=embedded)
@@ -246,7 +254,7 @@ def _frontmatter(tokens: "list[Token]") -> tuple[dict[str, object], str | None]:
 
 
 def _links_in(value: object, place: str = "") -> Iterator[NoteLink]:
-    """Links in texts of the frontmatter, wherever they stand in it."""
+    """Yield the links in texts of the frontmatter, at any depth."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _links_in(inner, f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}")
@@ -261,7 +269,10 @@ def _links_in(value: object, place: str = "") -> Iterator[NoteLink]:
 
 
 def _texts(value: object, *, split: bool) -> tuple[str, ...]:
-    """The texts of a property that is one or a list of them; `split` where one text may hold several."""
+    """Return the texts of a property that is a text or a list of texts.
+
+    split: whether a text may contain several values
+    """
     values = value if isinstance(value, list) else [value]
     texts = [str(one) for one in values if isinstance(one, str | int | float) and not isinstance(one, bool)]
     if split:

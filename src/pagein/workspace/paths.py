@@ -1,14 +1,14 @@
-"""From the path a model wrote to the file it means.
+"""Resolve a path written by a model to a file.
 
 Rules of this file
 ------------------
-1. A path is understood as the host's built-in `read` understands it (readcache spec 5): one leading `@` dropped,
-   unicode spaces made plain, `~` expanded, absolute paths left as they are, relative ones joined to the folder. Only
-   when nothing is there are the spellings tried that macOS gives its files, in the host's order.
-2. `name:3-6` names lines of `name` only where no file is called `name:3-6`.
-3. Identity is the canonical real path: links, `..`, spellings in another case or unicode form meet in one key. Whether
-   two spellings are one file is asked of the file system, never guessed from its name.
-4. All names that lead to a file are told, so that a link called `notes.txt` does not publish the `.env` behind it.
+1. A path is resolved as by the host's built-in `read`: one leading `@` dropped, unicode spaces made plain, `~` expanded,
+   absolute paths unchanged, relative paths joined to the folder. Only if no file exists there, the spellings of macOS are tried,
+   in the host's order.
+2. `name:3-6` names lines of `name` only if no file is called `name:3-6`.
+3. Identity is the canonical real path: links, `..`, spellings in another case or unicode form share a key. The file system
+   decides whether two spellings are the same file; it is never guessed from the name.
+4. Every name that leads to a file is reported, so that a link called `notes.txt` does not publish the `.env` behind it.
 """
 
 import os
@@ -26,17 +26,17 @@ _AM_PM = re.compile(r" (AM|PM)\.", re.IGNORECASE)
 _NARROW_NO_BREAK_SPACE = "\u202f"
 _CURLY_QUOTE = "\u2019"
 _ONE_LINE = re.compile(r"[0-9]+")
-_MAX_LINKS = 40  # as many as Linux follows
+_MAX_LINKS = 40  # the limit of Linux
 _LINE_RANGE = re.compile(r"([0-9]+)-([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedPath:
-    """What a read call asks for, once its path is understood.
+    """The resolved path of a read call.
 
-    given: the path as the call wrote it, without a line suffix; it appears in texts shown to the model.
-    absolute: where the file is, or would be if it existed. Not canonical: the host shows it in its errors.
-    offset, limit: as the call gave them, or as its suffix says.
+    given: the path as written in the call, without a line suffix; appears in texts shown to the model
+    absolute: absolute path, existing or not; not canonical, because the host shows it in its errors
+    offset, limit: from the call, or from the path's suffix
     """
 
     given: str
@@ -46,11 +46,11 @@ class RequestedPath:
 
 
 def parse_path(path: str, cwd: str, *, offset: float | None = None, limit: float | None = None) -> RequestedPath:
-    """Understand the path of a read call made in the folder `cwd` (readcache spec 5.2).
+    """Resolve the path of a read call made in the folder `cwd`.
 
     A trailing `:start` or `:start-end` selects lines if the call gives neither offset nor limit, no file has the whole
-    name, and one has the name before the colon. Raises BadInput, in the words of the known implementation, for a
-    suffix that is no range of lines.
+    name, and a file has the name before the colon. Raises BadInput, in the host's words, for a suffix that is not a range of
+    lines.
     """
     whole = existing_path(path, cwd)
     if offset is not None or limit is not None or exists(whole):
@@ -66,7 +66,7 @@ def parse_path(path: str, cwd: str, *, offset: float | None = None, limit: float
 
 
 def lines_of_suffix(suffix: str) -> tuple[int, int | None]:
-    """First and last line (from 1, inclusive) of `3` or `3-6`; the last is None for `3`. Raises BadInput."""
+    """Return the first and last line (from 1, inclusive) of `3` or `3-6`; the last is None for `3`. Raises BadInput."""
     if _ONE_LINE.fullmatch(suffix):
         return _line_number(suffix, "start"), None
     match = _LINE_RANGE.fullmatch(suffix)
@@ -86,7 +86,9 @@ def _line_number(digits: str, which: str) -> int:
 
 
 def existing_path(path: str, cwd: str) -> str:
-    """The absolute path of the first spelling of `path` under which a file exists; of the plain one if none does."""
+    """Return the absolute path of the first spelling of `path` with an existing file, otherwise of the plain
+    spelling.
+    """
     plain = absolute(path, cwd)
     if exists(plain):
         return plain
@@ -94,7 +96,9 @@ def existing_path(path: str, cwd: str) -> str:
 
 
 def absolute(path: str, cwd: str) -> str:
-    """`path` as the host's read tool makes it absolute. An absolute path is left as it is, `..` and all."""
+    """Return the absolute form of `path` as the host's read tool does. An absolute path stays unchanged, including
+    `..`.
+    """
     plain = _UNICODE_SPACES.sub(" ", path.removeprefix("@"))
     if plain == "~" or plain.startswith("~/"):
         plain = os.path.expanduser("~") + plain[1:]  # noqa: PTH111  pathlib would fold `//` and `.`, the host does not
@@ -105,7 +109,7 @@ def absolute(path: str, cwd: str) -> str:
 
 
 def spellings(plain: str) -> tuple[str, ...]:
-    """Other names that macOS may have given this file, in the order in which the host tries them."""
+    """Return other names that macOS may have given this file, in the order tried by the host."""
     decomposed = unicodedata.normalize("NFD", plain)
     tried = (
         _AM_PM.sub(rf"{_NARROW_NO_BREAK_SPACE}\1.", plain),
@@ -117,7 +121,7 @@ def spellings(plain: str) -> tuple[str, ...]:
 
 
 def exists(path: str) -> bool:
-    """Whether anything is there. A path the system cannot even be asked about (a NUL in it) is not."""
+    """Return whether anything exists at this path. False for an invalid path (with a NUL)."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):
@@ -125,14 +129,14 @@ def exists(path: str) -> bool:
 
 
 class FileNames(Protocol):
-    """What rule 3 asks of a file system. Both may raise OSError or ValueError; then the spelling is taken as given."""
+    """File system queries for rule 3. Both may raise OSError or ValueError; then the given spelling is used."""
 
     def same(self, first: str, second: str) -> bool:
-        """Whether both paths lead to one existing file."""
+        """Return whether both paths lead to the same existing file."""
         ...
 
     def list_folder(self, folder: str) -> Iterable[str]:
-        """The names in this folder, spelled as the file system keeps them."""
+        """Return the names in this folder, in the file system's spelling."""
         ...
 
 
@@ -145,10 +149,9 @@ class _RealFileNames:
 
 
 def path_key(path: str, names: FileNames | None = None) -> str:
-    """The one name of the file at this absolute path: real path, spelled as the file system spells it.
+    """Return the key of the file at this absolute path: the real path, in the file system's spelling.
 
-    A path that leads nowhere keeps the spelling of what does not exist, so that a file gets its key before its first
-    write.
+    Missing parts of a path keep their spelling, so that a file has its key before its first write.
     """
     try:
         real = os.path.realpath(path)
@@ -158,10 +161,10 @@ def path_key(path: str, names: FileNames | None = None) -> str:
 
 
 def spell_path(real: str, names: FileNames) -> str:
-    """`real` with each part in the spelling that its folder lists.
+    """Return `real` with each part in its folder's spelling.
 
-    A folder is listed only where the file system takes another spelling of the part for the same file, so that where
-    case matters this costs one question per part.
+    A folder is listed only if the file system accepts another spelling of the part for the same file. So a case-sensitive
+    file system costs one query per part.
     """
     so_far = "/"
     for part in real.split("/"):
@@ -192,7 +195,7 @@ def _same(names: FileNames, first: str, second: str) -> bool:
 
 
 def same_file(path: str, among: Iterable[str]) -> str | None:
-    """The first of `among` that is the same file as `path` under another name: a hard link. None if there is none.
+    """Return the first path in `among` that is a hard link to the file at `path`, or None.
 
     Only a file with several links is compared at all.
     """
@@ -206,7 +209,9 @@ def same_file(path: str, among: Iterable[str]) -> str | None:
 
 
 def names_leading_to(path: str, key: str) -> tuple[str, ...]:
-    """Every path by which a read of `path` reaches the file `key`: itself, each link on the way, and the key."""
+    """Return every path through which a read of `path` reaches the file `key`: the path itself, each link on the way,
+    and the key.
+    """
     ways = [path]
     for _ in range(_MAX_LINKS):
         try:

@@ -1,13 +1,13 @@
-"""The files of a workspace, as paths and globs mean them: for ingest.
+"""Match paths and globs against the files of a workspace, for ingest.
 
 Rules of this file
 ------------------
-1. Nothing outside of the folder is matched or read: what a path leads to is asked of the file system, once before a file is
-   taken and once more after it was read.
-2. What git ignores is passed over (`.gitignore` in any folder from the repository's root on down, `.git/info/exclude`), and so
-   are `.git` and `node_modules`. A file that is named itself, without a glob, is taken whatever git says of it.
-3. Links to folders are not followed. A link to a file counts as the file that it leads to.
-4. Whether content may be stored is told by every name that leads to it (law 9).
+1. Nothing outside of the folder is matched or read: the real path is checked in the file system once before a file is
+   accepted, and again after reading it.
+2. Files ignored by git are skipped (`.gitignore` in any folder from the repository's root on down, `.git/info/exclude`), and so
+   are `.git` and `node_modules`. A file named directly, without a glob, is accepted even if ignored.
+3. Links to folders are not followed. A link to a file counts as its target.
+4. Every name that leads to a file decides whether its content may be stored (law 9).
 """
 
 import contextlib
@@ -31,29 +31,30 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 NEVER: Final = frozenset({".git", "node_modules"})
-"""Folders that are not looked into."""
+"""Names of folders that are never searched."""
 _MAGIC: Final = re.compile(r"[*?\[{]")
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_ALTERNATIVES: Final = 256
 _SNIFFED: Final = 512
 _MOST: Final = 1_000_000
-"""Entries that are looked at before a pattern is refused as too wide."""
+"""Number of entries checked before a pattern is refused as too wide."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileTree:
-    """The tree of a folder on this machine. It keeps nothing: every question is asked of the disk.
+    """The tree of a folder on this machine. Stateless: every question goes to the disk.
 
-    folder: absolute. excluded: patterns of names whose content is never stored.
+    folder: absolute
+    excluded: name patterns of files whose content is never stored
     """
 
     folder: str
     excluded: tuple[str, ...] = EXCLUDED
 
     def match(self, patterns: Sequence[str], signal: Signal | None = None) -> TreeMatches:
-        """The files that paths and globs mean, relative ones from the folder on. A folder means all files in it.
+        """Return the files matching paths and globs, relative to the folder. A folder stands for every file in it.
 
-        Raises BadInput for a pattern that is none, and Aborted.
+        Raises BadInput for an invalid pattern, and Aborted.
         """
         search = _Search(self, Path(os.path.realpath(self.folder)), signal)
         for pattern in patterns:
@@ -63,13 +64,15 @@ class FileTree:
         return TreeMatches(files, tuple(search.left), search.ignored)
 
     def text(self, file: TreeFile, signal: Signal | None = None) -> str:
-        """The file's text, read once. Raises BadInput in a few words, for a list of what was skipped; Aborted."""
+        """Return the file's text, read once. Raises BadInput with a short reason for the list of skipped files;
+        Aborted.
+        """
         root = Path(os.path.realpath(self.folder))
         try:
             document = load_document(file.key, file.key, signal, max_bytes=MAX_FILE_BYTES)
         except BadInput as problem:
             raise BadInput("unreadable") from problem
-        # what stands under the name now may be a link that leads elsewhere; what was read must not count then
+        # the name may have become a link to another place meanwhile; then the content must not count
         if os.path.realpath(file.key) != file.key or not Path(file.key).is_relative_to(root):
             raise BadInput("outside the workspace")
         if document.media_type is not None or b"\0" in document.content[:_SNIFFED]:
@@ -91,7 +94,7 @@ class _Search:
     keys: set[str] = field(default_factory=set)
 
     def look_for(self, pattern: str) -> None:
-        """Add what one path or glob means."""
+        """Add the files of a path or glob."""
         if not pattern:
             raise BadInput("a path to ingest is empty")
         if "\0" in pattern:
@@ -130,8 +133,8 @@ class _Search:
                     self._take(path, Path(os.path.realpath(path)))
 
     def _take(self, path: Path, real: Path) -> None:
-        """Add a file, if it is one and lies in the folder; under the first of its names alone."""
-        # a path through a link above the folder is called by where it really is
+        """Add a regular file inside the folder, under the first of its names only."""
+        # a path through a link above the folder is named by its real path
         name = (path if path.is_relative_to(self.root) else real).as_posix().removeprefix(f"{self.root.as_posix()}/")
         key = paths.path_key(str(real))
         if key in self.keys:
@@ -172,7 +175,7 @@ def _entries(folder: Path) -> "Iterator[os.DirEntry[str]]":
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """A glob with braces as the globs that it stands for: `a.{c,h}` is `a.c` and `a.h`."""
+    """Expand the braces of a glob: `a.{c,h}` becomes `a.c` and `a.h`."""
     done, waiting = list[str](), [pattern]
     while waiting:
         one = waiting.pop(0)
@@ -187,9 +190,9 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _split(absolute: str) -> tuple[str, str | None]:
-    """The folder that a glob begins with, and the glob from there on; a path without a glob is all folder.
+    """Split a glob into its leading folder and the rest; a path without a glob has no rest.
 
-    A file whose name holds the signs of globs is meant by its name where it exists.
+    An existing file whose name contains glob characters is taken literally.
     """
     if not _MAGIC.search(absolute) or paths.exists(absolute):
         return absolute, None
@@ -203,14 +206,16 @@ def _split(absolute: str) -> tuple[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The rules of one file, which hold from a folder on down."""
+    """The ignore rules of a file, valid for a folder and its subfolders."""
 
     folder: Path
     spec: "GitIgnoreSpec"
 
 
 def _rules_above(base: Path, root: Path) -> tuple[_Rules, ...]:
-    """Rules of the folders above one, from the repository's root on; from the workspace's where there is no repository."""
+    """Return the rules of the folders above `base`, from the repository's root, or from the workspace without a
+    repository.
+    """
     above = (*reversed(base.parents),)
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
     found = [*_rules_of(top / ".git" / "info" / "exclude", top)]
@@ -233,7 +238,7 @@ def _rules_of(file: Path, folder: Path) -> Iterator[_Rules]:
         return
     usable: list[str] = []
     for line in lines:
-        # a line that is no pattern is passed over, as git does
+        # an invalid line is skipped, as in git
         with contextlib.suppress(ValueError):
             GitIgnoreSpec.from_lines([line])
             usable.append(line)
@@ -241,7 +246,7 @@ def _rules_of(file: Path, folder: Path) -> Iterator[_Rules]:
 
 
 def _is_ignored(path: Path, rules: Sequence[_Rules], *, is_folder: bool) -> bool:
-    """Whether the rule that speaks of a path last, the nearest file's first, says that it is ignored."""
+    """Return whether the last matching rule, nearest file first, ignores a path."""
     for one in reversed(rules):
         below = path.relative_to(one.folder).as_posix()
         said = one.spec.check_file(below + "/" if is_folder else below).include

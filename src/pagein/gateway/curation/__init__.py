@@ -1,1 +1,1 @@
-"""The engine behind the gateway, within a time limit."""
+"""Curation: the engine behind the gateway, within a time limit."""

@@ -1,4 +1,4 @@
-"""The engine as a curator."""
+"""A curator backed by the engine."""
 
 import json
 from collections.abc import Mapping
@@ -20,19 +20,21 @@ from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.tools.brief import OFFERS, answer_call
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
-_PATIENCE: Final = 0.2  # seconds for a session that is at work: who asks has waited before
+_PATIENCE: Final = 0.2  # seconds to wait for a busy session; the request has waited before
 _NOT_SHORT: Final = ("none", "first")
 
 
 class EngineCurator:
-    """Asks an engine. Closing it closes the engine."""
+    """Asks an engine for decisions. Closing the curator closes the engine."""
 
     def __init__(self, engine: Engine, *, recall: bool = True) -> None:
         self._engine = engine
         self._recall = recall
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
-        """The request as the engine would have it. Raises BadInput for a body that no provider would read."""
+        """Return the request as decided by the engine. Raises BadInput for a body that providers would refuse to
+        parse.
+        """
         named = asked.hint.key if asked.hint is not None else None
         envelope = self._engine.parse_body(asked.body, asked.api, named)
         fields = envelope.fields
@@ -51,7 +53,7 @@ class EngineCurator:
         return _curated_request(asked, prepared, fields, self._gain(prepared))
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
-        """As the engine sent it last, with the news behind it."""
+        """Return the request as last sent by the engine, with new messages appended."""
         try:
             envelope = self._engine.parse_body(
                 asked.body, asked.api, asked.hint.key if asked.hint is not None else None
@@ -71,7 +73,7 @@ class EngineCurator:
         return _curated_request(asked, prepared, envelope.fields, None)
 
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
-        """Tell the engine what the provider said of the request."""
+        """Report the provider's usage of a request to the engine."""
         del at
         ticket, usage = curated.ticket, reply.first or reply.usage
         if not isinstance(ticket, _Ticket) or usage is None:
@@ -93,12 +95,12 @@ class EngineCurator:
         )
 
     def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
-        """Have it charged to the session."""
+        """Charge a keep-alive request to its session."""
         ticket = curated.ticket
         return self._engine.note_keepalive(ticket.prepared, usage, at) if isinstance(ticket, _Ticket) else None
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
-        """Answer a call by what left the session's window, where it stands behind the request."""
+        """Answer a recall call with content evicted from the session's window, on the branch of the request."""
         ticket = curated.ticket
         if not isinstance(ticket, _Ticket):
             return OwnToolResult(call, "There is nothing to recall here.", is_error=True)
@@ -108,14 +110,14 @@ class EngineCurator:
         return OwnToolResult(call, found.text, found.is_error)
 
     def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
-        """Have the turns put in place of the client's message from now on."""
+        """Record the turns that replace the client's message from now on."""
         ticket = curated.ticket
         if not isinstance(ticket, _Ticket):
             return "the request was not prepared here"
         return self._engine.splice_answer(ticket.prepared, exchange) or ""
 
     def unchanged_request(self, asked: CurationRequest) -> bytes:
-        """The client's bytes, but for thinking that is bound to a window of ours."""
+        """Return the client's bytes, without thinking bound to a window of pagein."""
         hint = asked.hint
         if hint is None and asked.api == "anthropic":
             hint = from_fields(self._engine.parse_body(asked.body, asked.api).fields)
@@ -124,17 +126,17 @@ class EngineCurator:
         )
 
     def settle(self) -> bool:
-        """Have the engine keep what its journals are owed."""
+        """Store pending journal entries of the engine."""
         return self._engine.settle()
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the engine and its store."""
         self._engine.close()
 
     def _gain(self, prepared: PreparedRequest) -> float | None:
-        """What the session saved by this request, as the engine reckons it: the account behind it less that in front of it.
+        """Return the session's savings by this request: the account after it minus the account before it.
 
-        Both stand on its branch, so a restart, a fork or another process makes no difference.
+        Both are on the request's branch, so the result is independent of restarts, forks and other processes.
         """
         here = prepared.entry
         try:
@@ -175,7 +177,9 @@ def _curated_request(
 
 
 def _conversation(prepared: PreparedRequest) -> str:
-    """Requests of a session with the same tools and instructions go on from each other; one without tools is no agent's."""
+    """Return the identity of a conversation: session, tools and instructions. "" for a request without tools, which is
+    not an agent's.
+    """
     sent = prepared.ticket
     if not isinstance(sent, SentRequest) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:
         return ""

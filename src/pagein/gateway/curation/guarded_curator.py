@@ -1,4 +1,4 @@
-"""The engine as the gateway sees it, and the care that no failure of it reaches the client (law 7)."""
+"""The curator interface, and a guard that keeps failures of curation away from the client (law 7)."""
 
 import asyncio
 import contextlib
@@ -23,18 +23,20 @@ Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"
 T = TypeVar("T")
 
 _MOST_TOLD: Final = 1_000
-"""Answers that may wait to be taken in."""
+"""Maximum number of answers waiting to be observed."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until what the journals are owed is tried again: at first, and at most."""
+"""Seconds until pending journal entries are retried: first and maximum pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurationRequest:
-    """One model call as the client sent it.
+    """A model call as sent by the client.
 
-    at: seconds since 1970. hint: what its headers say about its session. context: headers that the provider's cache depends on.
-    lasting: what a request may cost that keeps its window alive through a pause, BIT; 0: there will be none.
-    claim: by which the decision is given up when it comes too late.
+    at: seconds since 1970
+    hint: the session named by its headers
+    context: headers relevant to the provider's cache
+    lasting: cost limit of a keep-alive request for its window, in BIT; 0 for no keep-alive
+    claim: revokes a decision that comes too late
     """
 
     body: bytes
@@ -48,15 +50,18 @@ class CurationRequest:
 
 @dataclass(frozen=True, slots=True)
 class CuratedRequest:
-    """The bytes to send, and what was decided about them.
+    """The bytes to send, with the decision about them.
 
-    session: the name of the session that it was placed in. failure: what failed, "" for nothing; then `body` is what law 7 asks for.
-    epoch: why an epoch was opened with this request, "" where none was. foreign: what the client changed in its own prefix.
-    replaced: results that stand in it as stubs, previews or markers. saved: characters that it is shorter by.
-    crowded: the window is nearly full although all left that may; the client should compact.
-    tools: names of our own tools that the request offers, and whose calls are ours to answer.
-    conversation: what tells requests that go on from each other, "" for one that nothing is to follow.
-    ticket: the curator's own value for what follows.
+    session: name of the resolved session
+    failure: the failure, "" for none; after a failure `body` is the fallback of law 7
+    epoch: reason of an epoch opened with this request, "" for none
+    foreign: changes by the client in its own prefix
+    replaced: number of results sent as stubs, previews or markers
+    saved: characters removed from the request
+    crowded: the window is nearly full after every possible eviction, and the client should compact
+    tools: names of offered recall tools, whose calls the gateway answers
+    conversation: identity shared by consecutive requests, "" for a request without a successor
+    ticket: the curator's own value for later calls
     """
 
     body: bytes
@@ -75,7 +80,12 @@ class CuratedRequest:
 
 @dataclass(frozen=True, slots=True)
 class KeepAlivePlan:
-    """When a window is to be kept alive, and at what price in BIT. kept, spent: how often its branch was so far, and what that cost."""
+    """Time and price of a window's keep-alive request.
+
+    at: seconds since 1970
+    price: in BIT
+    kept, spent: number and cost of keep-alive requests on the branch so far
+    """
 
     at: float
     price: float
@@ -85,11 +95,15 @@ class KeepAlivePlan:
 
 @dataclass(frozen=True, slots=True)
 class UsageAccount:
-    """What an answer's usage tells. Costs are in BIT; None where it cannot be said.
+    """Evaluation of an answer's usage, with costs in BIT; None for unknown.
 
-    saved: what the call would have cost without us, less what it did. shortfall: tokens that the cache should have held and did
-    not; explanation: why, in a sentence; cause, who: the same as a word, and whose doing it was; "" where nothing fell short.
-    failure: why it could not be taken in whole, "" where it was. keep: when its window is to be kept alive, None: not at all.
+    cost: cost of the call
+    saved: cost of the call without pagein, minus its actual cost
+    shortfall: tokens expected in the cache but not read from it
+    explanation: reason of the shortfall, in a sentence
+    cause, who: the reason as a word, and the responsible party; "" without shortfall
+    failure: why the usage was not fully recorded, "" if it was
+    keep: plan for keeping the window alive, or None
     """
 
     cost: float | None = None
@@ -106,87 +120,95 @@ NOTHING_NOTED: Final = UsageAccount()
 
 
 class Curator(Protocol):
-    """What decides on requests. Called from several threads at once; it does not know of HTTP."""
+    """Decides on requests. Called from several threads at once; independent of HTTP."""
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
-        """The request as it should go out. Raises BadInput for a body that no provider would read.
+        """Return the request to send. Raises BadInput for a body that providers would refuse to parse.
 
-        Takes the claim of `asked` before it keeps what was decided, and keeps nothing where that was given up.
+        Takes the claim of `asked` before storing the decision, and stores nothing if the claim was revoked.
         """
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
-        """The request to send where `prepare` failed or came too late: as its conversation was sent last, with the client's news behind
-        it, where that can be had without waiting; else as the client sent it. Raises nothing.
+        """Return the fallback request, after `prepare` failed or came too late. Raises no exception.
+
+        The fallback is the conversation as last sent, with new messages appended, if available without waiting;
+        otherwise the client's bytes.
         """
 
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
-        """Take in the answer to a request that was sent as `curated`."""
+        """Record the answer to a request sent as `curated`."""
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
-        """Answer a call of a tool of ours. Raises nothing that a model could have caused."""
+        """Answer a call of a recall tool. Raises no exception that a model could cause."""
 
     def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
-        """What the client will see as one answer stands for these turns. Returns why that could not be kept, "" where it was."""
+        """Record the turns behind a single answer seen by the client. Return why recording failed, "" if successful."""
 
     def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
-        """The window of a request was kept alive at this time. What that cost, BIT; None where it cannot be said."""
+        """Record a keep-alive request sent at this time. Return its cost in BIT, or None if unknown."""
 
     def unchanged_request(self, asked: CurationRequest) -> bytes:
-        """The bytes to send where nothing is decided: the client's own, but for what only stood with what we decided before."""
+        """Return the bytes to send without a decision: the client's own, minus parts valid only with earlier
+        decisions.
+        """
 
     def settle(self) -> bool:
-        """Keep what could not be kept when it was told. Whether nothing of that is left. Raises nothing."""
+        """Store entries that could not be stored before. Return whether nothing is pending. Raises no exception."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release every resource."""
 
 
 class PassThrough:
-    """Decides nothing."""
+    """A curator without decisions."""
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
-        """The request as it came."""
+        """Return the request unchanged."""
         return CuratedRequest(asked.body, asked.hint.key if asked.hint is not None else "")
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
-        """The request as it came."""
+        """Return the request unchanged."""
         return CuratedRequest(asked.body)
 
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
-        """Nothing is learned."""
+        """Ignore the answer."""
         del curated, reply, at
         return NOTHING_NOTED
 
     def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
-        """Nothing was offered."""
+        """Return an error: no recall tools were offered."""
         del curated
         return OwnToolResult(call, "There is nothing to recall.", is_error=True)
 
     def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
-        """Nothing is kept."""
+        """Return a failure: nothing is stored."""
         del curated, exchange
         return "nothing is kept"
 
     def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
-        """Nothing was asked for."""
+        """Return None: no keep-alive request was planned."""
         del curated, usage, at
         return None
 
     def unchanged_request(self, asked: CurationRequest) -> bytes:
-        """The request as it came."""
+        """Return the request unchanged."""
         return asked.body
 
     def settle(self) -> bool:
-        """Nothing is kept."""
+        """Return True: nothing is pending."""
         return True
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurationDecision:
-    """What goes out. kind: what failed, None for nothing; why: in words for the log."""
+    """A request to send, with the failure of its decision.
+
+    kind: kind of the failure, or None
+    why: the failure in words, for the log
+    """
 
     curated: CuratedRequest
     kind: Failure | None = None
@@ -194,11 +216,11 @@ class CurationDecision:
 
 
 class Guard:
-    """Asks a curator from worker threads, for so long and no longer.
+    """Asks a curator from worker threads, within a time limit.
 
-    A thread that overstays cannot be ended. As long as all of them do, nobody waits for them. A decision's time begins when a thread
-    begins with it. Decisions have threads of their own, so that nothing that comes after an answer holds one up; and so has what goes out
-    in place of a decision.
+    A thread that exceeds its time cannot be stopped. When every thread does, no caller waits any longer. A decision's
+    time begins when a thread starts it. Decisions have separate threads, so that work after an answer never delays a
+    decision; and so do fallback requests.
     """
 
     def __init__(self, curator: Curator, budget: float, threads: int = 8) -> None:
@@ -212,8 +234,8 @@ class Guard:
         self._closing: Future[None] | None = None
 
     async def decide(self, asked: CurationRequest) -> CurationDecision:
-        """What to send for this request: the curator's answer; where that fails or comes too late, what was sent last with the client's
-        news behind it. Never raises.
+        """Return the curator's decision for this request, or the fallback if the decision fails or comes too late.
+        Never raises.
         """
         work = partial(self._curator.prepare, asked)
         try:
@@ -227,10 +249,12 @@ class Guard:
             return CurationDecision(CuratedRequest(asked.body), kind, why)
         if done.exception() is not None or kind == "invalid":
             return await self._forward(asked, kind or "engine", why)
-        return CurationDecision(done.result(), kind, why)  # where it failed in part, it says itself what is to go out
+        return CurationDecision(
+            done.result(), kind, why
+        )  # after a partial failure, the result itself contains the bytes to send
 
     async def _forward(self, asked: CurationRequest, kind: Failure, why: str) -> CurationDecision:
-        """What goes out in place of a decision; the client's own bytes where even that is not told in time."""
+        """Return the fallback request; the client's own bytes if the fallback is late, too."""
         asked.claim.give_up()
         try:
             made = (await self._forwarding.ask(PATIENCE, partial(self._curator.forward, asked))).result()
@@ -239,14 +263,16 @@ class Guard:
         return CurationDecision(made if made.body else CuratedRequest(asked.body), kind, why)
 
     async def unchanged_request(self, asked: CurationRequest) -> bytes:
-        """What to send where nothing is decided; the client's own bytes where that is not told in time. Never raises."""
+        """Return the bytes to send without a decision; the client's own bytes if late. Never raises."""
         try:
             return (await self._following.ask(self._budget, partial(self._curator.unchanged_request, asked))).result()
         except Exception:  # noqa: BLE001 -- law 7
             return asked.body
 
     async def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
-        """Tell the curator of an answer. Raises whatever it raises, and TimeoutError where that takes long: it is told all the same."""
+        """Report an answer to the curator. Raises any exception of the curator, and TimeoutError if slow; the report
+        continues nevertheless.
+        """
         if self._told >= _MOST_TOLD:
             raise AllBusy
         self._told += 1
@@ -259,18 +285,18 @@ class Guard:
 
         future.add_done_callback(over)
         waiting = asyncio.wrap_future(future)
-        # who stops waiting for it does not keep it from being told
+        # cancelling the wait does not cancel the report
         return await asyncio.wait_for(asyncio.shield(waiting), PATIENCE)
 
     def _note_observation(self) -> None:
-        """An answer was taken in. What of it could not be kept is tried again until it is."""
+        """Count a recorded answer, and start storing pending entries."""
         self._told -= 1
         if self._closing is None and (self._settling is None or self._settling.done()):
             self._settling = asyncio.get_running_loop().create_task(self._settled())
 
     async def _settled(self) -> None:
         pause = _FIRST_PAUSE
-        with contextlib.suppress(RuntimeError):  # the threads were told to end
+        with contextlib.suppress(RuntimeError):  # the threads are shut down
             while not await self._is_settled():
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -282,14 +308,14 @@ class Guard:
             return False
 
     async def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
-        """The answer to a call of ours; one that says so where it cannot be had. Never raises."""
+        """Answer a call of a recall tool; with an error result after a failure. Never raises."""
         try:
             return (await self._following.ask(PATIENCE, partial(self._curator.recall, curated, call))).result()
-        except Exception as problem:  # noqa: BLE001 -- law 7: the model is told, and goes on
+        except Exception as problem:  # noqa: BLE001 -- law 7: the model gets an error result, and continues
             return OwnToolResult(call, f"This cannot be recalled now ({type(problem).__name__}).", is_error=True)
 
     async def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:
-        """Why it could not be kept that an answer stands for several turns, "" where it was. Never raises."""
+        """Record the turns behind an answer. Return why recording failed, "" if successful. Never raises."""
         try:
             return (
                 await self._following.ask(PATIENCE, partial(self._curator.splice_answer, curated, exchange))
@@ -298,11 +324,11 @@ class Guard:
             return type(problem).__name__
 
     async def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
-        """Tell the curator that a window was kept alive. Raises whatever it raises, and TimeoutError."""
+        """Report a keep-alive request to the curator. Raises any exception of the curator, and TimeoutError."""
         return (await self._following.ask(PATIENCE, partial(self._curator.note_keepalive, curated, usage, at))).result()
 
     async def close(self, seconds: float) -> None:
-        """Let go of curator and threads, which get so long to come to their end. One that hangs is left behind."""
+        """Close curator and threads within this time, in seconds. A hanging thread is abandoned."""
         if self._closing is None:
             if self._settling is not None:
                 self._settling.cancel()
@@ -315,20 +341,20 @@ class Guard:
 
     def _close(self, seconds: float) -> None:
         crews = (self._deciding.threads, self._forwarding.threads, self._following.threads)
-        for threads in crews:  # answers that wait to be taken in are
+        for threads in crews:  # waiting observations are completed
             threads.shutdown(cancel_futures=threads is not self._following.threads)
-        for threads in crews:  # the store is not taken away under those who are at work on it
+        for threads in crews:  # the store stays open while threads use it
             threads.join(seconds / len(crews))
         self._curator.close()
 
 
 def _failure(done: "asyncio.Future[CuratedRequest]") -> tuple[Failure | None, str]:
-    """What failed in a decision, None for nothing; and why."""
+    """Return kind and reason of a decision's failure; None as kind for a success."""
     failure = done.exception()
     if isinstance(failure, BadInput):
         return "unreadable", str(failure)
     if failure is not None:
-        # words that are not ours may quote the body, which no log and no page may hold
+        # foreign messages may quote the body, which must appear neither in logs nor on pages
         words = f": {failure}" if isinstance(failure, PageinError) else ""
         return "engine", type(failure).__name__ + words
     curated = done.result()

@@ -1,11 +1,11 @@
-"""Keep-alive requests: one for each pause that almost outlasts what the provider's cache holds (`policy.economics.cache_keepalive`).
+"""Send keep-alive requests: at most one per pause, shortly before the provider's cache expires (`policy.economics.cache_keepalive`).
 
 Rules of this file
 ------------------
-1. Nothing is sent unless the user asked for it, and no more than so often, and for so much, per session and per hour.
-2. What is needed for it, the login of the last request too, is held in memory until the pause is over or the request is sent, and
-   nowhere else. None is sent by a subscription's login, none while the switch is off, and none once the gateway is ending.
-3. One for each pause. What goes wrong with it harms nobody: the next request of the client is served as if it had not been.
+1. Keep-alive requests are opt-in, and limited in number and cost per session and per hour.
+2. The required data, including the login of the last request, stays only in memory, until the pause is over or the request is sent.
+   No request is sent with a subscription's login, while the gateway is switched off, or while it stops.
+3. One request per pause. A failure is harmless: the client's next request is served as if no keep-alive request had been sent.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_rea
 from pagein.providers.wire.ttl_edits import keepalive_body
 
 WAITING: Final = 64
-"""Pauses that are watched at once; the oldest are forgotten beyond that."""
+"""Maximum number of pauses watched at once; beyond it the oldest are dropped."""
 SESSIONS: Final = 1024
 _HOUR: Final = 3600.0
 _LATE: Final = 15.0
@@ -33,30 +33,30 @@ _OK: Final = 200
 
 
 class SleepClock(Protocol):
-    """The time, and waiting for it."""
+    """A clock that can also wait."""
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
 
     def sleep(self, seconds: float) -> Awaitable[None]:
-        """Wait so long."""
+        """Wait for this many seconds."""
 
 
 class SystemClock:
-    """The machine's."""
+    """The machine's clock."""
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since 1970."""
         return time.time()  # noqa: TID251 -- the rim reads the clock
 
     async def sleep(self, seconds: float) -> None:
-        """Wait so long."""
+        """Wait for this many seconds."""
         await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class KeepAliveCaps:
-    """How far keeping alive may go: requests and BIT, for each session and for each hour of the gateway."""
+    """Limits on keep-alive requests: number and BIT, per session and per hour of the gateway."""
 
     session: int
     session_bit: float
@@ -66,9 +66,12 @@ class KeepAliveCaps:
 
 @dataclass(frozen=True, slots=True)
 class KeepAliveWindow:
-    """What is kept alive. body: the request as it was sent last; behind: what was said to it since. keep: when, and at what price.
+    """A window to keep alive.
 
-    send: makes a request with another body, by the headers of the last one.
+    body: the request as last sent
+    behind: messages after the request
+    keep: time and price
+    send: sends a request with another body and the last request's headers
     """
 
     curated: CuratedRequest
@@ -80,9 +83,10 @@ class KeepAliveWindow:
 
 @dataclass(frozen=True, slots=True)
 class KeepAliveOutcome:
-    """A keep-alive request that is over. result: `kept`, `refused` (with its status), `failed`, or `capped` for one that was not sent.
+    """Result of a keep-alive request.
 
-    cost: BIT, None where it is not known.
+    result: `kept`, `refused` (with its status), `failed`, or `capped` for a request not sent
+    cost: in BIT, None if unknown
     """
 
     at: float
@@ -94,14 +98,14 @@ class KeepAliveOutcome:
 
 
 class KeepAliveListener(Protocol):
-    """Who is told of it."""
+    """Receives the results of keep-alive requests."""
 
     def report_keepalive(self, sent: KeepAliveOutcome) -> None:
-        """A keep-alive request is over."""
+        """Report a finished keep-alive request."""
 
 
 class KeepAlive:
-    """Watches the pauses of all sessions of a gateway."""
+    """Watches the pauses of every session of a gateway."""
 
     def __init__(
         self, guard: Guard, caps: KeepAliveCaps, told: KeepAliveListener, clock: SleepClock, is_off: Callable[[], bool]
@@ -118,11 +122,11 @@ class KeepAlive:
 
     @property
     def pauses_watched(self) -> int:
-        """How many pauses are watched."""
+        """Return the number of watched pauses."""
         return len(self._pauses)
 
     def allows(self, session: str) -> float:
-        """What another request for a session may cost, BIT; 0: none may be sent, so nothing is to rest on it."""
+        """Return the cost limit of a session's next keep-alive request, in BIT; 0 if none may be sent."""
         self._forget(self._clock.now())
         count, spent = self._spent.get(session, (0, 0.0))
         hour, caps = sum(one for _, one in self._recent), self._caps
@@ -131,13 +135,13 @@ class KeepAlive:
         return max(0.0, min(caps.session_bit - spent, caps.hour_bit - hour))
 
     def came(self, conversation: str) -> None:
-        """A request of a conversation came: its pause is over."""
+        """End the pause of a conversation, because its next request came."""
         task = self._pauses.pop(conversation, None)
         if task is not None:
             task.cancel()
 
     def wait(self, window: KeepAliveWindow) -> None:
-        """A pause began behind this window."""
+        """Begin to watch a pause after this window."""
         name = window.curated.conversation
         if self._ending or not name:
             return
@@ -149,7 +153,7 @@ class KeepAlive:
             self._pauses.popitem(last=False)[1].cancel()
 
     async def end(self) -> None:
-        """Send nothing any more, and forget all windows."""
+        """Cancel every pause, and send nothing more."""
         self._ending = True
         tasks = list(self._pauses.values())
         for task in tasks:
@@ -166,18 +170,18 @@ class KeepAlive:
             await self._clock.sleep(max(0.0, window.keep.at - self._clock.now()))
             now = self._clock.now()
             if now > window.keep.at + _LATE or self._is_off():
-                return  # a machine that slept: the entry may be gone, and all of it would be written
+                return  # the machine was asleep: the cache entry may have expired, and a request would write the whole prompt
             body = await asyncio.to_thread(keepalive_body, window.body, window.behind)
             if body is None:
                 return
-            # Nothing is awaited between the look and the taking: pauses that end together must not pass one cap together.
+            # No await between check and reservation: two pauses that end together must not both pass the last place under a cap.
             why = self._over_cap(session, window.keep, now)
             if why:
                 self._told.report_keepalive(KeepAliveOutcome(now, session, "capped", why=why))
                 return
             self._reserve(session, window.keep, now)
             self._told.report_keepalive(await self._sent(window, body, now))
-        except Exception as problem:  # noqa: BLE001 -- law 7: nobody waits for this, and nobody is harmed
+        except Exception as problem:  # noqa: BLE001 -- law 7: no caller waits for this, and no caller is harmed
             self._told.report_keepalive(
                 KeepAliveOutcome(self._clock.now(), session, "failed", why=type(problem).__name__)
             )
@@ -202,7 +206,7 @@ class KeepAlive:
     # --- caps ---
 
     def _over_cap(self, session: str, keep: KeepAlivePlan, now: float) -> str:
-        """Which cap this request would break, "" for none."""
+        """Return the name of the cap exceeded by this request, "" for none."""
         self._forget(now)
         count, spent = self._spent.get(session, (0, 0.0))
         caps = self._caps
@@ -223,7 +227,7 @@ class KeepAlive:
             self._spent.popitem(last=False)
 
     def _corrected(self, session: str, now: float, price: float, cost: float | None) -> None:
-        """What it really cost, in place of what it was expected to."""
+        """Replace the expected cost by the actual cost."""
         if cost is None:
             return
         if session in self._spent:

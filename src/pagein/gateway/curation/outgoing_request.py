@@ -1,4 +1,4 @@
-"""A request on its way to the upstream: changed, as it came, or as it came with a copy of it that is measured."""
+"""A request on its way to the upstream: changed, unchanged, or unchanged with a copy for measuring."""
 
 import io
 from collections.abc import AsyncIterator
@@ -16,7 +16,10 @@ _LONG: Final = 1 << 19
 
 
 class BodyCopy:
-    """Passes a body on piece by piece, and keeps the pieces. is_whole: whether all of it was kept; what is longer than `limit` is not."""
+    """Forwards a body in pieces, and keeps a copy.
+
+    is_whole: whether the copy is complete; a body longer than `limit` is not copied
+    """
 
     def __init__(self, content: StreamReader, limit: int) -> None:
         self._content = content
@@ -25,7 +28,7 @@ class BodyCopy:
         self.is_whole = False
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """Yield the body as it arrives."""
         async for part in self._content.iter_any():
             self._left -= len(part)
             if self._left >= 0:
@@ -41,8 +44,10 @@ Body: TypeAlias = bytes | StreamReader | BodyCopy | None
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request as it will be sent. decision: None where it passes through as it came, for the reason `passed`. copy: what is
-    measured of one that does.
+    """A request to be sent.
+
+    decision: None for passthrough, with the reason in `passed`
+    copy: copy of a passthrough body for measuring
     """
 
     route: Route
@@ -58,17 +63,17 @@ class OutgoingRequest:
 
     @property
     def tools(self) -> CuratedRequest | None:
-        """The decision, where it offers tools of ours: their calls are not for the client."""
+        """Return the decision if it offered recall tools, whose calls the client must not see."""
         return self.decision.curated if self.decision is not None and self.decision.curated.tools else None
 
     @property
     def warning(self) -> str:
-        """What failed of ours, as the client is told it; "" for nothing."""
+        """Return the failure kind for the client's warning header; "" for none."""
         return "" if self.decision is None or self.decision.kind is None else self.decision.kind
 
 
 def sendable(data: Body) -> bytes | io.BytesIO | StreamReader | AsyncIterator[bytes] | None:
-    """A body as the HTTP client likes it: long ones as files, of which it sends a piece at a time."""
+    """Return a body in a form suited to the HTTP client: long bodies as files, sent in pieces."""
     if isinstance(data, BodyCopy):
         return data.pieces()
     if isinstance(data, bytes):

@@ -1,4 +1,6 @@
-"""What a request says about the session that it belongs to. A hint only: history decides. Pure."""
+"""Read the session name from a request's headers or fields. Only a hint: the message history decides. Pure
+functions.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -7,7 +9,7 @@ from typing import Final
 
 from pagein.gateway.http.headers import value_of
 
-# In this order; a header with an underscore is one that some proxies drop, and both spellings are in use.
+# In order of precedence. Some proxies drop headers with an underscore, so both spellings are in use.
 HEADERS: Final = (
     "x-pagein-session",
     "x-claude-code-session-id",
@@ -22,7 +24,11 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A name for the session, where it came from, and which sub-agent of it is speaking ("" for the agent itself)."""
+    """A name for a session.
+
+    source: the header or field with the name
+    agent: id of a sub-agent, "" for the main agent
+    """
 
     name: str
     source: str
@@ -30,12 +36,12 @@ class Hint:
 
     @property
     def key(self) -> str:
-        """One name for session and sub-agent."""
+        """Return a combined name of session and sub-agent."""
         return f"{self.name}/{self.agent}" if self.agent else self.name
 
 
 def from_headers(headers: Iterable[tuple[str, str]]) -> Hint | None:
-    """What the headers say; None where they say nothing."""
+    """Return the hint in the headers, or None."""
     given = list(headers)
     agent = _short(value_of(given, AGENT))
     for name in HEADERS:
@@ -45,7 +51,7 @@ def from_headers(headers: Iterable[tuple[str, str]]) -> Hint | None:
 
 
 def from_fields(fields: Mapping[str, bytes]) -> Hint | None:
-    """What the top-level fields of a body say, each given as its JSON; None where they say nothing."""
+    """Return the hint in a body's top-level fields, each given as JSON, or None."""
     return next((found for read in _BODY if (found := read(fields)) is not None), None)
 
 
@@ -56,7 +62,9 @@ def _cache_key(fields: Mapping[str, bytes]) -> Hint | None:
 
 
 def _user_id(fields: Mapping[str, bytes]) -> Hint | None:
-    """Claude Code writes JSON into this string; older clients write `..._session_ID`."""
+    """Read the session from `metadata.user_id`: Claude Code writes JSON into this string, older clients write
+    `..._session_ID`.
+    """
     metadata = _value(fields.get("metadata", b""))
     told = metadata.get("user_id") if isinstance(metadata, dict) else None
     if not isinstance(told, str):
@@ -71,7 +79,7 @@ _BODY: Final[tuple[Callable[[Mapping[str, bytes]], Hint | None], ...]] = (_cache
 
 
 def _short(text: str) -> str:
-    """A name as it may stand in logs: printable, and not without end."""
+    """Return a name fit for logs: printable, and of limited length."""
     return "".join(char for char in text.strip()[:_LONGEST] if char.isprintable())
 
 

@@ -1,4 +1,4 @@
-"""Worker threads that are asked, for so long and no longer, by those who must not wait for ever."""
+"""Worker threads with time limits, for callers that must not wait for ever."""
 
 import asyncio
 import contextlib
@@ -11,29 +11,31 @@ from pagein.gateway.http.threads import Threads
 T = TypeVar("T")
 
 PATIENCE: Final = 15.0
-"""Seconds for all but decisions, above all for what a model waits for: a search looks for 5 itself. Also until a thread is free."""
+"""Seconds for work other than decisions, mainly recalls (a search itself takes up to 5). Also the maximum wait for a free thread."""
 
 
 class AllBusy(Exception):
-    """All threads are at work on what was given up."""
+    """Every thread is busy with abandoned work."""
 
 
 class Crew:
-    """Threads that are asked, and how many of them overstay."""
+    """Worker threads, with a count of threads that exceeded their time."""
 
     def __init__(self, count: int, name: str) -> None:
         self.threads = Threads(count, name)
         self._count = count
         self._overstayed = 0
-        self._lining: set[asyncio.Future[None]] = set()  # those whose work no thread has begun with
+        self._lining: set[asyncio.Future[None]] = set()  # work not yet started by a thread
 
     async def ask(
         self, seconds: float, work: Callable[[], T], leave: Callable[[], bool] | None = None
     ) -> "asyncio.Future[T]":
-        """What came of it, when it is done. seconds: for it, once a thread has begun with it. leave: asked when they are over; where it
-        says no, the end is near, and is waited for.
+        """Run work in a thread and return its finished future.
 
-        Raises TimeoutError, and AllBusy where there is nobody to ask, or nobody for long.
+        seconds: time limit, counted from the start of the work
+        leave: called at the time limit; False means the end is near, and is awaited
+
+        Raises TimeoutError, and AllBusy if no thread is or becomes available.
         """
         if self._overstayed >= self._count:
             raise AllBusy
@@ -52,7 +54,7 @@ class Crew:
             await asyncio.wait([waiting], timeout=seconds)
             if not waiting.done() and leave is not None and not leave():
                 await asyncio.wait([waiting], timeout=PATIENCE)
-        finally:  # also where the client hung up
+        finally:  # also if the client hung up
             if not waiting.done():
                 waiting.cancel()
                 self._give_up(future)

@@ -1,1 +1,1 @@
-"""HTTP as the gateway needs it: access, headers, codings, routes, the upstream."""
+"""HTTP parts of the gateway: access control, headers, codings, routes, upstream."""

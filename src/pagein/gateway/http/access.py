@@ -1,14 +1,14 @@
-"""Who may ask the gateway for what: names, origins and the token.
+"""Access control of the gateway: host names, origins and the token.
 
 Rules of this file
 ------------------
-1. The gateway's own pages want the token: in the header `x-pagein-token`, as a bearer, as the first segment of the path
-   (`/t-TOKEN/`), or as the cookie that such a path sets.
-2. Model calls, and all that is passed on, want it beyond loopback: in the header or in the path. Never as a bearer, for there the
-   client's own key stands; never as the cookie, for a browser adds that by itself.
-3. Whoever does not show the token must ask under a name of this machine and must not be a page of another site: a page in a
-   browser may have its name point here, but it does not know the token.
-4. Of the token nothing goes upstream, and nothing into the log.
+1. The gateway's own pages require the token: in the header `x-pagein-token`, as a bearer token, as the first segment of the path
+   (`/t-TOKEN/`), or as the cookie set by a path with the token.
+2. Beyond loopback, model calls and other forwarded requests require the token, too: in the header or in the path. Never as a bearer
+   token, because the client's own key is there; never as the cookie, because a browser adds cookies by itself.
+3. A request without the token must use a host name of this machine, and must not come from a page of another site: such a page can
+   let its own host name point here, but does not know the token.
+4. The token is neither sent upstream nor logged.
 """
 
 import hashlib
@@ -53,17 +53,21 @@ _NO_PAGE: Final = _Refusal(404, "there is no page here; a page of pagein's has n
 
 
 class GatewayAccess:
-    """What one gateway asks of those who ask it. token: what they must show. is_open: whether other machines may reach it."""
+    """Access rules of a gateway.
+
+    token: the required token
+    is_open: whether other machines can reach the gateway
+    """
 
     def __init__(self, token: str, hosts: Iterable[str], *, is_open: bool) -> None:
         self._token = token
-        # Browsers send a cookie to every port of a machine, so it is not the token: it opens these pages and no model call.
+        # Browsers send a cookie to every port of a machine, so the cookie is not the token: it opens pages, but no model calls.
         self._cookie = hmac.new(token.encode(), b"cookie", hashlib.sha256).hexdigest()
         self._names = _LOOPBACK | {in_brackets(host.lower()) for host in hosts}
         self._is_open = is_open
 
     def page(self, handler: Handler) -> Handler:
-        """A page of the gateway's own, for those who show the token."""
+        """Protect a page of the gateway: only requests with the token may see it."""
 
         async def checked(request: web.Request) -> web.StreamResponse:
             refused = None if self._shows_token(request) or self._bears_token(request) else self._onlooker(request)
@@ -72,7 +76,7 @@ class GatewayAccess:
         return checked
 
     def open_page(self, whole: Handler, brief: Handler) -> Handler:
-        """A page for everybody: the whole of it for this machine and for those who show the token, a brief one for strangers."""
+        """Protect a public page: complete for this machine and for requests with the token, brief for strangers."""
 
         async def checked(request: web.Request) -> web.StreamResponse:
             shows = self._shows_token(request)
@@ -86,9 +90,11 @@ class GatewayAccess:
     def rest(
         self, pages: Mapping[str, Handler], relay: Callable[[web.Request, str], Awaitable[web.StreamResponse]]
     ) -> Handler:
-        """All other paths: calls that are passed on, and pages, by a path with the token in it. pages: what makes them, for who may see all.
+        """Protect other paths: forwarded calls, and pages by a path with the token.
 
-        A page's path with a slash behind it is nobody's, and goes to no vendor.
+        pages: handlers of pages with full access
+
+        A page's path with a trailing slash is unknown, and is not forwarded to a vendor.
         """
 
         def is_beside(path: str) -> bool:
@@ -117,21 +123,23 @@ class GatewayAccess:
             return None
         if self._is_open:
             return _Refusal(_UNKNOWN, _CLOSED_TO_ALL, "no_token")
-        # all but a post has no effect without a vendor's key, which no page of another site has
+        # requests other than POST have no effect without a vendor's key, which a page of another site lacks
         return self._stranger(request, asks_origin=request.method == "POST")
 
     def _turned_away(self, request: web.Request, path: str, refused: _Refusal) -> web.StreamResponse:
-        """A refusal as the vendor writes it that the request was meant for."""
+        """Return a refusal in the form of the vendor addressed by the request."""
         return refusal(route(request.method, path, request.headers).vendor, refused.status, refused.why, refused.code)
 
     def _let_in(self) -> web.StreamResponse:
-        """On to the page without the token: what stands in the address bar is seen by others and kept in the history."""
+        """Redirect to the page without the token, because the address bar is visible to others and kept in the
+        history.
+        """
         answer = web.Response(status=303, headers={"Location": "/", "Referrer-Policy": "no-referrer"})
         answer.set_cookie(COOKIE, self._cookie, httponly=True, samesite="Strict", path="/")
         return _forbid_storing(answer)
 
     def _stranger(self, request: web.Request, *, asks_origin: bool = True) -> _Refusal | None:
-        """Why somebody who does not show the token is not answered, None where they may be."""
+        """Return why a request without the token is refused, or None if allowed."""
         host = request.headers.get("Host", "").strip().lower()
         if not self._is_named(_without_port(host)):
             return _Refusal(_FORBIDDEN, _WRONG_NAME, "wrong_name")
@@ -143,10 +151,12 @@ class GatewayAccess:
         return None
 
     def _is_named(self, name: str) -> bool:
-        return name in self._names or (self._is_open and is_address(name))  # nobody can have an address point elsewhere
+        return name in self._names or (
+            self._is_open and is_address(name)
+        )  # an IP address cannot be rebound to another machine
 
     def _onlooker(self, request: web.Request) -> _Refusal | None:
-        """Why a browser is not shown a page of our own, None where it is."""
+        """Return why a browser may not see a page of the gateway, or None if allowed."""
         if stranger := self._stranger(request):
             return stranger
         has_cookie = is_same(request.cookies.get(COOKIE, ""), self._cookie)

@@ -1,7 +1,7 @@
-"""The token that opens the gateway: one for each user, kept in a file that nobody else can read.
+"""The user's access token for the gateway, stored in a file readable by the user alone.
 
-Whoever can read the store can read the token, and nobody else can. It stays the same over restarts, so that links and settings of
-agents stay good, and commands of the same user find it in the file.
+The token has the same protection as the store. It stays the same over restarts, so that links and settings of agents stay valid, and
+commands of the same user read it from the file.
 """
 
 import os
@@ -16,28 +16,28 @@ from pagein.errors import BadSetting
 
 _NAME: Final = "gateway.token"
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]{22,200}")
-"""What can stand in a path and in a header as it is, and is too long to be guessed."""
+"""Form of a token: safe in paths and headers, and too long to guess."""
 _BYTES: Final = 32
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def default_file() -> Path:
-    """Where the user's token is kept. Nothing is made."""
-    # imported here: `pagein` itself starts without it
+    """Return the default path of the user's token file. Creates nothing."""
+    # imported here so that `import pagein` stays cheap
     from platformdirs import user_data_path
 
     return user_data_path("pagein", appauthor=False) / _NAME
 
 
 def fresh() -> str:
-    """A new token."""
+    """Return a new token."""
     return secrets.token_urlsafe(_BYTES)
 
 
 def ensure_token(file: Path) -> str:
-    """The token in this file. A new one is made where there is none, or where others than the user may know it.
+    """Return the token in this file. Create a new token if there is none, or if other users may know it.
 
-    Raises BadSetting where it cannot be kept.
+    Raises BadSetting if the token cannot be stored.
     """
     try:
         if found := read_token(file):
@@ -52,7 +52,7 @@ def ensure_token(file: Path) -> str:
 
 
 def read_token(file: Path) -> str:
-    """The token in this file; "" where there is none, or where it is not the user's alone."""
+    """Return the token in this file; "" if missing, or if other users can read the file."""
     try:
         number = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -65,20 +65,20 @@ def read_token(file: Path) -> str:
 
 
 def _write(file: Path, token: str) -> None:
-    """Put a token there, whole or not at all. Of several processes that find no file, one has its way."""
-    number, name = tempfile.mkstemp(dir=file.parent, prefix=_NAME)  # for the user alone
+    """Write a token file atomically. If several processes find no file, the first wins."""
+    number, name = tempfile.mkstemp(dir=file.parent, prefix=_NAME)  # readable by the user alone
     made = Path(name)
     try:
         with os.fdopen(number, "w", encoding="ascii") as opened:
             opened.write(token + "\n")
         if file.is_symlink() or file.exists():
-            made.replace(file)  # what stood there is known to others, or is no token
+            made.replace(file)  # the old content is known to others, or is not a token
             return
         try:
             os.link(made, file)
         except FileExistsError:
             return
-        except OSError:  # a disk without hard links
+        except OSError:  # a file system without hard links
             made.replace(file)
     finally:
         made.unlink(missing_ok=True)

@@ -1,26 +1,26 @@
-"""Addresses of a gateway: with its token in them and without, and from where they are reached. Pure."""
+"""Addresses of a gateway, with and without its token, and their reach. Pure functions."""
 
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 SEGMENT: Final = "/t-"
-"""What the first segment of a path begins with that is the token."""
+"""Prefix of a token as the first segment of a path."""
 
 
 def with_token(url: str, token: str) -> str:
-    """The address of a gateway with its token in it, as agents and browsers are told it."""
+    """Return a gateway's address with its token, for agents and browsers."""
     return f"{url}{SEGMENT}{token}"
 
 
 def without_token(url: str) -> str:
-    """An address with the token taken out, as it may be printed and compared."""
+    """Return an address without the token, for printing and comparing."""
     front, segment, behind = url.partition(SEGMENT)
     return f"{front}/{behind.partition('/')[2]}" if segment else url
 
 
 def is_web_address(url: str) -> bool:
-    """Whether something may answer there: http or https, a host, and a port that there can be."""
+    """Return whether this is a usable address: http or https, a host, and a valid port."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -30,17 +30,19 @@ def is_web_address(url: str) -> bool:
 
 
 def in_brackets(host: str) -> str:
-    """A host as addresses write it: IPv6 in brackets."""
+    """Return a host as written in addresses: IPv6 in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether an address to listen at is reached from this machine alone. A name that is no address counts as reached by others."""
+    """Return whether a listening address is reachable from this machine alone. A host name counts as reachable by
+    others.
+    """
     return host == "localhost" or (is_address(host) and ip_address(host.strip("[]")).is_loopback)
 
 
 def is_address(host: str) -> bool:
-    """Whether this is an IP address and no name."""
+    """Return whether this is an IP address rather than a name."""
     try:
         ip_address(host.strip("[]"))
     except ValueError:

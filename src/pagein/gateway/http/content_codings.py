@@ -1,4 +1,4 @@
-"""Content codings: a body taken out of its coding, whole or as it comes; never more of it at once than there is room for."""
+"""Decode content codings, whole bodies or streams, within memory limits."""
 
 import zlib
 from collections.abc import Iterator
@@ -7,25 +7,25 @@ from typing import Final, Protocol
 _RAW: Final = -zlib.MAX_WBITS
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
 _STEP: Final = 1 << 16
-# Of zstd: 4 bytes may stand for 128 KB, and there is no asking for less.
+# For zstd: 4 bytes may expand to 128 KB, and smaller output cannot be requested.
 _SLICE: Final = 256
 UNPACKED: Final = 256 << 20
-"""Bytes that an answer may be unpacked to."""
+"""Maximum decoded size of an answer, in bytes."""
 
 
 class Decoder(Protocol):
-    """Takes a body out of its coding, piece by piece.
+    """Decodes a body piece by piece.
 
-    A few bytes can stand for all the memory there is. So what they stand for comes in pieces, of 8 MB at most, and no body is unpacked to more
+    A few bytes can expand beyond available memory. So decoded bytes come in pieces of at most 8 MB, and no body is decoded to more
     than UNPACKED.
     """
 
     def decode(self, part: bytes) -> Iterator[bytes]:
-        """What these bytes add. Raises ValueError where they are not in the coding, or stand for too much."""
+        """Yield the decoded bytes added by this part. Raises ValueError for invalid or oversized data."""
 
 
 def decoder(coding: str) -> Decoder | None:
-    """A decoder for the value of a `content-encoding` header; None where it cannot be read here."""
+    """Return a decoder for the value of a `content-encoding` header, or None for an unsupported coding."""
     match coding.strip().lower():
         case "" | "identity":
             return _Plain()
@@ -40,9 +40,9 @@ def decoder(coding: str) -> Decoder | None:
 
 
 def decode_body(body: bytes, coding: str, limit: int) -> bytes | None:
-    """A whole body out of its coding; None where it cannot be read, is not whole, or would be longer than `limit` bytes.
+    """Return a whole decoded body; None if unsupported, invalid, incomplete, or longer than `limit` bytes.
 
-    No more than that is ever unpacked: a few bytes can stand for all the memory there is.
+    Never decodes more than `limit`, because a few bytes can expand beyond available memory.
     """
     match coding.strip().lower():
         case "" | "identity":
@@ -103,7 +103,7 @@ class _Zlib:
 
     def decode(self, part: bytes) -> Iterator[bytes]:
         full = False
-        while part or full:  # what fills a piece may have more behind it
+        while part or full:  # a full piece may be followed by more
             try:
                 piece = self._reader.decompress(part, _STEP)
             except zlib.error as problem:
@@ -119,7 +119,7 @@ class _Zlib:
 
 
 class _Deflate:
-    """`deflate` means zlib, and is bare in practice as often: the first byte tells."""
+    """Decodes `deflate`, which means zlib but is often raw in practice: the first byte decides."""
 
     def __init__(self) -> None:
         self._reader: _Zlib | None = None

@@ -1,4 +1,4 @@
-"""Whose money a request spends, as far as its headers tell. Nothing of a credential is kept, not even a hash. Pure."""
+"""Detect the kind of login from request headers. No credential is stored, not even as a hash. Pure functions."""
 
 import re
 from collections.abc import Iterable
@@ -15,16 +15,16 @@ WHY_UNTOUCHED: Final = (
     "the vendor's terms may not allow tools to change them, and no tokens are billed that could be saved. "
     "`pagein serve --subscriptions` edits them all the same, at your own risk"
 )
-"""What is said, once, when such a client is first seen."""
+"""Notice shown once, when a client with a subscription's login is first seen."""
 
 
 def has_chatgpt_login(headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether this is a ChatGPT login as codex has it: it names the account beside the token."""
+    """Return whether this is codex's ChatGPT login, which names the account beside the token."""
     return bool(value_of(headers, "chatgpt-account-id"))
 
 
 def is_subscription(headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether this looks like a subscription's login (OAuth) rather than an API key."""
+    """Return whether this looks like a subscription's login (OAuth) rather than an API key."""
     given = list(headers)
     if value_of(given, "x-api-key"):
         return False

@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes as they come, cut anywhere. Pure but for what it holds back."""
+"""Parse server-sent events from bytes in arbitrary pieces."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,21 +6,25 @@ from typing import Final
 
 _BOM: Final = b"\xef\xbb\xbf"
 LONGEST: Final = 16 << 20
-"""Bytes of one event, or of an answer that is no stream, above which it is not read: nothing of ours is in what is so long."""
+"""Maximum size in bytes of an event, or of an answer without streaming. A longer one is not read: it contains no recall call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. name: "" where it has none. data: its data lines, joined by newlines; bytes, as a character may be anything."""
+    """A server-sent event.
+
+    name: "" if it has none
+    data: its data lines, joined by newlines; bytes, because the encoding may be invalid
+    """
 
     name: str
     data: bytes
 
 
 class EventStream:
-    """Reads one stream. Line ends may be LF, CRLF or CR; comments and unknown fields are left out.
+    """Parses a single stream. Line ends may be LF, CRLF or CR; comments and unknown fields are skipped.
 
-    An event without data is none, and what follows the last blank line is not told: it was never finished.
+    An event without data is ignored, and so is an incomplete event after the last blank line.
     """
 
     __slots__ = ("_held", "_started", "too_long")
@@ -31,7 +35,7 @@ class EventStream:
         self.too_long = False
 
     def feed(self, part: bytes) -> list[Event]:
-        """The events that these bytes complete."""
+        """Return the events completed by these bytes."""
         if self.too_long:
             return []
         text = self._held + part
@@ -53,7 +57,7 @@ class EventStream:
         return list(_events(whole)) if blank else []
 
     def end(self) -> list[Event]:
-        """The events that the end of the stream completes: a CR that was its last byte was a line end of its own."""
+        """Return the events completed by the end of the stream: a final CR was a line end."""
         return self.feed(b"\n") if self._held.endswith(b"\r") else []
 
 

@@ -1,4 +1,6 @@
-"""Headers on their way through: what concerns one connection only is dropped, our own stay here, the rest is untouched. Pure."""
+"""Filter headers: drop headers of a single connection, keep pagein's own here, leave the rest unchanged. Pure
+functions.
+"""
 
 import hmac
 import re
@@ -9,20 +11,20 @@ Headers: TypeAlias = list[tuple[str, str]]
 
 OURS: Final = "x-pagein-"
 OFF: Final = "x-pagein"
-"""`x-pagein: off` on a request passes it through as it is."""
+"""`x-pagein: off` forwards a request unchanged."""
 SESSION: Final = "x-pagein-session"
 PROOF: Final = "x-pagein-token"
 """Carries the gateway's token (`access`)."""
 WARNING: Final = "x-pagein-warning"
 
 READABLE: Final = frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"})
-"""Content codings that can be read here. Brotli is not among them: it would be one more dependency for every user."""
+"""Supported content codings. Brotli is missing, because it would be another dependency for every user."""
 
 MOST: Final = 128
 LONGEST: Final = 1 << 16
-"""So many headers may come with a request, and each may be so long: agents put state into them."""
+"""Maximum number of headers, and maximum length of a header: agents store state in headers."""
 
-# `expect` is answered by this server itself, and the length is written anew for the body that is sent.
+# This server itself answers `expect`, and recomputes the length for the body sent.
 _ONE_CONNECTION: Final = frozenset(
     {
         "connection",
@@ -42,7 +44,10 @@ _LENGTH: Final = "content-length"
 
 
 def forward_headers(headers: Iterable[tuple[str, str]], *, length: bool) -> Headers:
-    """Headers for the next hop, in order, repeated ones included. length: whether the body stays as it is, and so its length."""
+    """Return the headers for the next hop, in order, repeated headers included.
+
+    length: whether the body, and so its length, stays unchanged
+    """
     given = list(headers)
     dropped = _ONE_CONNECTION | _named_by_connection(given)
     if not length:
@@ -51,9 +56,9 @@ def forward_headers(headers: Iterable[tuple[str, str]], *, length: bool) -> Head
 
 
 def as_sent(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers as they stood on the wire, names in their own spelling.
+    """Return headers as on the wire, with names in their original spelling.
 
-    Names that are repeated get their first spelling: the HTTP client takes another one for a header that replaces it.
+    Repeated names get their first spelling, because the HTTP client takes another spelling for a replacement.
     """
     spelled: dict[str, str] = {}
     found = []
@@ -64,46 +69,46 @@ def as_sent(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def is_too_much(raw: Collection[tuple[bytes, bytes]], target: str) -> bool:
-    """Whether there are more headers, or a longer one or a longer path, than vendors take."""
+    """Return whether the headers or the path exceed the limits of vendors."""
     return len(raw) > MOST or len(target) > LONGEST or any(len(name) + len(value) > LONGEST for name, value in raw)
 
 
 def is_ours(name: str) -> bool:
-    """Whether a header is between client and gateway, and no upstream's business."""
+    """Return whether a header is meant for the gateway only."""
     lower = name.lower()
     return lower == OFF or lower.startswith(OURS)
 
 
 def says_off(headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether this request asks to be passed through as it is."""
+    """Return whether the request asks for passthrough."""
     return any(name.lower() == OFF and value.strip().lower() == "off" for name, value in headers)
 
 
 def value_of(headers: Iterable[tuple[str, str]], wanted: str) -> str:
-    """The first value under a lower-case name, "" where there is none."""
+    """Return the first value of a lower-case name, "" if missing."""
     return next((value for name, value in headers if name.lower() == wanted), "")
 
 
 def readable_codings(headers: Headers) -> Headers:
-    """The headers with `accept-encoding` cut to codings that can be read here.
+    """Restrict `accept-encoding` to supported codings.
 
-    A client that accepts none of them, nor plain bytes by not saying anything, is left with plain bytes.
+    A client without any supported coding gets plain bytes.
     """
     return _change_header(headers, "accept-encoding", _cut)
 
 
 def plain(headers: Headers) -> Headers:
-    """The headers asking for plain bytes: what comes back will be taken apart."""
+    """Return the headers with a request for plain bytes, because the answer will be parsed."""
     return _change_header(headers, "accept-encoding", lambda _: "identity")
 
 
 def without(headers: Headers, *names: str) -> Headers:
-    """The headers without those of lower-case names."""
+    """Return the headers without these lower-case names."""
     return [(name, value) for name, value in headers if name.lower() not in names]
 
 
 def without_cookie(headers: Headers, wanted: str) -> Headers:
-    """The headers without a cookie of this name; those of other names stay as they were written."""
+    """Return the headers without a cookie of this name; other cookies stay as written."""
     if not any(name.lower() == "cookie" and wanted in value for name, value in headers):
         return headers
     kept = _change_header(headers, "cookie", lambda value: "; ".join(_other_cookies(value, wanted)))
@@ -111,21 +116,21 @@ def without_cookie(headers: Headers, wanted: str) -> Headers:
 
 
 def without_token(headers: Headers, token: str) -> Headers:
-    """The headers without those that are this token, bare or as a bearer, under whatever name; a vendor's key stays.
+    """Remove headers that contain this token, bare or as a bearer token, under any name; a vendor's key stays.
 
-    A client whose key is set to the token sends it in the header of its vendor: `x-api-key`, `api-key`, `x-goog-api-key`.
+    A client configured with the token as its key sends the token in its vendor's header: `x-api-key`, `api-key`, `x-goog-api-key`.
     """
     return [(name, value) for name, value in headers if not (is_same(value.strip(), token) or bears(value, token))]
 
 
 def bears(value: str, token: str) -> bool:
-    """Whether the value of an `Authorization` is this token as a bearer."""
+    """Return whether an `Authorization` value is this token as a bearer token."""
     kind, _, told = value.strip().partition(" ")
     return kind.lower() == "bearer" and is_same(told.strip(), token)
 
 
 def is_same(told: str, wanted: str) -> bool:
-    """Whether two secrets are one, in a time that tells nothing of where they differ."""
+    """Compare two secrets in constant time."""
     return hmac.compare_digest(told.encode("utf-8", "surrogateescape"), wanted.encode())
 
 

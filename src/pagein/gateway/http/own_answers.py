@@ -1,4 +1,4 @@
-"""Answers of the gateway's own: never one that could be taken for a model's turn."""
+"""The gateway's own answers, which can never be mistaken for a model's turn."""
 
 import json
 from typing import Final
@@ -9,7 +9,7 @@ from multidict import CIMultiDict
 from pagein.gateway.http.headers import WARNING, Headers
 from pagein.gateway.settings import Vendor
 
-# What the vendors call these, so that agents react as they would to the vendor.
+# The vendors' names of these errors, so that agents react as they would to the vendor.
 _ANTHROPIC_KINDS: Final = {
     401: "authentication_error",
     403: "permission_error",
@@ -19,12 +19,15 @@ _ANTHROPIC_KINDS: Final = {
     504: "timeout_error",
 }
 _OPENAI_KINDS: Final = dict.fromkeys((401, 403, 413, 426, 431), "invalid_request_error")
-# What the server writes where an answer does not say.
+# Headers that the server adds to an answer without them.
 _ADDED: Final = ("Content-Type", "Date", "Server")
 
 
 def refusal(vendor: Vendor, status: int, message: str, code: str) -> web.Response:
-    """An error in the form of this vendor's. code: a word for logs and clients."""
+    """Return an error in this vendor's form.
+
+    code: a word for logs and clients
+    """
     text = f"pagein: {message}"
     if vendor == "anthropic":
         error: dict[str, object] = {"type": _ANTHROPIC_KINDS.get(status, "api_error"), "message": text}
@@ -38,7 +41,7 @@ def refusal(vendor: Vendor, status: int, message: str, code: str) -> web.Respons
 
 
 def no_websocket(vendor: Vendor) -> web.Response:
-    """The answer to an attempt at a WebSocket: the status that makes codex post over HTTP at once."""
+    """Refuse a WebSocket with the status that makes codex switch to HTTP at once."""
     answer = refusal(vendor, 426, "this address speaks HTTP only; send the request with POST", "no_websocket")
     answer.headers["Upgrade"] = "HTTP/1.1"
     answer.force_close()
@@ -54,7 +57,7 @@ class UpstreamResponse(web.StreamResponse):
 
 
 async def leave_as_it_was(_: web.Request, response: web.StreamResponse) -> None:
-    """Take from a relayed answer the headers that the server would add to it; a signal of the application."""
+    """Remove headers that the server would add to a relayed answer; a signal handler of the application."""
     if isinstance(response, UpstreamResponse):
         for name in response.added:
             response.headers.popall(name, None)

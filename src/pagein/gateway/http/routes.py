@@ -1,4 +1,4 @@
-"""Which upstream a request is for, and whether it is a model call that can be curated. Pure."""
+"""Route requests: choose the upstream, and detect model calls for curation. Pure functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 from pagein.gateway.settings import Vendor
 from pagein.providers.validity.rules import Api
 
-# Paths may begin with a vendor's name, which settles the matter where the rest of the path does not.
+# Paths may begin with a vendor's name, which decides if the rest of the path is ambiguous.
 _NAMED: Final[Mapping[str, Vendor]] = {"/anthropic/": "anthropic", "/openai/": "openai"}
 _GENERATING: Final[Mapping[str, tuple[str, Api, Vendor]]] = {
     "/messages": ("messages", "anthropic", "anthropic"),
@@ -30,10 +30,12 @@ _ANTHROPIC_HEADERS: Final = ("anthropic-version", "anthropic-beta", "x-api-key")
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a request goes.
+    """Destination of a request.
 
-    name: what the endpoint is called in figures and logs; `other` for one that is not known. api: the wire format of a model
-    call, None where there is nothing to curate. path: raw path and query for the upstream.
+    name: the endpoint's name in figures and logs; `other` for an unknown endpoint
+    vendor: the upstream
+    api: wire format of a model call; None for other requests
+    path: raw path and query for the upstream
     """
 
     name: str
@@ -43,7 +45,9 @@ class Route:
 
 
 def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
-    """Where this request goes. Headers decide only for paths that both vendors have; names in any case."""
+    """Return the route of this request. Headers decide only for paths common to both vendors; header names are
+    case-insensitive.
+    """
     path = origin_form(raw_path)
     named: Vendor | None = None
     for prefix, vendor in _NAMED.items():
@@ -58,7 +62,7 @@ def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
 
 
 def origin_form(raw_path: str) -> str:
-    """The path of a request line, also of one that names the whole address as requests to proxies do."""
+    """Return the path of a request line, also from an absolute address as in proxy requests."""
     if raw_path.startswith("/"):
         return raw_path
     _, scheme, rest = raw_path.partition("://")

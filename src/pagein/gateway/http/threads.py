@@ -1,7 +1,7 @@
-"""Worker threads that no end of the process waits for.
+"""Worker threads that do not delay the end of the process.
 
-Those of the standard library are joined when the interpreter ends, so one that hangs on a locked store would keep the gateway from
-ending, whoever asks for it. Nothing is lost with ours: a store is whole whenever a process dies.
+The standard library's worker threads are joined at interpreter exit, so a thread that hangs on a locked store would prevent the gateway
+from ending. Abandoning these threads loses nothing: a store stays consistent whenever a process dies.
 """
 
 import queue
@@ -16,13 +16,13 @@ Work: TypeAlias = Callable[[], None]
 
 
 class Threads(ThreadPoolExecutor):
-    """An executor, and one that an event loop takes for its own: loops take nothing but a `ThreadPoolExecutor`.
+    """An executor also accepted by event loops, which require a `ThreadPoolExecutor`.
 
-    A thread begins with the work for which none is free, up to `most`.
+    A new thread starts when work arrives and no thread is free, up to `most` threads.
     """
 
     def __init__(self, most: int, name: str) -> None:
-        super().__init__(most)  # has no threads of its own, as it is never given work
+        super().__init__(most)  # the base class starts no threads, because it never gets work
         self._most = most
         self._name = name
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
@@ -33,7 +33,7 @@ class Threads(ThreadPoolExecutor):
         self._closed = False
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **named: P.kwargs) -> Future[T]:
-        """Have it done. Raises RuntimeError after `shutdown`."""
+        """Schedule work. Raises RuntimeError after `shutdown`."""
         future: Future[T] = Future()
 
         def done() -> None:
@@ -54,7 +54,7 @@ class Threads(ThreadPoolExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 -- the executor's
-        """Take no more work. What is being done goes on, and is not waited for, whatever `wait` says (`join` does)."""
+        """Accept no more work. Running work continues and is not awaited, whatever `wait` says (see `join`)."""
         del wait
         with self._state:
             if not self._closed:
@@ -67,14 +67,14 @@ class Threads(ThreadPoolExecutor):
         super().shutdown(wait=False)
 
     def join(self, seconds: float) -> bool:
-        """Wait until nothing is being done, for so long. Whether that is so."""
+        """Wait until no work is running, at most this many seconds. Return whether none is."""
         with self._state:
             return self._state.wait_for(lambda: not self._busy, seconds)
 
     def _working(self) -> None:
         while (work := self._work.get()) is not None:
             work()
-            del work  # what it holds is not to be kept until there is more to do
+            del work  # release references before waiting for the next work
             with self._state:
                 self._busy -= 1
                 self._state.notify_all()

@@ -1,4 +1,4 @@
-"""The way to an upstream: requests as they came, and what to do where nothing answers."""
+"""Upstream requests without added headers, and remedies for unreachable upstreams."""
 
 from typing import Final
 
@@ -19,13 +19,13 @@ _OWN_AUTHORITY: Final = f"if the network has a certificate authority of its own,
 
 
 class AsSent(ClientRequest):
-    """A request to which no length is added that the client did not send."""
+    """A request without an added content length if the client sent none."""
 
     GET_METHODS = ClientRequest.GET_METHODS | {"DELETE"}
 
 
 def remedy(problem: BaseException) -> str:
-    """What to do about an upstream that did not answer."""
+    """Return advice about an upstream that did not answer."""
     return next((words for kind, words in _REMEDIES if isinstance(problem, kind)), _ELSE)
 
 

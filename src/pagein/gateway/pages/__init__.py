@@ -1,1 +1,1 @@
-"""The gateway's own pages: dashboard, health, metrics, and the record of calls that they show."""
+"""The gateway's own pages: dashboard, health and metrics, with the call history that feeds them."""

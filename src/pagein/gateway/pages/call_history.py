@@ -1,4 +1,4 @@
-"""What the gateway remembers of its calls, as plain values for its pages. Nothing of a body is in it."""
+"""Call history of the gateway, as plain values for its pages. Contains no part of a body."""
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
@@ -14,13 +14,21 @@ _ERROR: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """One model call that was answered.
+    """An answered model call.
 
-    at: when it came, in seconds since 1970. session, source: its session's name and where that was found. passed: why it went
-    through as it was, "" where it did not. status: 0 where the client was gone first. added: seconds it was held. took: seconds in all.
-    failure: what failed, "" for nothing. epoch, foreign: why an epoch was opened, and what the client changed in its own prefix. binds: whether what the
-    model thinks is bound to a window that we changed.
-    recalls: calls of our own tools that were answered within it. replaced, crowded, saved_characters: as in `Curated`. cost, saved, shortfall, explanation, cause, who: as in `Noted`.
+    at: arrival, in seconds since 1970
+    session, source: name of its session, and where the name was found
+    status: 0 if the client hung up first
+    passed: reason for passthrough, "" if curated
+    failure: the failure, "" for none
+    epoch: reason of an epoch opened with the call
+    foreign: changes by the client in its own prefix
+    binds: whether the model's thinking is bound to a window changed by pagein
+    added: seconds spent in the gateway
+    took: seconds in total
+    recalls: number of answered recall calls
+    replaced, crowded, saved_characters: as in `CuratedRequest`
+    cost, saved, shortfall, explanation, cause, who: as in `UsageAccount`
     """
 
     at: float
@@ -51,7 +59,7 @@ class CallRecord:
 
 
 class CallView(TypedDict):
-    """A call as the pages read it."""
+    """A call in the form of the pages."""
 
     at: float
     route: str
@@ -81,11 +89,14 @@ class CallView(TypedDict):
 
 
 class SessionView(TypedDict):
-    """A session as the pages read it; all but the first five are sums over its calls.
+    """A session in the form of the pages. Fields after the first five are sums over its calls.
 
-    passed: calls that went through as they were. failures: of ours. errors: statuses of 400 and more. shortfall: as in `Noted`.
-    unbilled: what calls that only passed would have cost with an API key, which is not in `cost`: a subscription bills no tokens.
-    keep_alives: keep-alive requests, and what they cost in BIT, which `cost` holds too.
+    passed: calls in passthrough
+    failures: failures of pagein
+    errors: statuses of 400 and more
+    shortfall: as in `UsageAccount`
+    unbilled: cost of passthrough calls at API prices, not included in `cost`, because a subscription bills no tokens
+    keep_alives, keep_alive_cost: number of keep-alive requests, and their cost in BIT, included in `cost`
     """
 
     name: str
@@ -112,7 +123,10 @@ class SessionView(TypedDict):
 
 
 class SetupView(TypedDict):
-    """What to tell a client. lines: what to set or write, `where`."""
+    """Setup advice for a client.
+
+    lines: lines to set or write, in the place named by `where`
+    """
 
     name: str
     where: str
@@ -121,7 +135,10 @@ class SetupView(TypedDict):
 
 
 class Overview(TypedDict):
-    """Everything the dashboard shows. off: who turned the switch off, "" while it is on."""
+    """The data of the dashboard's first page.
+
+    off: reason for being switched off, "" while on
+    """
 
     version: str
     now: float
@@ -135,14 +152,14 @@ class Overview(TypedDict):
 
 
 class Board:
-    """The sessions that were seen last, with the calls that they made last."""
+    """The most recent sessions with their most recent calls."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self.notices: list[str] = []
 
     def add(self, call: CallRecord) -> None:
-        """Take in a call that was answered."""
+        """Record an answered call."""
         found = self._sessions.pop(call.session, None)
         self._sessions[call.session] = found = found or _Session(call.session, call.source, call.at)
         found.add(call)
@@ -150,7 +167,7 @@ class Board:
             self._sessions.popitem(last=False)
 
     def add_keepalive(self, session: str, cost: float) -> None:
-        """A window of a session was kept alive; that is on its bill, too."""
+        """Add a keep-alive request to its session's bill."""
         found = self._sessions.get(session)
         if found is not None:
             found.keep_alives += 1
@@ -158,22 +175,22 @@ class Board:
             found.cost += cost
 
     def notice(self, text: str) -> bool:
-        """Keep a sentence for the page, once. Whether it is new."""
+        """Record a notice for the page. Return whether the notice is new."""
         if text in self.notices:
             return False
         self.notices.append(text)
         return True
 
     def bound(self) -> list[str]:
-        """The sessions whose thinking is bound to windows that we changed."""
+        """Return the sessions whose thinking is bound to windows changed by pagein."""
         return [one.name for one in self._sessions.values() if one.binds]
 
     def sessions(self) -> list[SessionView]:
-        """All of them, the latest first."""
+        """Return every session, most recent first."""
         return [one.view() for one in reversed(self._sessions.values())]
 
     def calls(self, session: str) -> list[CallView]:
-        """The last calls of a session, newest first; none where it is not known."""
+        """Return the last calls of a session, newest first; empty for an unknown session."""
         found = self._sessions.get(session)
         return [_view(call) for call in reversed(found.recent)] if found is not None else []
 

@@ -1,7 +1,7 @@
-"""What calls show that pass through as they came: their session, what fills its window, what they cost, why a cache fell short.
+"""Measure passthrough calls: their session, the composition of its window, their cost, and reasons of cache misses.
 
-Nothing is decided and nothing is stored. Bodies are read behind the call, in a worker thread; of each session its last request is held
-in memory, so that reading the next one costs what is new in it.
+Nothing is decided or stored. Bodies are read after the call, in a worker thread. The last request of each session stays in memory,
+so that the cost of reading the next request depends only on its new content.
 """
 
 from collections import OrderedDict
@@ -27,13 +27,17 @@ from pagein.providers.tokens.counters import ratio_counter
 
 SESSIONS: Final = 64
 MOST_KEPT: Final = 64 << 20
-"""Sessions that are held in memory, and bytes of their last requests, counted whole; the latest stays in any case."""
-_COMPARED: Final = 8 << 20  # bytes of requests that the next ones of a session are compared with
+"""Limits on sessions in memory, and on the total bytes of their last requests; the latest session always stays."""
+_COMPARED: Final = 8 << 20  # bytes of earlier requests kept for comparison with a session's next request
 
 
 @dataclass(frozen=True, slots=True)
 class CallMeasure:
-    """What a call shows. session, source: its session's name and where that was found. cost: with an API key, at the model's prices."""
+    """Measurements of a call.
+
+    session, source: name of its session, and where the name was found
+    noted: its usage, with costs at API prices
+    """
 
     session: str
     source: str
@@ -43,7 +47,10 @@ class CallMeasure:
 
 @dataclass(slots=True)
 class _KnownSession:
-    """One session, as it was asked for last. size: bytes of that request."""
+    """A session as of its last request.
+
+    size: bytes of this request
+    """
 
     listening: RequestReader = field(default_factory=RequestReader)
     script: Transcript | None = None
@@ -53,7 +60,7 @@ class _KnownSession:
 
 
 class Meter:
-    """Measures calls. Any number of threads may ask; one call is read at a time."""
+    """Measures calls, one at a time. Callable from any number of threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -61,12 +68,14 @@ class Meter:
         self._sessions: OrderedDict[str, _KnownSession] = OrderedDict()
 
     def measure(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
-        """What a call shows that was answered so. Raises BadInput for a body that no provider would read."""
+        """Return the measurements of an answered call. Raises BadInput for a body that providers would refuse to
+        parse.
+        """
         with self._lock:
             return self._measured(asked, reply)
 
     def inside(self, session: str) -> Inside | None:
-        """What fills the window of a session as it was last sent; None where it is not known, or not any more."""
+        """Return the composition of a session's last window, or None if not or no longer known."""
         with self._lock:
             known = self._sessions.get(session)
             script, model = (None, "") if known is None else (known.script, known.model)
@@ -110,7 +119,7 @@ def _account_of(forecasts: Forecasts, sent: SentRequest, reply: ModelReply) -> U
 
 
 def _results(said: Sequence[Message], model: str) -> list[ObjectView]:
-    """The tool results in a window, oldest first."""
+    """Return the tool results in a window, oldest first."""
     counter, calls = ratio_counter(model), dict[str, ToolCall]()
     found: list[ObjectView] = []
     for message in said:

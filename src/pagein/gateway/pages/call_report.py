@@ -1,4 +1,4 @@
-"""What is told of a call when it is over: to the curator, in figures, on the pages, in the log."""
+"""Report finished calls: to the curator, in metrics, on the pages, and in the log."""
 
 import asyncio
 import logging
@@ -36,7 +36,10 @@ _CROWDED = (
 
 @dataclass(frozen=True, slots=True)
 class Measurable:
-    """A request that passed through as it came, to be measured. parts: its body in `coding`; the rest is as in `Asked`."""
+    """A passthrough request to be measured.
+
+    parts: its body in the content coding `coding`; other fields as in `CurationRequest`
+    """
 
     parts: list[bytes]
     coding: str
@@ -48,10 +51,13 @@ class Measurable:
 
 @dataclass(frozen=True, slots=True)
 class FinishedCall:
-    """A call that is over, however it ended.
+    """A finished call, successful or not.
 
-    decision: None where it was passed through, for the reason `passed`. at: when it came. added, took: seconds held, and in all.
-    status: 0 where none was sent. measurable: the request, where nothing was decided and it is measured all the same.
+    decision: None for passthrough, with the reason in `passed`
+    at: arrival
+    added, took: seconds in the gateway, and in total
+    status: 0 if no answer was sent
+    measurable: the request of a measured passthrough call
     """
 
     route: Route
@@ -66,16 +72,23 @@ class FinishedCall:
 
 
 class ReplySource(Protocol):
-    """What an answer was read by. lost: why it was not read to its end, "" where it was."""
+    """The reader of an answer.
+
+    lost: why the answer was not read completely, "" if it was
+    """
 
     lost: str
 
     def reply(self) -> ModelReply:
-        """What was said."""
+        """Return the model's reply."""
 
 
 class Reporter:
-    """Tells of calls. limit: bytes of a request that is measured. measures: whether all are, since nothing is decided for any."""
+    """Reports calls.
+
+    limit: maximum size of a measured request in bytes
+    measures: whether every call is measured, because no decisions are made
+    """
 
     def __init__(
         self,
@@ -99,22 +112,22 @@ class Reporter:
         self.meter = Meter()
 
     def notice(self, text: str) -> None:
-        """Say something once, on the page and in the log."""
+        """Show a notice on the page and in the log, once."""
         if self.board.notice(text):
             tell(self._logger, "notice", logging.WARNING, text=text)
 
     def report_failure(self, kind: str, why: str) -> None:
-        """Something failed that the client was kept from."""
+        """Report a failure hidden from the client."""
         self._failures += 1
         self.metrics.count_failure(kind)
         tell(self._logger, "failure", logging.WARNING, kind=kind, why=why[:_LONGEST])
 
     def report_recall(self, tool: str, *, is_error: bool) -> None:
-        """The model was answered a call of a tool of ours."""
+        """Report an answered call of a recall tool."""
         self.metrics.count_recall(tool, is_error=is_error)
 
     def report_keepalive(self, sent: KeepAliveOutcome) -> None:
-        """A keep-alive request is over, or was not sent."""
+        """Report a keep-alive request, sent or not."""
         self.metrics.count_keepalive(sent.result, sent.cost or 0.0)
         if sent.result == "kept":
             self.board.add_keepalive(sent.session, sent.cost or 0.0)
@@ -122,12 +135,15 @@ class Reporter:
         tell(self._logger, "keep_alive", **told)
 
     def broke(self, side: str, call: Route) -> None:
-        """An answer broke off."""
+        """Report an answer that broke off."""
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
     async def report_call(self, one: FinishedCall, tee: ReplySource | None) -> tuple[ModelReply, UsageAccount]:
-        """A model call is over; `tee` has what the answer was. Returns that, and what was made of it."""
+        """Report a finished model call. Return its reply and the evaluated usage.
+
+        tee: the reader of the answer
+        """
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         failures = self._failures
         measured = await self._measured(one.measurable, reply)
@@ -172,9 +188,9 @@ class Reporter:
             return None
         try:
             return await asyncio.to_thread(self._read, one, reply)
-        except BadInput:  # the provider's to refuse
+        except BadInput:  # left to the provider to refuse
             return None
-        except Exception as problem:  # noqa: BLE001 -- law 7: who measures harms nobody
+        except Exception as problem:  # noqa: BLE001 -- law 7: measuring must not affect the call
             self.report_failure("measure", type(problem).__name__)
             return None
 
@@ -191,10 +207,10 @@ class Reporter:
             return NOTHING_NOTED
         try:
             noted = await self._guard.observe(one.decision.curated, reply, one.at)
-        except Exception as problem:  # noqa: BLE001 -- the client has its answer; what is left must not harm the next (law 7)
+        except Exception as problem:  # noqa: BLE001 -- the client has its answer; a failure now must not affect the next call (law 7)
             self.report_failure("observe", f"{type(problem).__name__}: {problem}")
             return NOTHING_NOTED
-        except asyncio.CancelledError:  # the gateway ends, and waits no longer; the call is told all the same
+        except asyncio.CancelledError:  # the gateway is ending and waits no longer; the call is still reported
             self.report_failure("observe", "the gateway ended while it was being done")
             return NOTHING_NOTED
         if noted.failure:
@@ -219,7 +235,7 @@ class Reporter:
 
 
 def _is_store_failure(one: FinishedCall) -> bool:
-    """Whether it went out otherwise than it should have, for a reason of ours that a store may have to do with."""
+    """Return whether a failure changed the request, possibly a failure of the store."""
     return one.decision is not None and one.decision.kind not in (None, "unreadable")
 
 

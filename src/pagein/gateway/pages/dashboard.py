@@ -1,4 +1,4 @@
-"""The dashboard: one page, complete in itself, and the JSON that feeds it."""
+"""The dashboard: a single self-contained page, and its JSON data."""
 
 import asyncio
 import base64
@@ -30,7 +30,11 @@ _MEASURED: Final = (
 
 
 class SessionDetails(TypedDict):
-    """One session. calls: the last ones, newest first. inside: what is kept of it, None where nothing is, and `why`."""
+    """A session's details.
+
+    calls: the last calls, newest first
+    inside: composition of its window; None if unknown, with the reason in `why`
+    """
 
     calls: list[CallView]
     inside: Inside | None
@@ -38,14 +42,14 @@ class SessionDetails(TypedDict):
 
 
 class SearchHits(TypedDict):
-    """Where a text stands in the store: at most `limit` places."""
+    """Search hits in the store, at most `limit`."""
 
     hits: list[HitView]
     limit: int
 
 
 def page() -> Handler:
-    """The page. Nothing in it may come from elsewhere, and nothing may run but what it holds."""
+    """Return the handler of the page. Its policy forbids external content, and any script outside of the page."""
     text = _whole()
     policy = _policy(text)
     body = text.encode()
@@ -62,7 +66,7 @@ def page() -> Handler:
 
 
 def state(overview: Callable[[float], Overview]) -> Handler:
-    """All sessions that were seen."""
+    """Return the handler for the data of every recent session."""
 
     async def answer(_: web.Request) -> web.Response:
         return _json(overview(time.time()))  # noqa: TID251 -- the rim reads the clock
@@ -71,7 +75,7 @@ def state(overview: Callable[[float], Overview]) -> Handler:
 
 
 def session(board: Board, looker: Looker | None, meter: Meter) -> Handler:
-    """One session that was seen, `?name=`: its calls, and its inside."""
+    """Return the handler for a recent session, `?name=`: its calls and its composition."""
 
     async def answer(request: web.Request) -> web.Response:
         name = request.query.get("name", "")
@@ -92,7 +96,7 @@ def session(board: Board, looker: Looker | None, meter: Meter) -> Handler:
 
 
 def search(looker: Looker | None) -> Handler:
-    """Where a text stands in the store, `?q=`."""
+    """Return the handler of the search in the store, `?q=`."""
 
     async def answer(request: web.Request) -> web.Response:
         text = request.query.get("q", "")[:_LONGEST_QUESTION]
@@ -113,7 +117,7 @@ def _cut(hit: HitView) -> HitView:
 
 
 def _whole() -> str:
-    """The page with its style and its script in it."""
+    """Return the page with its style and script inlined."""
     folder = resources.files("pagein.gateway.pages")
     text = folder.joinpath("dashboard.html").read_text(encoding="utf-8")
     for name in ("dashboard.css", "dashboard.js"):
@@ -122,7 +126,7 @@ def _whole() -> str:
 
 
 def _json(value: object, status: int = 200) -> web.Response:
-    # ASCII, so that text in no known encoding is escaped and not refused
+    # ASCII, so that invalid text is escaped rather than refused
     return web.Response(body=json.dumps(value).encode(), status=status, content_type="application/json")
 
 

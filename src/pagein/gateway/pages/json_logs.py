@@ -1,4 +1,4 @@
-"""Logs as JSON lines. No body, no header value and no query ever stands in them."""
+"""Logs as JSON lines, without any body, header value or query."""
 
 import json
 import logging
@@ -10,10 +10,10 @@ _LONGEST: Final = 500
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: `at`, `level`, `event`, and the fields that were given with it."""
+    """Formats a log record as a JSON object per line: `at`, `level`, `event`, and the given fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line for this record."""
+        """Return the line for this record."""
         line: dict[str, object] = {
             "at": round(record.created, 3),
             "level": record.levelname.lower(),
@@ -23,7 +23,7 @@ class JsonLines(logging.Formatter):
         if isinstance(fields, dict):
             line.update(fields)
         if record.exc_info is not None and record.exc_info[0] is not None:
-            # the message of a foreign exception may quote what it choked on
+            # the message of a foreign exception may quote its input
             line["exception"] = record.exc_info[0].__name__
             frames = traceback.extract_tb(record.exc_info[2])
             line["where"] = f"{frames[-1].name}:{frames[-1].lineno}" if frames else ""
@@ -31,7 +31,7 @@ class JsonLines(logging.Formatter):
 
 
 def logger_to(stream: TextIO, level: int = logging.INFO) -> logging.Logger:
-    """The gateway's logger, writing to this stream from now on."""
+    """Return the gateway's logger, writing to this stream from now on."""
     made = logging.getLogger(LOGGER)
     made.propagate = False
     made.setLevel(level)

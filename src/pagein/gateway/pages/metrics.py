@@ -1,4 +1,4 @@
-"""Figures for Prometheus."""
+"""Metrics for Prometheus."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _BUCKETS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.12
 
 
 class Metrics:
-    """The counters of one gateway. Labels only take values from lists of ours, so that none grows without end."""
+    """The counters of a gateway. Label values come from fixed lists, so that the number of series is bounded."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -57,32 +57,32 @@ class Metrics:
         self._under_way = Gauge("pagein_under_way", "Requests being answered now", registry=self.registry)
 
     def began(self) -> None:
-        """A request came in."""
+        """Count an incoming request."""
         self._under_way.inc()
 
     def count_end(self, route: str, status: int) -> None:
-        """It was answered; status 0 where it was not."""
+        """Count a finished request; status 0 for no answer."""
         self._under_way.dec()
         self._requests.labels(route, str(status)).inc()
 
     def count_passthrough(self, why: str) -> None:
-        """A model call went through as it was."""
+        """Count a passthrough model call."""
         self._passed.labels(why).inc()
 
     def count_failure(self, kind: str) -> None:
-        """Something of ours, or behind us, failed."""
+        """Count a failure of pagein or the upstream."""
         self._failures.labels(kind).inc()
 
     def broke(self, side: str) -> None:
-        """An answer broke off, by the `upstream` or by the `client`."""
+        """Count a broken answer, by the `upstream` or by the `client`."""
         self._breaks.labels(side).inc()
 
     def observe_wait(self, seconds: float) -> None:
-        """So long was a model call held."""
+        """Record the time of a model call in the gateway."""
         self._added.observe(seconds)
 
     def count_usage(self, route: str, usage: Usage) -> None:
-        """The provider told what a call used."""
+        """Count the usage reported by the provider."""
         for kind, count in (
             ("read", usage.read),
             ("written", usage.written),
@@ -92,27 +92,27 @@ class Metrics:
             self._tokens.labels(route, kind).inc(count)
 
     def count_savings(self, bit: float) -> None:
-        """A call was cheaper by so much; less than 0 where it was dearer."""
+        """Add the savings of a call; negative for a more expensive call."""
         self._saved.inc(bit)
 
     def epoch(self, side: str) -> None:
-        """An epoch was opened, by `us` or by the `client`."""
+        """Count an opened epoch, by `us` or by the `client`."""
         self._epochs.labels(side).inc()
 
     def fell_short(self, cause: str, who: str, tokens: int) -> None:
-        """The cache held less than expected."""
+        """Count a cache miss."""
         self._shortfalls.labels(cause, who).inc()
         self._short_tokens.inc(tokens)
 
     def count_recall(self, tool: str, *, is_error: bool) -> None:
-        """The model was answered a recall."""
+        """Count an answered recall call."""
         self._recalls.labels(tool, "error" if is_error else "text").inc()
 
     def count_keepalive(self, result: str, bit: float) -> None:
-        """A keep-alive request is over, or was not sent."""
+        """Count a keep-alive request, sent or not."""
         self._keep_alives.labels(result).inc()
         self._keep_alive_bit.inc(bit)
 
     def text(self) -> bytes:
-        """The page that Prometheus reads."""
+        """Return the page for Prometheus."""
         return generate_latest(self.registry)

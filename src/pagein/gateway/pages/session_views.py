@@ -1,7 +1,7 @@
-"""What the dashboard shows of the inside of a session, as plain values, and the look into the engine that finds it.
+"""Session details for the dashboard as plain values, and their collection from the engine.
 
-The page asks every few seconds. A session in which nothing happened is not looked at again, and of one that went on the epochs that
-were told before are not looked for again; its window is, whole.
+The page asks every few seconds. An unchanged session is served from a cache. For a changed session only new epochs are collected, but the
+whole window.
 """
 
 from collections import Counter, OrderedDict
@@ -16,14 +16,18 @@ from pagein.model.entries import EntryId, EpochEntry, RequestSent
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
 _EPOCHS: Final = 50
-_SESSIONS: Final = 8  # that are remembered as they were when somebody looked last
+_SESSIONS: Final = 8  # number of cached sessions
 _LEAVES: Final = 16
 HITS: Final = 50
-"""Places that a search tells, at most."""
+"""Maximum number of search hits."""
 
 
 class EpochView(TypedDict):
-    """One epoch. out, back: results that left the window with it, and that came back. frontier: the first message that it changed."""
+    """An epoch.
+
+    out, back: results evicted and recalled with it
+    frontier: the first changed message
+    """
 
     number: int
     at: float | None
@@ -35,7 +39,11 @@ class EpochView(TypedDict):
 
 
 class ObjectView(TypedDict):
-    """One tool result in the window. form: `whole`, `preview` or `stub`. id: what recalls it, "" where it is whole."""
+    """A tool result in the window.
+
+    form: `whole`, `preview` or `stub`
+    id: the id for recall, "" for a whole result
+    """
 
     id: str
     call: str
@@ -47,7 +55,12 @@ class ObjectView(TypedDict):
 
 
 class Inside(TypedDict):
-    """A session. window: characters by kind of content. epochs: the last ones, newest first. objects: oldest first."""
+    """The content of a session.
+
+    window: characters by kind of content
+    epochs: the last ones, newest first
+    objects: oldest first
+    """
 
     name: str
     window: dict[str, int]
@@ -56,7 +69,7 @@ class Inside(TypedDict):
 
 
 class HitView(TypedDict):
-    """One place where a text stands in the store."""
+    """A place of a text in the store."""
 
     id: str
     name: str
@@ -65,24 +78,27 @@ class HitView(TypedDict):
 
 
 Search: TypeAlias = Callable[[str], Sequence[HitView]]
-"""Where a text stands in what is stored. Called from any thread; raises PageinError."""
+"""Finds a text in the store. Called from any thread; raises PageinError."""
 
 
 class Looker(Protocol):
-    """Looks into what a curator keeps. Called from any thread."""
+    """Reads a curator's sessions and store. Called from any thread."""
 
     def inside(self, session: str) -> Inside:
-        """What a session holds. Raises PageinError."""
+        """Return the content of a session. Raises PageinError."""
         ...
 
     def search(self, text: str) -> Sequence[HitView]:
-        """Where a text stands in what is stored. Raises PageinError."""
+        """Return the places of a text in the store. Raises PageinError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _SessionLook:
-    """A session as it was looked at. epochs: up to each leaf where it was looked at, of those last; newest first."""
+    """Cached details of a session.
+
+    epochs: epochs up to each leaf seen before, the most recent leaves only; newest first
+    """
 
     leaf: EntryId | None = None
     inside: Inside | None = None
@@ -90,7 +106,7 @@ class _SessionLook:
 
 
 class EngineLooker:
-    """Looks into an engine, and changes nothing in it."""
+    """Reads an engine without changing anything."""
 
     def __init__(self, engine: Engine, search: Search) -> None:
         self._engine = engine
@@ -99,7 +115,7 @@ class EngineLooker:
         self._looked: OrderedDict[str, _SessionLook] = OrderedDict()
 
     def inside(self, session: str) -> Inside:
-        """What a session holds where it stands."""
+        """Return the content of a session at its leaf."""
         found = self._engine.session(session)
         leaf = found.leaf
         with self._lock:
@@ -141,18 +157,21 @@ def _inside(name: str, session: Session, epochs: list[EpochView]) -> Inside:
 def _epochs(
     session: Session, leaf: EntryId | None, known: "OrderedDict[EntryId, tuple[EpochView, ...]]"
 ) -> tuple[EpochView, ...]:
-    """The last epochs up to a leaf. known: those up to leaves before; told this one as well."""
+    """Return the last epochs up to a leaf.
+
+    known: cached epochs up to earlier leaves; extended by this leaf
+    """
     found: list[EpochView] = []
     here, at = leaf, None
     while here is not None and here not in known and len(found) < _EPOCHS:
         entry = session.journal.entry(here)
         if isinstance(entry.body, RequestSent):
-            at = entry.body.moment  # an epoch opens with the request behind it
+            at = entry.body.moment  # an epoch opens with the request after it
         if isinstance(entry.body, EpochEntry):
             found.append(_epoch(entry.body, at))
         here = entry.parent
     epochs = (*found, *(known.get(here, ()) if here is not None else ()))[:_EPOCHS]
-    if leaf is not None and (not epochs or epochs[0]["at"] is not None):  # else its request is not sent yet
+    if leaf is not None and (not epochs or epochs[0]["at"] is not None):  # otherwise its request is not sent yet
         known[leaf] = epochs
         known.move_to_end(leaf)
         while len(known) > _LEAVES:
@@ -174,7 +193,10 @@ def _epoch(body: EpochEntry, at: float | None) -> EpochView:
 
 
 def composition(messages: Sequence[Message], forms: Mapping[str, str]) -> dict[str, int]:
-    """Characters by kind of content. forms: how results stand there, by call; `whole` where it does not say."""
+    """Return the number of characters by kind of content.
+
+    forms: form of each result, by call; `whole` if missing
+    """
     kinds: Counter[str] = Counter()
     for message in messages:
         for block in message.blocks:

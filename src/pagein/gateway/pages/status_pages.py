@@ -1,4 +1,4 @@
-"""Two of the gateway's own pages: health and figures."""
+"""Status pages of the gateway: health and metrics."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,11 +10,14 @@ from pagein.gateway.pages.metrics import CONTENT_TYPE, Metrics
 
 
 def health(told: Callable[[], Awaitable[Mapping[str, object]]], *, brief: bool = False) -> Handler:
-    """Whether the gateway runs, whether it curates, and what is wrong with its store. brief: only that something is."""
+    """Return the handler for the health page: running, curating, and problems of the store.
+
+    brief: hide the details of a problem
+    """
 
     async def answer(_: web.Request) -> web.Response:
         found = dict(await told())
-        if brief:  # paths hold names of users and projects
+        if brief:  # paths contain names of users and projects
             found |= {name: "yes" for name in ("off", "store") if found.get(name)}
         return web.Response(body=json.dumps(found).encode(), content_type="application/json")
 
@@ -22,7 +25,7 @@ def health(told: Callable[[], Awaitable[Mapping[str, object]]], *, brief: bool =
 
 
 def figures(metrics: Metrics) -> Handler:
-    """The page for Prometheus."""
+    """Return the handler of the page for Prometheus."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE})

@@ -1,4 +1,4 @@
-"""Whether what the gateway keeps can still be kept: looked at from outside, now and then, and as soon as something failed."""
+"""Monitor the soundness of the store from outside: periodically, and soon after a failure."""
 
 import asyncio
 import time
@@ -7,18 +7,24 @@ from typing import Final, Protocol
 
 _CALM: Final = 60.0
 _ALARMED: Final = 5.0
-"""Seconds from one look to the next, at least: where nothing failed, and where something did."""
+"""Minimum seconds between checks: without and after a failure."""
 
 
 class Look(Protocol):
-    """Looks at a store. Called in a worker thread."""
+    """Checks a store. Called in a worker thread."""
 
     def __call__(self, *, thorough: bool) -> str:
-        """What is wrong with it and what to do, "" for nothing. thorough: it may take seconds."""
+        """Return the problem with its remedy, "" for a sound store.
+
+        thorough: the check may take seconds
+        """
 
 
 class Soundness:
-    """What is known of the store. told: what was wrong when it was looked at last, "" for nothing."""
+    """The known state of the store.
+
+    told: problem found by the last check, "" for none
+    """
 
     def __init__(self, look: Look | None, tell: Callable[[str], None]) -> None:
         self._look = look
@@ -27,11 +33,14 @@ class Soundness:
         self.told = ""
 
     async def after(self, *, failed: bool) -> None:
-        """Look, where that is due behind a call. failed: something of ours went wrong with it. Never raises."""
+        """Check the store after a call if due. Never raises.
+
+        failed: whether the call had a failure of pagein
+        """
         await self._looked(_ALARMED if failed else _CALM, thorough=failed)
 
     async def ask(self) -> str:
-        """What is wrong with the store, for somebody who wants to know. Never raises."""
+        """Return the problem of the store, "" for none. Never raises."""
         await self._looked(_ALARMED, thorough=False)
         return self.told
 
@@ -42,7 +51,7 @@ class Soundness:
         self._last = {False: now, True: now if thorough else self._last[True]}
         try:
             told = await asyncio.to_thread(self._look, thorough=thorough)
-        except Exception:  # noqa: BLE001 -- law 7: who looks harms nobody
+        except Exception:  # noqa: BLE001 -- law 7: a check must not affect calls
             return
         if told and told != self.told:
             self._tell(told)

@@ -1,1 +1,1 @@
-"""Whether a client's setup reaches the gateway."""
+"""Check whether a client's setup reaches the gateway."""

@@ -1,4 +1,4 @@
-"""Whether a setup works from end to end: what `pagein doctor` finds."""
+"""Check a setup from end to end: the findings of `pagein doctor`."""
 
 import asyncio
 import json
@@ -23,27 +23,37 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["fine", "note", "wrong"]
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-# The least request of each vendor's; the simulated provider takes any model.
+# Paths of the smallest requests of each wire format; the simulated provider accepts any model.
 _PATHS: Final = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckupNote:
-    """One thing that was looked at. level: `fine`; `note`: worth knowing; `wrong`: keeps the gateway from working."""
+    """A finding.
+
+    level: `fine`; `note`: worth knowing; `wrong`: keeps the gateway from working
+    what: the checked subject
+    told: the finding
+    """
 
     level: Level
     what: str
     told: str
 
     def as_json(self) -> dict[str, str]:
-        """As one JSON object."""
+        """Return the finding as a JSON object."""
         return {"level": self.level, "what": self.what, "told": self.told}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckupRequest:
-    """What to look at. url: where the gateway should be. token: the file with the user's token. given: addresses of providers that were
-    asked for by name. home, workspace: where agents keep their files. store, round_trip: findings that need more than this package may know.
+    """The setup to check.
+
+    url: expected address of the gateway
+    token: file with the user's token
+    given: provider addresses requested by name
+    home, workspace: folders with the agents' files
+    store, round_trip: findings from code outside of this package
     """
 
     settings: GatewaySettings
@@ -59,7 +69,7 @@ class CheckupRequest:
 
 
 def check_setup(asked: CheckupRequest) -> list[CheckupNote]:
-    """All findings, in the order in which a request meets what they are about."""
+    """Return every finding, in the order in which a request passes the checked parts."""
     gateway, upstreams = _gateway(asked)
     found = [asked.store(), _switch(asked), asked.round_trip(), gateway]
     found += [_upstream(vendor, address, asked.environment) for vendor, address in {**upstreams, **asked.given}.items()]
@@ -67,7 +77,7 @@ def check_setup(asked: CheckupRequest) -> list[CheckupNote]:
 
 
 def _clients(asked: CheckupRequest) -> Iterator[CheckupNote]:
-    """Whether each agent comes to the gateway, by its files and its environment. An agent that does not may be meant not to."""
+    """Yield findings on each agent from its files and environment. An agent may bypass the gateway intentionally."""
     for one in read_client_setups(asked.url.rstrip("/"), ConfigPlaces(asked.home, asked.workspace, asked.environment)):
         if one.points_here:
             yield CheckupNote("fine", one.client.name, "it points to the gateway")
@@ -75,7 +85,7 @@ def _clients(asked: CheckupRequest) -> Iterator[CheckupNote]:
 
 
 def open_to_others(file: Path) -> str:
-    """Which of a store's files others than their owner may read, in words; "" for none."""
+    """Return which of a store's files other users can read, in words; "" for none."""
     for one in (file, file.with_name(file.name + "-wal")):
         try:
             mode = stat.S_IMODE(one.stat().st_mode)
@@ -87,7 +97,7 @@ def open_to_others(file: Path) -> str:
 
 
 def round_trip(url: str, curator: "Curator") -> CheckupNote:
-    """One request of each wire format through a gateway in this process to a provider at `url`."""
+    """Send a request of each wire format through a gateway in this process to a provider at `url`."""
     from pagein.gateway.server import Gateway, GatewayParts
 
     settings = GatewaySettings(anthropic=url, openai=url, port=0, grace=WAIT)
@@ -107,7 +117,7 @@ def round_trip(url: str, curator: "Curator") -> CheckupNote:
 
 
 def _send_probe(address: str) -> str:
-    """What went wrong with the least request, "" for nothing."""
+    """Return the failure of a minimal request, "" for success."""
     said = [{"role": "user", "content": 'SCRIPT:[[{"text":"well"}]]'}]
     body = {"model": "claude-sonnet-4-5", "max_tokens": 16, "messages": said}
     if address.endswith("/responses"):
@@ -135,7 +145,7 @@ def _switch(asked: CheckupRequest) -> CheckupNote:
 
 
 def _gateway(asked: CheckupRequest) -> tuple[CheckupNote, Mapping[str, str]]:
-    """What is to be said of the gateway, and where it sends requests on to: as itself says, else as the settings do."""
+    """Return the finding on the gateway, and its upstreams: from the gateway itself, otherwise from the settings."""
     gateway = GatewayInquiry(asked.url, asked.settings.host, asked.token)
     upstreams: Mapping[str, str] = {"anthropic": asked.settings.anthropic, "openai": asked.settings.openai}
     try:
@@ -157,7 +167,7 @@ def _gateway(asked: CheckupRequest) -> tuple[CheckupNote, Mapping[str, str]]:
 
 
 def _upstream(vendor: str, address: str, environment: Mapping[str, str]) -> CheckupNote:
-    """Whether anything answers there. No credential is sent, so a refusal is what is expected."""
+    """Check whether an upstream answers. The request has no credential, so a refusal is expected."""
     trusted = trust(environment)
     try:
         with urllib.request.urlopen(address, timeout=WAIT, context=trusted.context) as answer:  # noqa: S310 -- http and https only, by the settings

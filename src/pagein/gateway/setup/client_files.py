@@ -1,6 +1,6 @@
-"""What the configuration files of the coding agents say of the gateway: read, never written.
+"""Read the configuration files of coding agents for their gateway setup. Never writes.
 
-Each agent reads its files in an order of its own, and what outvotes what differs; docs/hosts/ says so for people.
+Each agent has its own order of files and its own precedence; docs/hosts/ describes them for people.
 """
 
 import json
@@ -19,13 +19,16 @@ _COMMENTS: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?:[^*]|\*(?!/))
 _LAST_COMMAS: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _LARGEST: Final = 1 << 20
 _WHOLE_WINDOW: Final = "[1m]"
-"""What a model's name ends in for which Claude Code keeps the window of a million tokens at any address."""
+"""Suffix of model names for which Claude Code keeps a window of a million tokens at any address."""
 FIRST_PARTY: Final = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigPlaces:
-    """Where files are looked for. environment: variables, some of which move them."""
+    """Places of configuration files.
+
+    environment: variables, some of which move the files
+    """
 
     home: Path
     workspace: Path
@@ -34,7 +37,12 @@ class ConfigPlaces:
 
 @dataclass(frozen=True, slots=True)
 class ClientSetup:
-    """What was found of one agent. points_here: it comes to the gateway as it stands. problems: what keeps it from that. remarks: what else to know."""
+    """The setup found for an agent.
+
+    points_here: whether the agent uses the gateway
+    problems: reasons why it does not
+    remarks: further advice
+    """
 
     client: Client
     points_here: bool
@@ -43,11 +51,11 @@ class ClientSetup:
 
 
 class _Unfit(Exception):
-    """A file that cannot be understood; the text says which and why."""
+    """An unreadable file; the message names file and reason."""
 
 
 def read_client_setups(url: str, places: ConfigPlaces) -> list[ClientSetup]:
-    """What each agent's files, and its environment, say of a gateway at this address."""
+    """Return each agent's setup for a gateway at this address, from its files and environment."""
     readers: Mapping[str, Callable[[Client, str, ConfigPlaces], ClientSetup]] = {
         "Claude Code": _claude_code,
         "codex": _codex,
@@ -64,7 +72,7 @@ def read_client_setups(url: str, places: ConfigPlaces) -> list[ClientSetup]:
 
 
 def is_same(told: object, url: str) -> bool:
-    """Whether an address that is written in a file is this one; `localhost` is any address of this machine."""
+    """Return whether an address in a file is this address; `localhost` equals any address of this machine."""
     if not isinstance(told, str):
         return False
     try:
@@ -77,7 +85,9 @@ def is_same(told: object, url: str) -> bool:
 
 
 def _claude_code(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
-    """Its settings' `env` outvotes the shell, the workspace's the user's."""
+    """Read Claude Code's setup: the settings' `env` overrides the shell, and the workspace's settings override the
+    user's.
+    """
     folder = Path(places.environment.get("CLAUDE_CONFIG_DIR") or places.home / ".claude")
     project = places.workspace / ".claude"
     files = (folder / "settings.json", project / "settings.json", project / "settings.local.json")
@@ -132,7 +142,7 @@ def _codex(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
 
 
 def _misplaced_providers(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, object]]:
-    """Where `model_provider` stands in a table that codex does not look for it in; a profile may have it."""
+    """Yield the tables with a `model_provider` that codex ignores there; profiles may have it."""
     for name, value in table.items():
         here = f"{place}.{name}" if place else name
         if isinstance(value, dict) and not here.startswith("profiles"):
@@ -181,7 +191,7 @@ def _entries(settings: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any
 
 
 def _text(file: Path) -> str:
-    """What a file holds, "" where there is none."""
+    """Return the content of a file, "" for a missing file."""
     try:
         with file.open("rb") as opened:
             return opened.read(_LARGEST).decode("utf-8-sig", "replace")
@@ -192,7 +202,7 @@ def _text(file: Path) -> str:
 
 
 def _json(file: Path) -> Mapping[str, Any]:
-    """A file of JSON, with comments and last commas where its agent takes them."""
+    """Parse a JSON file, with comments and trailing commas as accepted by its agent."""
     text = _LAST_COMMAS.sub(r"\1", _COMMENTS.sub(r"\1", _text(file)))
     try:
         value = json.loads(text) if text.strip() else {}

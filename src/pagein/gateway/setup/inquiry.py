@@ -1,4 +1,4 @@
-"""Questions of a user's own commands to a running gateway, with the token that the user's file holds."""
+"""Query a running gateway from a user's own commands, with the token from the user's file."""
 
 import json
 import urllib.error
@@ -16,14 +16,17 @@ from pagein.gateway.http.headers import PROOF
 from pagein.gateway.pages.call_history import Overview
 
 WAIT: Final = 5.0
-"""Seconds that an answer may take."""
+"""Seconds to wait for an answer."""
 _UNKNOWN: Final = 401
 _LONGEST: Final = 1 << 24
 _LONGEST_TOLD: Final = 200
 
 
 class NoAnswer(Exception):
-    """A gateway did not answer; the text says why. is_shut: it does not know the token of this user."""
+    """A gateway did not answer; the message says why.
+
+    is_shut: whether the gateway refused this user's token
+    """
 
     def __init__(self, why: str, *, is_shut: bool = False) -> None:
         super().__init__(why)
@@ -32,32 +35,37 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GatewayInquiry:
-    """Where a gateway should be. host: the one that this user's settings name, to which the token may be shown. token: its file."""
+    """A connection to a gateway.
+
+    url: expected address
+    host: host in this user's settings, to which the token may be sent
+    token: file with the token
+    """
 
     url: str
     host: str
     token: Path
 
     def __post_init__(self) -> None:
-        """Raises BadSetting where nothing can have this address."""
+        """Raise BadSetting for an impossible address."""
         if not is_web_address(self.url):
             told = without_token(self.url)[:_LONGEST_TOLD]
             raise BadSetting(f"--url {told!r} is no address of a gateway; write for example http://127.0.0.1:8790")
 
     @property
     def address(self) -> str:
-        """Its address without a token, as it may be printed."""
+        """Return the address without a token, for printing."""
         return without_token(self.url).rstrip("/")
 
     def health(self) -> dict[str, object]:
-        """What it says of itself to anybody. Raises NoAnswer."""
+        """Return the gateway's public health report. Raises NoAnswer."""
         value = self._asked("/healthz")
         if not isinstance(value, dict) or "version" not in value:
             raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
         return value
 
     def overview(self) -> Overview:
-        """All that its page shows. Raises NoAnswer."""
+        """Return the data of the dashboard's first page. Raises NoAnswer."""
         value = self._asked("/api/state")
         if not isinstance(value, dict) or not {"version", "sessions"} <= value.keys():
             raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
@@ -84,10 +92,10 @@ class GatewayInquiry:
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """For addresses of this machine: never by way of a proxy."""
+    """Return a URL opener for addresses of this machine, without proxies."""
     return urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def reason(problem: BaseException) -> str:
-    """Why a request failed, in words."""
+    """Return why a request failed, in words."""
     return str(getattr(problem, "reason", "") or problem)

@@ -1,1 +1,1 @@
-"""A model's answer on its way to the client: read, merged, continued."""
+"""Model answers on their way to the client: reading, merging, continuing."""

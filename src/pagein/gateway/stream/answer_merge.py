@@ -1,4 +1,6 @@
-"""Answers that are no streams, made into the one that the client sees: without calls of ours, and with what every turn said."""
+"""Merge answers without streaming into a single answer for the client: recall calls removed, every turn's content
+included.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -13,7 +15,10 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 def merge_answers(api: Api, answers: Sequence[Json], ours: Collection[str]) -> bytes:
-    """One answer for these, which followed one another. ours: names of our tools."""
+    """Merge consecutive answers into a single answer.
+
+    ours: names of the recall tools
+    """
     first, last = answers[0], answers[-1]
     made = {**last, "id": first.get("id"), **_MERGERS[api](answers, ours)}
     usages = [one["usage"] for one in answers if isinstance(one.get("usage"), dict)]

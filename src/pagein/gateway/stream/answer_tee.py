@@ -1,7 +1,7 @@
-"""An answer, read beside its way to the client.
+"""Read an answer in parallel to forwarding it to the client.
 
-What passes is only kept, and read when the answer is over, in a worker thread: no event waits for the reading of another. So is what
-was kept of a long one, and only that one waits for it.
+Forwarded bytes are only collected, and parsed after the end of the answer, in a worker thread, so that parsing delays no stream. A long
+answer is parsed in between, and delays only itself.
 """
 
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply, ReplyReader
 from pagein.providers.validity.rules import Api
 
 _UNREAD: Final = 1 << 20
-"""Bytes kept of an answer before it is read on the way after all."""
+"""Number of collected bytes that triggers parsing in between."""
 
 
 class Tee:
-    """Reads one answer. Whatever it chokes on ends the reading and nothing else.
+    """Reads an answer. A failure ends only the reading.
 
-    lost: why it was not read to its end, "" where it was.
+    lost: why the answer was not read completely, "" if it was
     """
 
     def __init__(self, api: Api, headers: Iterable[tuple[str, str]]) -> None:
@@ -37,7 +37,7 @@ class Tee:
         self._length = 0
 
     def feed(self, part: bytes) -> bool:
-        """Keep some more. Whether so much is kept by now that it should be read (`read`) before more comes."""
+        """Collect a part. Return whether `read` should be called before the next part."""
         if self.lost:
             return False
         self._parts.append(part)
@@ -45,7 +45,7 @@ class Tee:
         return self._size > _UNREAD
 
     def reply(self) -> ModelReply:
-        """What was said so far. Takes as long as what is kept is long."""
+        """Return the reply so far. Takes time proportional to the collected bytes."""
         self.read()
         if self._events is not None:
             for event in self._events.end():
@@ -54,7 +54,7 @@ class Tee:
         return NO_REPLY if self.lost else whole(self._api, b"".join(self._body))
 
     def read(self) -> None:
-        """Read what is kept. In a worker thread, and by one at a time."""
+        """Parse the collected bytes. Call in a worker thread, one call at a time."""
         packed, self._parts, self._size = b"".join(self._parts), [], 0
         if self.lost or self._decoder is None:
             return
@@ -65,11 +65,11 @@ class Tee:
                     return
         except ValueError:
             self.lost = "content"
-        except Exception as problem:  # noqa: BLE001 -- reading along must not end what it reads (law 7)
+        except Exception as problem:  # noqa: BLE001 -- reading must not affect the forwarded answer (law 7)
             self.lost = type(problem).__name__
 
     def _take(self, text: bytes) -> bool:
-        """Whether what is read is still of a length that is."""
+        """Parse decoded text. Return whether the answer is still within the size limit."""
         if self._events is not None:
             for event in self._events.feed(text):
                 self._reader.take(event)

@@ -1,4 +1,4 @@
-"""Streams of OpenAI Chat Completions woven into one: one id, calls counted through, one end."""
+"""Merge streams of OpenAI Chat Completions: a single id, consecutive call indexes, a single end."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -16,11 +16,11 @@ _TRIGGERS: Final = (
 )
 _ONE_ANSWER: Final = ("id", "created")
 GAP: Final = "\n\n"
-"""Between what was said in one turn and in the next: it is one text to the client."""
+"""Separator between the texts of two turns, which are a single text for the client."""
 
 
 class ChatWeaver(Weaver):
-    """What the client sees of an answer in the format of Chat Completions: of its first choice."""
+    """Merges the turns of a Chat Completions answer for the client (first choice only)."""
 
     def __init__(self, ours: Collection[str]) -> None:
         super().__init__(ours, _TRIGGERS)
@@ -33,20 +33,20 @@ class ChatWeaver(Weaver):
         self._gap = ""
 
     def begin(self, *, spoke: bool) -> None:
-        """Another turn begins."""
+        """Begin another turn."""
         super().begin(spoke=spoke)
         self._places, self._finish, self._counted, self._done = {}, None, None, b""
         self._gap = GAP if spoke else ""
 
     def end_frames(self) -> bytes:
-        """The end of the answer."""
+        """Return the end of the answer."""
         ends = [value for value in (self._finish, self._counted) if value is not None]
         usage = self.usage
         told = [{**value, "usage": usage} if isinstance(value.get("usage"), dict) else value for value in ends]
         return b"".join([*(unnamed_frame(value) for value in told), self._done])
 
     def failure(self, body: bytes) -> bytes:
-        """An error in mid-stream."""
+        """Return an error in mid-stream."""
         error = error_in(body) or {"message": UNTOLD, "type": "server_error", "param": None, "code": None}
         return unnamed_frame({"error": error})
 
@@ -92,7 +92,7 @@ class ChatWeaver(Weaver):
         return unnamed_frame(_with(value, choice, made)) if _says(made) else b""
 
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """The delta without calls of ours."""
+        """Return the delta without recall calls."""
         made = dict(delta)
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
@@ -131,5 +131,5 @@ def _with(value: dict[str, Any], choice: dict[str, Any], delta: dict[str, Any]) 
 
 
 def _says(delta: dict[str, Any]) -> bool:
-    """Whether a delta adds anything."""
+    """Return whether a delta adds anything."""
     return any(one not in (None, "", []) for name, one in delta.items() if name != "role")

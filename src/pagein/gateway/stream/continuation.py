@@ -1,10 +1,11 @@
-"""A request that goes on behind what the model said to it. Pure.
+"""Build the request that continues an answer after recall calls. Pure functions.
 
 Rules of this file
 ------------------
-1. All that was sent before stands in front, byte for byte, so that the provider's cache holds it.
-2. Where the client marks its messages for the cache, the end is marked as its last message was, so that the next request finds all of
-   this one there. Where four marks stand already, the client's last gives way: what it marked is found by looking back from ours.
+1. The new request begins with the bytes of the previous request, so that the provider reads them from the cache.
+2. If the client sets cache breakpoints in its messages, the end gets the last breakpoint's parameters, so that the next request finds
+   the whole prompt in the cache. If there are four breakpoints already, the client's last one is removed: the provider finds its prefix
+   by looking back from the new breakpoint.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,9 @@ _MARK = b'"cache_control"'
 
 
 def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
-    """The request with these messages behind it, the last of which are our results. Raises BadInput for a body that is no request."""
+    """Return the request with these messages appended, ending with recall results. Raises BadInput for an invalid
+    body.
+    """
     envelope = open_body(body, api)
     items = [
         json_spans.object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items

@@ -1,16 +1,18 @@
-"""Streams of Anthropic Messages woven into one: blocks move up where one of ours stood, and go on being counted in later turns."""
+"""Merge streams of Anthropic Messages: remove blocks of recall calls, and number the remaining blocks consecutively
+over every turn.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named_frame, object_in
 
-# All frames but deltas and the end of a block: those keep their bytes as long as nothing was held back.
+# Every frame except deltas and ends of blocks, which keep their bytes until something is held back.
 _TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
 
 
 class MessagesWeaver(Weaver):
-    """What the client sees of an answer in Anthropic's format."""
+    """Merges the turns of an answer in Anthropic's format for the client."""
 
     alive = b'event: ping\ndata: {"type": "ping"}\n\n'
 
@@ -21,16 +23,16 @@ class MessagesWeaver(Weaver):
         self._end: list[tuple[bytes, dict[str, Any]]] = []
 
     def begin(self, *, spoke: bool) -> None:
-        """Another turn begins."""
+        """Begin another turn."""
         super().begin(spoke=spoke)
         self._places, self._end = {}, []
 
     def end_frames(self) -> bytes:
-        """The end of the answer."""
+        """Return the end of the answer."""
         return b"".join(self._closing(raw, value) for raw, value in self._end)
 
     def failure(self, body: bytes) -> bytes:
-        """An error in mid-stream."""
+        """Return an error in mid-stream."""
         error = error_in(body) or {"type": "api_error", "message": UNTOLD}
         return named_frame("error", {"type": "error", "error": error})
 

@@ -1,12 +1,12 @@
-"""What a model said in one turn, calls of our own tools told from those of the client's; and how an answer of several turns goes on.
+"""Turns of a model: separate recall calls from the client's tool calls, and build the messages that continue an answer.
 
 Rules of this file
 ------------------
-1. What goes back to the provider is what it said, with our results behind it. What the client saw is the same without ours.
-2. A turn that did not come to its end, or stopped for another reason than to have tools called, calls nothing of ours: a call
-   may be cut off in its arguments.
-3. The client's calls are the client's to answer. Where a turn has both, ours are answered and put beside the client's results
-   when they come (`engine.send.recall_exchanges`).
+1. The provider gets back its own messages, followed by recall results. The client sees the same messages without recall calls.
+2. Recall calls of an incomplete turn, or of a turn that did not stop for tool calls, are ignored: their arguments may be
+   truncated.
+3. The client answers its own calls. If a turn has both kinds, recall results are added beside the client's results when they
+   arrive (`engine.send.recall_exchanges`).
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ from pagein.model.codec import decode_json, encode_json
 from pagein.providers.validity.rules import Api
 
 Json = Mapping[str, Any]
-# Items of Responses that wait for an answer of the client's.
+# Items of Responses that wait for an answer by the client.
 _WAITING: Final = (
     "function_call",
     "custom_tool_call",
@@ -33,7 +33,10 @@ _WAITING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A call of a tool of ours. arguments: as the model wrote them, {} where that is no JSON object."""
+    """A call of a recall tool.
+
+    arguments: as written by the model, {} if not a JSON object
+    """
 
     id: str
     name: str
@@ -42,7 +45,7 @@ class OwnCall:
 
 @dataclass(frozen=True, slots=True)
 class OwnToolResult:
-    """What a call is answered with."""
+    """The result of a recall call."""
 
     call: OwnCall
     text: str
@@ -51,9 +54,12 @@ class OwnToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """One turn. said, shown: messages (Responses: items) as JSON, with and without our calls. calls_client: it waits for the client, too.
+    """A turn of the model.
 
-    spoke: it has text that must not run into the next.
+    own: its recall calls
+    said, shown: messages (Responses: items) as JSON, with and without recall calls
+    calls_client: whether the turn also waits for the client
+    spoke: whether its text must be separated from the next turn's text
     """
 
     own: tuple[OwnCall, ...] = ()
@@ -64,17 +70,17 @@ class ModelTurn:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the model waits for our results and for nothing else."""
+        """Return whether the model waits for recall results only."""
         return bool(self.own) and not self.calls_client
 
 
 def turn_of(api: Api, reply: ModelReply, ours: Collection[str]) -> ModelTurn:
-    """What was said in an answer of the provider's."""
+    """Return the turn in a provider's answer."""
     return _READERS[api](reply, ours)
 
 
 def results_of(api: Api, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
-    """Our results as messages that go back."""
+    """Return recall results as messages to send back."""
     blocks = answers_of(api, results)
     if api != "anthropic" or not blocks:
         return blocks
@@ -82,17 +88,17 @@ def results_of(api: Api, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
 
 
 def answers_of(api: Api, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
-    """Our results as they stand beside the client's: for Messages as blocks, else as messages."""
+    """Return recall results in the form used beside the client's results: blocks for Messages, otherwise messages."""
     return tuple(encode_json(_ANSWERS[api](one)) for one in results)
 
 
 def not_done(text: object) -> bool:
-    """Whether there is text here that more text would run into."""
+    """Return whether this is text that needs a separator before more text."""
     return isinstance(text, str) and bool(text) and not text[-1].isspace()
 
 
 class Rounds:
-    """The turns of one answer, as they come."""
+    """The turns of an answer, in order."""
 
     def __init__(self, api: Api) -> None:
         self._api: Api = api
@@ -102,27 +108,27 @@ class Rounds:
         self.count = 0
 
     def end_turn(self, turn: ModelTurn) -> None:
-        """A turn is over."""
+        """Record a finished turn."""
         self.count += 1
         self._shown += turn.shown
         self._actual += turn.said
 
     def add_answers(self, results: Sequence[OwnToolResult]) -> None:
-        """It is gone on with by these."""
+        """Record the results that continue the answer."""
         self._actual += results_of(self._api, results)
 
     def add_client_answers(self, results: Sequence[OwnToolResult]) -> None:
-        """These wait for the client's results."""
+        """Record results to be sent together with the client's results."""
         self._answers = answers_of(self._api, results)
 
     @property
     def behind(self) -> tuple[bytes, ...]:
-        """What stands behind the client's request by now."""
+        """Return the messages after the client's request so far."""
         return tuple(self._actual)
 
     @property
     def exchange(self) -> RecallExchange | None:
-        """What the client's message stands for; None where it is what was said, or nothing was shown."""
+        """Return the actual messages behind the client's message; None if equal, or if nothing was shown."""
         if self._shown == self._actual or not self._shown:
             return None
         return RecallExchange(tuple(self._shown), tuple(self._actual), self._answers)
@@ -150,7 +156,7 @@ def _messages(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 
 
 def _stays(block: Json) -> bool:
-    """Whether a block may go back: empty texts are refused there."""
+    """Return whether a block may be sent back: providers refuse empty texts."""
     return block.get("type") != "text" or bool(block.get("text"))
 
 
@@ -169,7 +175,7 @@ def _tool_result(one: OwnToolResult) -> Json:
 def _chat(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     message = dict(reply.message or {})
     calls = [one for one in message.pop("tool_calls", None) or () if isinstance(one, dict)]
-    if not reply.stop:  # some servers do not say [DONE]
+    if not reply.stop:  # some servers do not send [DONE]
         calls = []
     hidden = [one for one in calls if _function(one).get("name") in ours]
     visible = [one for one in calls if one not in hidden]
@@ -221,7 +227,9 @@ def _responses(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 
 
 def _resent(items: Sequence[Json]) -> tuple[bytes, ...]:
-    """Items as they may go back: thinking that was not given in full cannot, and then nothing may point to it."""
+    """Return the items in a form that may be sent back. Incomplete thinking is removed, together with ids that refer to
+    it.
+    """
     if all(one.get("encrypted_content") for one in items if one.get("type") == "reasoning"):
         return tuple(encode_json(one) for one in items)
     kept = [one for one in items if one.get("type") != "reasoning"]

@@ -1,7 +1,7 @@
-"""What the model answered, read beside the stream: usage, blocks, and whether the answer came to its end.
+"""Parse a model's answer in parallel to its stream: usage, blocks, and completeness.
 
-Nothing here decides what is passed on; what is not understood is passed over. State is kept by the index of a block, as
-blocks may be interleaved.
+Parsing never affects the forwarded bytes; unknown parts are skipped. State is kept by block index, because blocks may be
+interleaved.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,14 @@ _MOST: Final = 1 << 50
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One answer.
+    """An answer.
 
-    usage: None where it told none. message: the answer in the provider's own form as a client would send it back, None where
-    there is none. finished: whether it came to its proper end. error: the kind of error that was told in it, "" for none.
-    first: where it took several turns (calls of our own tools), what the first of them used; `usage` is the sum then.
-    recalls: calls of our own tools that were answered.
+    usage: None if not reported; the sum over several turns
+    message: the answer in the provider's form, as a client would send it back, or None
+    finished: whether the answer is complete
+    error: kind of an error reported in the answer, "" for none
+    first: usage of the first turn, if recall calls led to several turns
+    recalls: number of answered recall calls
     """
 
     usage: Usage | None = None
@@ -44,17 +46,17 @@ NO_REPLY: Final = ModelReply()
 
 
 class ReplyReader(Protocol):
-    """Reads the events of one stream."""
+    """Reads the events of a stream."""
 
     def take(self, event: Event) -> None:
-        """Read one more event."""
+        """Read an event."""
 
     def reply(self) -> ModelReply:
-        """What was read so far."""
+        """Return the reply read so far."""
 
 
 def reader(api: Api) -> ReplyReader:
-    """A reader for a stream of this wire format."""
+    """Return a reader for a stream of this wire format."""
     match api:
         case "anthropic":
             return _Messages()
@@ -65,7 +67,7 @@ def reader(api: Api) -> ReplyReader:
 
 
 def whole(api: Api, body: bytes) -> ModelReply:
-    """The answer in a body that is no stream."""
+    """Return the reply in a body without streaming."""
     value = _object(body)
     if value is None:
         return NO_REPLY
@@ -87,7 +89,7 @@ def whole(api: Api, body: bytes) -> ModelReply:
 
 @dataclass(slots=True)
 class _Messages:
-    """Anthropic Messages."""
+    """Reads Anthropic Messages."""
 
     usage: dict[str, Any] = field(default_factory=dict)
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -156,7 +158,7 @@ _DELTAS: Final = {
 
 @dataclass(slots=True)
 class _Chat:
-    """OpenAI Chat Completions: the first choice."""
+    """Reads OpenAI Chat Completions: the first choice."""
 
     usage: Usage | None = None
     content: list[str] = field(default_factory=list)
@@ -212,13 +214,13 @@ class _Chat:
 
 @dataclass(slots=True)
 class _Responses:
-    """OpenAI Responses: the last event holds all of it."""
+    """Reads OpenAI Responses: the last event contains the complete answer."""
 
     ended: ModelReply = NO_REPLY
     items: dict[int, object] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
-        # deltas are most of a stream, and say nothing that the last event does not
+        # deltas are most of a stream, and the last event repeats their content
         if event.name.endswith(".delta"):
             return
         value = _object(event.data)
@@ -279,6 +281,6 @@ def _text(value: object, name: str) -> str:
 
 
 def _count(value: object, name: str) -> int:
-    """A whole number of 0 and more; providers also write them as 12.0."""
+    """Return a count; providers also write whole numbers as 12.0."""
     found = value.get(name) if isinstance(value, dict) else None
     return int(found) if isinstance(found, int | float) and 0 <= found < _MOST else 0

@@ -1,4 +1,4 @@
-"""Streams of OpenAI Responses woven into one: items and events counted through, one response that holds what was shown."""
+"""Merge streams of OpenAI Responses: consecutive items and events, and a single response with the visible items."""
 
 from collections.abc import Collection
 from typing import Any, Final
@@ -18,7 +18,7 @@ _BEGINS: Final = ("response.created", "response.in_progress", "response.queued")
 
 
 class ResponsesWeaver(Weaver):
-    """What the client sees of an answer in the format of Responses."""
+    """Merges the turns of an answer in the format of Responses for the client."""
 
     def __init__(self, ours: Collection[str]) -> None:
         super().__init__(ours, _TRIGGERS)
@@ -31,12 +31,12 @@ class ResponsesWeaver(Weaver):
         self._last: tuple[str, dict[str, Any]] | None = None
 
     def begin(self, *, spoke: bool) -> None:
-        """Another turn begins."""
+        """Begin another turn."""
         super().begin(spoke=spoke)
         self._places, self._last = {}, None
 
     def end_frames(self) -> bytes:
-        """The end of the answer."""
+        """Return the end of the answer."""
         if self._last is None:
             return b""
         kind, value = self._last
@@ -48,7 +48,7 @@ class ResponsesWeaver(Weaver):
         return named_frame(kind, {**value, "response": whole, "sequence_number": self._number})
 
     def failure(self, body: bytes) -> bytes:
-        """An error in mid-stream."""
+        """Return an error in mid-stream."""
         told = error_in(body) or {"code": "server_error", "message": UNTOLD}
         error = {
             "code": told.get("code") or told.get("type") or "server_error",
@@ -95,7 +95,7 @@ class ResponsesWeaver(Weaver):
         return b""
 
     def _place(self, kind: str, value: dict[str, Any]) -> int | None:
-        """Where the client sees the item that a frame is about, -1 where it is about none, None where it is not to be seen."""
+        """Return the client's index of a frame's item; -1 for a frame without item, None for a hidden item."""
         index = value.get("output_index")
         if not isinstance(index, int):
             return -1

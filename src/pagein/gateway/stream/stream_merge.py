@@ -1,11 +1,11 @@
-"""A stream on its way to the client, out of which calls of our own tools are taken, and behind which later turns are put.
+"""Merge the streams of several turns into a single stream for the client, without recall calls.
 
 Rules of this file
 ------------------
-1. As long as nothing of ours was called in it, the first turn passes as the very bytes it came as, looked at no closer than for
-   words that only certain frames hold.
-2. Of a frame that must be changed only the fields that must change do.
-3. The end of a turn in which something of ours was called is held back: the answer may go on. Nothing else is.
+1. Until its first recall call, the first turn is forwarded with its original bytes, and only scanned for words that identify
+   certain frames.
+2. In a changed frame, only the necessary fields change.
+3. Only the end of a turn with a recall call is held back, because the answer may continue.
 """
 
 import re
@@ -21,23 +21,26 @@ _BOM: Final = b"\xef\xbb\xbf"
 _WRITTEN: Final = ("output_tokens", "completion_tokens")
 _PROMPTS: Final = ("prompt_tokens", "input_tokens")
 _TAIL: Final = 2
-"""Bytes of a blank line that may have come before its last."""
+"""Maximum bytes of a blank line before its last byte."""
 UNTOLD: Final = "pagein: the model could not go on after it was given what it recalled"
 
 
 class TooLong(Exception):
-    """A frame is too long to be changed, where frames have to be."""
+    """A frame is too long to be changed."""
 
 
 class Weaver(ABC):
-    """What the client sees of one answer, over all its turns. ours: names of our tools.
+    """Merges the turns of an answer for the client.
 
-    held: whether something was held back, so that the turn must be looked at when it is over. ended: the turn came to its proper
-    end. failed: the provider told of an error in it. later: it is not the first turn.
+    ours: names of the recall tools
+    held: whether something was held back, so that the turn must be read at its end
+    ended: whether the turn is complete
+    failed: whether the provider reported an error in the turn
+    later: whether this is not the first turn
     """
 
     alive: bytes = b": pagein is recalling\n\n"
-    """A frame that says nothing."""
+    """A keep-alive frame without content."""
 
     def __init__(self, ours: Collection[str], triggers: Sequence[bytes]) -> None:
         self.ours = ours
@@ -54,8 +57,8 @@ class Weaver(ABC):
         self._passing = False
 
     def take(self, text: bytes) -> bytes:
-        """What the client is sent for these bytes. Raises TooLong."""
-        if not self._rest and not self._passing and text.endswith(b"\n\n"):  # as most pieces do
+        """Return the bytes for the client. Raises TooLong."""
+        if not self._rest and not self._passing and text.endswith(b"\n\n"):  # as in most pieces
             return self._woven(text)
         if self._passing:
             found = _BLANK_LINE.search(self._tail + text)
@@ -73,12 +76,14 @@ class Weaver(ABC):
         return self._woven(frames)
 
     def flush(self) -> bytes:
-        """What is left when the turn's bytes are over: a frame without the blank line behind it."""
+        """Return the rest after the turn's last byte: a frame without a final blank line."""
         rest = self._taken()
         return self._frame(rest) if rest else b""
 
     def _held_back(self, text: bytes) -> bytes:
-        """What the client is sent where no frame has come to its end: nothing, but for one that is longer than any that is looked at."""
+        """Return the bytes for the client while no frame is complete: nothing, unless the frame exceeds the size
+        limit.
+        """
         self._rest.append(text)
         self._length += len(text)
         tail = (self._tail + text)[-_TAIL:]
@@ -102,7 +107,10 @@ class Weaver(ABC):
         return b"".join(self._frame(raw) for raw in _cut(frames))
 
     def begin(self, *, spoke: bool) -> None:
-        """Another turn begins. spoke: the one before ended with text that more would run into."""
+        """Begin another turn.
+
+        spoke: whether the previous turn's text needs a separator
+        """
         del spoke
         self.held = self.later = True
         self.ended = self.failed = False
@@ -112,7 +120,7 @@ class Weaver(ABC):
 
     @property
     def usage(self) -> dict[str, Any]:
-        """What all turns used, in the provider's words."""
+        """Return the usage of every turn, in the provider's form."""
         return sum_usage([*self._used, self._usage])
 
     def _passes(self, frames: bytes) -> bool:
@@ -125,25 +133,25 @@ class Weaver(ABC):
 
     @abstractmethod
     def end_frames(self) -> bytes:
-        """The end of the answer, where it was held back."""
+        """Return the end of the answer, if held back."""
 
     @abstractmethod
     def failure(self, body: bytes) -> bytes:
-        """An error in mid-stream, in the provider's own words where `body`, its answer, has any."""
+        """Return an error in mid-stream, in the provider's own words if `body`, its answer, contains an error."""
 
     @abstractmethod
     def _frame(self, raw: bytes) -> bytes:
-        """What the client is sent for one frame."""
+        """Return the client's bytes for a frame."""
 
 
 def data_of(raw: bytes) -> bytes:
-    """The data of a frame, b"" where it has none."""
+    """Return the data of a frame, b"" without data."""
     lines = raw.removeprefix(_BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
 
 
 def object_in(text: bytes) -> dict[str, Any] | None:
-    """The JSON object in a text, None where there is none."""
+    """Return the JSON object in a text, or None."""
     try:
         value = decode_json(text)
     except (ValueError, RecursionError):
@@ -152,17 +160,17 @@ def object_in(text: bytes) -> dict[str, Any] | None:
 
 
 def error_in(body: bytes) -> dict[str, Any] | None:
-    """The error that an answer tells of, as its provider words it."""
+    """Return the error in an answer, in the provider's form, or None."""
     value = object_in(body)
     error = value.get("error") if value is not None else None
     return error if isinstance(error, dict) else None
 
 
 def sum_usage(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What an answer used, as clients are told it: what was written in all of its turns, behind the prompt of the last.
+    """Return the usage of an answer for the client: output of every turn, and the prompt of the last turn.
 
-    The prompts are not added up, though each was billed: clients take what is told here for how full their window is, and compact
-    at twice the half of it.
+    The prompts are not summed, although each was billed: clients read this figure as the fill level of their window,
+    and would compact too early.
     """
     made = dict(turns[-1]) if turns else {}
     for name in _WRITTEN:
@@ -176,12 +184,12 @@ def sum_usage(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def named_frame(kind: str, value: Mapping[str, Any]) -> bytes:
-    """A frame with a name."""
+    """Return a frame with a name."""
     return b"event: " + kind.encode() + b"\n" + unnamed_frame(value)
 
 
 def unnamed_frame(value: Mapping[str, Any]) -> bytes:
-    """A frame without one."""
+    """Return a frame without a name."""
     return b"data: " + encode_json(value) + b"\n\n"
 
 
@@ -190,11 +198,11 @@ def _is_count(value: object) -> bool:
 
 
 def _end(text: bytes) -> int:
-    """Where the last blank line of a text ends; 0 where there is none."""
+    """Return the end of the last blank line in a text; 0 if there is none."""
     end = text.rfind(b"\n\n") + 2
     if b"\r" in text:
         end = max(end, text.rfind(b"\n\r\n") + 3, text.rfind(b"\r\r") + 2)
-    # what is not found stands at -1; a text that begins with a blank line has nothing in front of it to pass
+    # rfind gives -1 for not found; a text that begins with a blank line has nothing before it to forward
     return end if end > _TAIL else 0
 
 

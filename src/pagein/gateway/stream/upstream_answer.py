@@ -1,4 +1,4 @@
-"""An upstream's answer as it comes, out of its coding, and what may go wrong on the way."""
+"""Read an upstream's answer in decoded pieces, and report failures."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -9,7 +9,7 @@ from pagein.gateway.http.content_codings import Decoder, decoder
 from pagein.gateway.http.event_stream import LONGEST
 
 UPSTREAM: Final = (ClientError, OSError)
-"""What may go wrong on the way to the upstream and back. TimeoutError is one of the operating system's."""
+"""Failures of an upstream connection. TimeoutError is an OSError."""
 
 
 class BrokenAnswer(Exception):
@@ -17,7 +17,7 @@ class BrokenAnswer(Exception):
 
 
 async def read_more(upstream: ClientResponse) -> bytes:
-    """Whatever has come since, b"" at the end. Raises Broken."""
+    """Return the bytes received since the last call, b"" at the end. Raises BrokenAnswer."""
     try:
         return await upstream.content.readany()
     except UPSTREAM as problem:
@@ -25,12 +25,12 @@ async def read_more(upstream: ClientResponse) -> bytes:
 
 
 def is_readable(upstream: ClientResponse) -> bool:
-    """Whether its coding can be read here."""
+    """Return whether the answer's content coding is supported."""
     return _decoder(upstream) is not None
 
 
 async def pieces_of(upstream: ClientResponse) -> AsyncIterator[bytes]:
-    """What an upstream answers, out of its coding, as it comes. Raises Broken."""
+    """Yield the decoded answer as it arrives. Raises BrokenAnswer."""
     reading = _decoder(upstream)
     while part := await read_more(upstream):
         try:
@@ -41,7 +41,7 @@ async def pieces_of(upstream: ClientResponse) -> AsyncIterator[bytes]:
 
 
 async def read_start(pieces: AsyncIterator[bytes], found: list[bytes]) -> bool:
-    """Put an answer into `found`, as far as it is looked at. Whether that is all of it. Raises Broken."""
+    """Collect an answer in `found`, up to the size limit. Return whether it is complete. Raises BrokenAnswer."""
     left = LONGEST
     async for piece in pieces:
         found.append(piece)

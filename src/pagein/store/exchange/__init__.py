@@ -1,1 +1,1 @@
-"""Export and import: a store's content as lines of JSON, and as Pi-RLM keeps it."""
+"""Export and import of a store, as JSON lines and in the format of Pi-RLM."""

@@ -1,7 +1,7 @@
-"""What an export leaves out: content of files that must not be stored, wherever it was said (law 9).
+"""Redact an export: leave out content of files that must not be stored, wherever a message quotes it (law 9).
 
-Stores never hold such files. But a file's name may have been put on the list since, and an export travels further than a
-store. So the results and arguments of calls that may show them are left out, and everything that a read of them left behind.
+Stores never contain excluded files. But the list of excluded names may have grown since, and an export travels further than
+a store. So the export leaves out results and arguments of calls that may show an excluded file, and every record of its reads.
 """
 
 from collections.abc import Iterable
@@ -24,13 +24,13 @@ _PATH: Final = b"pathKey"
 
 @dataclass(slots=True)
 class ExportRedaction:
-    """One session of an export."""
+    """Redactor of a single session, entry by entry."""
 
     said: Messages = field(default_factory=Messages)
     _private: set[str] = field(default_factory=set)  # calls whose results are left out
 
     def entry(self, entry: Entry) -> Entry:
-        """The entry as it may leave; the same one where it says nothing that must not."""
+        """Return the redacted entry; the same object if there is nothing to redact."""
         match entry.body:
             case MessageEntry(message=message):
                 kept = self.said.of(message, self._private)
@@ -44,7 +44,7 @@ class ExportRedaction:
 
 
 def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
-    """Names of the contents that reads of excluded files left behind."""
+    """Return the hashes of content recorded by reads of excluded files, over several journal lines."""
     found: set[ContentHash] = set()
     for line in lines:
         if _PATH in line.line:
@@ -55,14 +55,14 @@ def blobs_of_excluded(lines: Iterable[JournalLine]) -> set[ContentHash]:
 
 
 def hashes_of_excluded(entry: Entry) -> set[ContentHash]:
-    """Names of the contents that a read of an excluded file left behind, where this entry tells of one."""
+    """Return the hashes of content recorded by a read of an excluded file, if this entry records a read."""
     if not isinstance(entry.body, NoteEntry):
         return set()
     return _hashes_of_excluded(entry.body.data.encode("utf-8", "surrogatepass"))
 
 
 def is_withheld(version: Version) -> bool:
-    """Whether this is a version of a file that must not be stored."""
+    """Return whether a version belongs to a file that must not be stored."""
     path = version.metadata.get("path")
     return isinstance(path, str) and is_excluded(path)
 
@@ -76,7 +76,7 @@ def _hashes_of_excluded(data: bytes) -> set[ContentHash]:
         return set()
     answer = (
         record.get("textHash") if isinstance(record, dict) else None
-    )  # some answers are kept, with lines of the file
+    )  # some read answers are stored, with lines of the file
     record = record.get("readcache", record) if isinstance(record, dict) else {}
     if not isinstance(record, dict) or not is_excluded(str(record.get(_PATH.decode()))):
         return set()

@@ -1,11 +1,11 @@
-"""Everything a store keeps, as JSON lines that other programs can read. The format is docs/format.md, its reader `importing`.
+"""Export a whole store as JSON lines for other programs. The format is in docs/format.md, the reader in `importer`.
 
 Rules of this file
 ------------------
-1. What a record refers to stands above it, so that a reader needs one pass. A version's blobs stand right above it, so that a store
-   can keep them as what differs from the version before.
-2. The last line counts the records and hashes the bytes above it, so that a file that was cut short or changed is known for one.
-3. An export is a snapshot, and depends on nothing but what is kept: the same content gives the same bytes.
+1. A record follows every record that it refers to, so that a reader needs a single pass. A version's blobs come directly before it,
+   so that a store can keep them as a delta against the version before.
+2. The last line counts the records and hashes the bytes before it, so that a truncated or changed file is detected.
+3. An export is a snapshot, and depends only on stored content: equal content gives equal bytes.
 """
 
 import base64
@@ -35,7 +35,12 @@ Tick: TypeAlias = Callable[[str], object]
 
 @dataclass(slots=True)
 class ExportReport:
-    """What went into an export. counts: records by type. withheld: records changed or left out by law 9. lost: what could not be read, in words."""
+    """Result of an export.
+
+    counts: records by type
+    withheld: records changed or left out by law 9
+    lost: unreadable records, in words
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     withheld: int = 0
@@ -43,7 +48,10 @@ class ExportReport:
 
 
 def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lambda _: None) -> ExportReport:
-    """Write all that the store keeps, line by line. `tick` is told the type of each record. Raises StoreError, and what `write` raises."""
+    """Write the whole store, line by line. Raises StoreError, and any exception of `write`.
+
+    tick: called with the type of each record
+    """
     done = ExportReport()
     digest = hashlib.sha256()
 
@@ -52,7 +60,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
         digest.update(data)
         write(data)
 
-    store.secret()  # made now, if it is new: a snapshot is for reading
+    store.secret()  # create a missing key before the read-only snapshot
     with store.snapshot():
         line({"pagein": HEADER, "v": FORMAT})
         for fields in _records(store, done):
@@ -92,14 +100,14 @@ def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done
             done.withheld += 1
             continue
         for fields in _version_with_blobs(version, blobs, done):
-            if fields["type"] == "version":  # those that are lost leave no gap
+            if fields["type"] == "version":  # lost versions leave no gap in the numbers
                 numbers[version.id] += 1
                 fields["number"] = numbers[version.id]
             yield fields
 
 
 class _Blobs:
-    """The blobs of one export: each is written once, the first time that something below needs it."""
+    """The blobs of an export. Each blob is written once, before the first record that needs it."""
 
     def __init__(self, store: WholeStore, hidden: set[ContentHash], done: ExportReport) -> None:
         self._store = store
@@ -108,7 +116,7 @@ class _Blobs:
         self._written: dict[ContentHash, bool] = {}
 
     def out(self, name: ContentHash) -> Iterator[Fields]:
-        """Its record, unless it was written before, is withheld or lost."""
+        """Yield the blob's record, unless the blob was written before, is withheld or is lost."""
         if name in self._written or name in self._hidden:
             return
         try:
@@ -118,7 +126,7 @@ class _Blobs:
             self._done.lost.append(str(problem))
             return
         record = _blob_out(name, content)
-        # what is so short is short enough however it is escaped
+        # escaping cannot make a content this short too long
         if len(content) > LONGEST_LINE // 8 and len(encode_json(record)) > LONGEST_LINE - 1:
             self._written[name] = False
             self._done.lost.append(f"the {len(content):,} bytes under {name} are too long for a line of an export")
@@ -127,7 +135,7 @@ class _Blobs:
         yield record
 
     def has(self, name: ContentHash) -> bool:
-        """Whether its record stands above."""
+        """Return whether the blob's record was already written."""
         return self._written.get(name, False)
 
 
@@ -142,7 +150,9 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> 
 
 
 def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -> Iterator[Version]:
-    """All versions that can be read, oldest first. One that cannot hides the page it is on, so that page is read one by one."""
+    """Yield every readable version, oldest first. A damaged version spoils its whole page, so that page is read version
+    by version.
+    """
     after, size = 0, page
     while True:
         try:
@@ -161,7 +171,7 @@ def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -
 
 
 def _hidden(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:
-    """Contents that may not leave: those of excluded files that nothing else has."""
+    """Return the hashes of withheld content: content of excluded files that no other record needs."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
     for version in _log(store):
@@ -174,7 +184,7 @@ def _hidden(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:
 
 
 def contents_of(version: Version) -> set[ContentHash]:
-    """Names of the blobs that a version needs."""
+    """Return the hashes of the blobs needed by a version."""
     own = set() if version.content_hash is None else {version.content_hash}
     return own.union(version.additional.values())
 

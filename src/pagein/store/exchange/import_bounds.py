@@ -1,7 +1,7 @@
-"""What a file may claim before it is believed: bounds on its lines and numbers, and the types of its fields. Raises BadInput or TypeError.
+"""Validate untrusted import files: bounds on lines and numbers, and types of fields. Violations raise BadInput or TypeError.
 
-Whoever sends a file decides what stands in it. So nothing in it may cost more than the file is long, and no number may be one that a
-database or another reader cannot hold.
+The sender controls every byte of a file. So the cost of reading must stay proportional to the file's length, and every number must fit
+into a database and into other readers.
 """
 
 import math
@@ -15,36 +15,36 @@ from pagein.errors import BadInput
 from pagein.model.codec import decode_json
 
 LONGEST_LINE: Final = 1 << 26
-"""Bytes. Longer than anything that a tool prints or a model reads."""
+"""Longest accepted line, in bytes. Longer than any output of a tool or input of a model."""
 _LONGEST_RECORD: Final = 1 << 24
-"""The same for all but blobs: what is nested takes many times its bytes in memory, a flat text does not."""
+"""The same for records other than blobs: nested values take many times their bytes in memory, flat text does not."""
 _MOST: Final = (1 << 53) - 1
 _DEEPEST: Final = 200
 
 
 def text(value: Any) -> str:  # noqa: ANN401 -- whatever a file says
-    """A field that is a text."""
+    """Return a text field, checked."""
     if not isinstance(value, str):
         raise TypeError(f"{str(value)[:40]!r} is not a text")
     return value
 
 
 def count(value: Any, what: str, least: int = 0) -> int:  # noqa: ANN401 -- whatever a file says
-    """A field that counts something: a whole number that other readers can hold too."""
+    """Return a field with a count, checked: a whole number within the range of other readers."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
         raise BadInput(f"{what} must be a whole number from {least} to {_MOST}, not {_show_value(value)}")
     return value
 
 
 def moment(value: Any, what: str) -> float:  # noqa: ANN401 -- whatever a file says
-    """A field that is a time in seconds since 1970."""
+    """Return a time field in seconds since 1970, checked."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise BadInput(f"{what} must be a number of seconds since 1970, not {_show_value(value)}")
     return float(value)
 
 
 class _Blob(msgspec.Struct):
-    """The record of a blob; what else stands in its line is passed over without being kept."""
+    """The record of a blob. Decoding skips any other fields without storing them."""
 
     type: str
     hash: str
@@ -53,7 +53,9 @@ class _Blob(msgspec.Struct):
 
 
 def record(line: bytes) -> dict[str, Any]:
-    """The record in a line. Costs no more than a few times the line's length, and for any but a blob the line is short."""
+    """Return the record in a line. Memory stays within a few times the line's length; only a blob's line may be
+    long.
+    """
     if len(line) > LONGEST_LINE:
         raise BadInput(f"longer than {LONGEST_LINE >> 20} MB, which no line of an export is")
     if len(line) > _LONGEST_RECORD:
@@ -69,7 +71,7 @@ def record(line: bytes) -> dict[str, Any]:
 
 
 def _check(values: Iterable[object], depth: int = 0) -> None:
-    """No number in here is one that cannot be held, and nothing is nested too deeply."""
+    """Check numbers and nesting depth recursively. Raises BadInput for a number out of range or too deep a nesting."""
     if depth > _DEEPEST:
         raise BadInput(f"nested deeper than {_DEEPEST}")
     for value in values:

@@ -1,13 +1,13 @@
-"""Reading an export back into a store. The format is docs/format.md, its writer `portable`.
+"""Import an export into a store. The format is in docs/format.md, the writer in `exporter`.
 
 Rules of this file
 ------------------
-1. An import is one transaction: all of the file is there at its end, or nothing of it.
-2. What is there already is left alone, so importing again changes nothing. What contradicts it is refused.
-3. Every hash is proven before anything rests on it. Every number and size is held against what it counts. A complaint names the file
-   and the line.
-4. A session that is here already goes on where it stands, unless the file's own session has gone on from there.
-5. What must not be stored (law 9) is not taken in, whatever the file says of it.
+1. An import is a single transaction: afterwards the store contains the whole file or nothing of it.
+2. Known records stay unchanged, so importing again changes nothing. Contradicting records are refused.
+3. Every hash is verified before use. Every number and size is compared with the counted records or bytes. An error message names the
+   file and the line.
+4. A known session keeps its leaf, unless the file's session continues from that leaf.
+5. Content that must not be stored (law 9) is never imported, whatever the file declares.
 """
 
 import base64
@@ -37,8 +37,13 @@ Record: TypeAlias = Callable[[Fields], None]
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import found. counts: records by type. added: those of them that were not there before. withheld: records changed or left
-    out by law 9; forgotten: those told anew without a text that was ordered to be forgotten here. lost: what the source should have held and could not be taken from it, in words.
+    """Result of an import.
+
+    counts: records by type
+    added: newly stored records, by type
+    withheld: records changed or left out by law 9
+    forgotten: records rewritten without a text erased from this store
+    lost: expected records that could not be taken from the source, in words
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -49,10 +54,12 @@ class ImportReport:
 
 
 def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> ImportReport:
-    """Take in an export, given as lines with their newlines. `name` is that of the file, for complaints.
+    """Import an export, given as lines with their newlines.
 
-    Raises BadInput for a file that is damaged, cut short, of a newer format or at odds with the store, and StoreError.
-    Either way nothing of it has been kept then.
+    name: of the file, for error messages
+
+    Raises BadInput for a damaged, truncated, newer or contradicting file, and StoreError. In both cases nothing is
+    stored.
     """
     with store.exclusive():
         reader = _ImportReader(store)
@@ -84,7 +91,7 @@ def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tic
 
 
 class _ImportReader:
-    """One pass over one file."""
+    """State of a single pass over a file."""
 
     def __init__(self, store: WholeStore) -> None:
         self.done = ImportReport()
@@ -103,19 +110,19 @@ class _ImportReader:
         }
         self._histories: dict[str, _History] = {}
         self._seen: set[tuple[str, str]] = set()
-        # of excluded files: their objects, contents that came with their versions, and names of those that reads of them left behind
+        # for excluded files: their objects, the contents of their versions, and the hashes of contents recorded by reads
         self._excluded: set[str] = set()
         self._private: dict[ContentHash, bytes] = {}
         self._left_behind: set[ContentHash] = set()
         self._fresh: set[ContentHash] = set()
         self._needed: set[ContentHash] = set()
         self._journal: _ImportSession | None = None
-        # Blobs on their way: a version keeps its own as what differs from the version before, unless they are there already.
+        # Blobs not yet stored: a version stores its blobs as deltas against the version before, unless they are known already.
         self._waiting: dict[ContentHash, bytes] = {}
         self._waiting_bytes = 0
 
     def take(self, line: bytes) -> str:
-        """One line. Returns the type of its record."""
+        """Read a line. Return the type of its record."""
         if self.ended:
             raise BadInput("there is more behind the last record")
         if not line.endswith(b"\n"):
@@ -132,10 +139,10 @@ class _ImportReader:
         return str(kind)
 
     def finish(self) -> None:
-        """The file is whole."""
+        """Store pending records, and drop withheld content, after the last line."""
         self._put_waiting()
         self._close_session()
-        # read before its journal told that it must not be; what else needs it keeps it
+        # stored before the journal showed that it must be withheld; content needed by other records stays
         hidden = self._left_behind & self._fresh - self._needed
         if hidden:
             self.done.withheld += len(hidden)
@@ -212,12 +219,12 @@ class _ImportReader:
 
     def _content(self, name: ContentHash) -> bytes:
         self._needed.add(name)
-        if name in self._private:  # something else has the same content
+        if name in self._private:  # another record has the same content
             self._waiting[name] = self._private.pop(name)
         return self._waiting[name] if name in self._waiting else self._store.get(name)
 
     def _withhold(self, version: Version) -> None:
-        """Leave out a version of a file that must not be stored, and what of its content nothing else needs."""
+        """Leave out a version of an excluded file, and its content unless another record needs the content."""
         self.done.withheld += 1
         for name in contents_of(version) & self._waiting.keys():
             if name in self._fresh:
@@ -262,7 +269,7 @@ class _ImportReader:
         self._put_waiting()
 
     def _put_back(self, history: "_History", version: Version, number: int, at: float) -> None:
-        """Put a version that the store lost in its place between others."""
+        """Restore a lost version between its neighbours."""
         if self._store.put_version(self._as_written(version, at), number):
             history.known.insert(history.place, (number, version.object_hash))
             history.place += 1
@@ -363,10 +370,13 @@ class _ImportReader:
 
 @dataclass(slots=True)
 class _History:
-    """The versions of an object. known: their numbers and hashes, as they are here. place: up to where the file has come in them.
+    """Known versions of an object, compared with the versions in the file. The file may lack some: it counts only its
+    own.
 
-    told: how many the file has told of. left_out: the number of the last one asked for, where that is missing here and others stand
-    behind it. The file may miss some, too: it counts those that it has.
+    known: numbers and hashes in the store
+    place: position in `known` reached by the file
+    told: number of versions read from the file
+    left_out: number of the last requested version, if missing here between existing neighbours
     """
 
     known: list[tuple[int, ContentHash]]
@@ -375,7 +385,9 @@ class _History:
     left_out: int | None = None
 
     def is_next(self, version: ContentHash) -> bool:
-        """Whether the file's next version is new here. Raises BadInput where another one stands in its place."""
+        """Return whether the file's next version is new here. Raises BadInput for a conflict with the stored
+        history.
+        """
         self.left_out = None
         if self.place >= len(self.known):
             return True
@@ -392,11 +404,14 @@ class _History:
 
 @dataclass(slots=True)
 class _ImportSession:
-    """A session of the file.
+    """Import state of a session.
 
-    here: where the session of this name stands in the store. ended: it is to be ended. known: its entries that are here already;
-    bridged: those of which only a bridge is. withholding: what of them must not be stored.
-    parents: of the entries read so far.
+    here: leaf of the stored session of this name; None for a new session
+    ended: whether to mark the session as ended
+    known: entries already stored
+    bridged: entries of which the store only has a bridge
+    withholding: redactor of the entries
+    parents: parent of each entry read so far
     """
 
     name: str
@@ -410,7 +425,7 @@ class _ImportSession:
     waiting: list[Entry] = field(default_factory=list)
 
     def stands_at(self) -> EntryId:
-        """Where the session is to stand."""
+        """Return the session's leaf after the import."""
         leaf = self.leaf if self.leaf in self.parents else next(reversed(self.parents))
         if self.here is None:
             return str(leaf)
@@ -421,7 +436,7 @@ class _ImportSession:
 
 
 def _chars(content: bytes) -> int | None:
-    """How many characters a content has; None for bytes that are no text."""
+    """Return the number of characters of a content, or None for binary content."""
     try:
         return len(decode_content(content))
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""Between the store format of Pi-RLM and a store of ours: its objects become objects with versions, our paged-out results its records.
+"""Exchange data with Pi-RLM: import its objects as objects with versions, export evicted results as its records.
 
-An object that comes from there keeps its id as its nickname, so that whoever has read the id can still ask for it. Its session and old
-id tell it again, so importing again changes nothing, and a record that was changed becomes a new version.
+An imported object keeps its old id as its nickname, so that a model that has read the id can still ask for the object. Session and old
+id identify the object, so importing again changes nothing, and a changed record becomes a new version.
 """
 
 import hashlib
@@ -32,7 +32,9 @@ _MOST_MS: Final = (1 << 48) - 1
 
 
 def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
-    """Take in a session's folder, all of it or nothing. Files that must not be stored are left out (law 9). Raises StoreError."""
+    """Import a session's folder in a single transaction. Files that must not be stored are left out (law 9). Raises
+    StoreError.
+    """
     done = ImportReport()
     with store.exclusive():
         for record in found.records:
@@ -88,7 +90,7 @@ def _draft(session: str, record: RlmRecord) -> Draft:
 
 
 def records_of(store: WholeStore, session: str) -> Iterator[RlmRecord]:
-    """What was paged out of a session, as records of Pi-RLM; those that have expired are not there. Raises StoreError."""
+    """Yield a session's evicted results as records of Pi-RLM, without expired results. Raises StoreError."""
     opened: dict[str, float] = {}
     for entry in store.entries(session):
         if isinstance(entry, Entry) and isinstance(entry.body, EpochEntry | PreviewEntry):

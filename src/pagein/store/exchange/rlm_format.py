@@ -1,10 +1,10 @@
-"""The store format of Pi-RLM: `store.jsonl`, one object a line, and `index.json`, where each stands. Source: Pi-RLM 3.1, 3.2, 11.2.
+"""Store format of Pi-RLM: `store.jsonl` with an object per line, and `index.json` with the offset of each line.
 
 Rules of this file
 ------------------
-1. The log is the truth and is only ever appended to. The index is made from it, in one piece, by renaming; so adding is cheap.
-2. An index that is missing, damaged or not that of the log is made anew. Offsets count bytes, and are those of the log as it is.
-3. A line that cannot be understood is passed over and counted; so is a torn last line, behind which the next writer begins anew.
+1. The log is authoritative and append-only. The index is derived from the log and replaced as a whole, by renaming; so adding is cheap.
+2. A missing, damaged or mismatched index is rebuilt. Offsets count bytes of the log as stored.
+3. An undecodable line is skipped and counted. So is a torn last line, after which the next writer begins a new line.
 """
 
 import fcntl
@@ -34,7 +34,10 @@ _NAME: Final = re.compile(r"[^\x00-\x1f/\\]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class RlmSource:
-    """How an object came into the store. of: the fingerprint, path or call id that belongs to the kind."""
+    """Origin of an object.
+
+    of: fingerprint, path or call id, depending on the kind
+    """
 
     kind: Literal["externalized", "ingested", "child_result"]
     of: str
@@ -42,7 +45,11 @@ class RlmSource:
 
 @dataclass(frozen=True, slots=True)
 class RlmRecord:
-    """One object. created: milliseconds since 1970. tokens: a quarter of the content's UTF-16 units, rounded up, unless its writer knew better."""
+    """An object of Pi-RLM.
+
+    created: milliseconds since 1970
+    tokens: a quarter of the content's UTF-16 units, rounded up, unless its writer gave a better count
+    """
 
     id: str
     type: ContentType
@@ -55,7 +62,11 @@ class RlmRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """A record and where its line stands in the log: its first byte, and how many bytes it has without its newline."""
+    """A record with the position of its line in the log.
+
+    offset: of the first byte
+    length: in bytes, without the newline
+    """
 
     record: RlmRecord
     offset: int
@@ -64,7 +75,10 @@ class RecordPlace:
 
 @dataclass(frozen=True, slots=True)
 class RlmStore:
-    """What a session's folder holds. skipped: lines that cannot be understood, by number from 1, with the reason."""
+    """Content of a session's folder.
+
+    skipped: undecodable lines, by number from 1, with the reason
+    """
 
     session: str
     placed: tuple[RecordPlace, ...]
@@ -72,25 +86,27 @@ class RlmStore:
 
     @property
     def records(self) -> tuple[RlmRecord, ...]:
-        """The objects, each once: a later line of the same id takes the place of an earlier one."""
+        """The objects without repetition: a later line of the same id replaces an earlier line."""
         return tuple({one.record.id: one.record for one in self.placed}.values())
 
 
 def tokens_of(content: str) -> int:
-    """The estimate of the format: a quarter of the characters as JavaScript counts them, rounded up."""
+    """Return the format's token estimate: a quarter of the characters as JavaScript counts them, rounded up."""
     units = len(content.encode("utf-16-le", "surrogatepass")) // 2
     return -(-units // 4)
 
 
 def session_folder(root: Path, session: str) -> Path:
-    """The folder of a session under `.pi/rlm`. Raises BadInput for what is no name: a path, say."""
+    """Return the folder of a session under `.pi/rlm`. Raises BadInput for an invalid name, for example a path."""
     if not _NAME.fullmatch(session) or session in (".", ".."):
         raise BadInput(f"not the name of a session: {session[:80]!r}; it names a folder, so it must not be a path")
     return root / session
 
 
 def load_store(folder: Path) -> RlmStore:
-    """Read a session's folder by its log. A missing log is an empty store. Raises StoreError where the log cannot be read."""
+    """Read a session's folder from its log. A missing log is an empty store. Raises StoreError if the log cannot be
+    read.
+    """
     try:
         log = (folder / LOG).read_bytes()
     except FileNotFoundError:
@@ -108,7 +124,10 @@ def load_store(folder: Path) -> RlmStore:
 
 
 def _parse_lines(log: bytes, offset: int) -> Iterator[RecordPlace | str | None]:
-    """Line by line: what stands there, why it cannot be understood, or None for an empty line. offset: of the first byte."""
+    """Yield per line the record with its place, the reason why the line is undecodable, or None for an empty line.
+
+    offset: of the first byte
+    """
     for line in log.split(b"\n"):
         if not line.strip():
             yield None
@@ -121,7 +140,7 @@ def _parse_lines(log: bytes, offset: int) -> Iterator[RecordPlace | str | None]:
 
 
 def index_of(store: RlmStore) -> dict[str, Any]:
-    """The index that belongs to a log."""
+    """Return the index of a log."""
     last = {one.record.id: one for one in store.placed}
     objects = [
         {
@@ -140,10 +159,11 @@ def index_of(store: RlmStore) -> dict[str, Any]:
 
 
 class RlmWriter:
-    """Adds records to a session's folder, which is made where it is missing. A context: the index is written at its end.
+    """Adds records to a session's folder, created if missing. A context manager: the index is written at the end.
 
-    Adding costs what is added. Several processes may write to one folder: each adds behind the other. Raises StoreError for what
-    the disk refuses; then of that call nothing is there, and the index, if it is behind, is made anew by the next reader.
+    Cost is proportional to the added records. Several processes may write to a folder: each appends after the others.
+    Raises StoreError for a failed write; then nothing of that call is stored, and the next reader rebuilds an outdated
+    index.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -152,7 +172,7 @@ class RlmWriter:
         self._newest: dict[str, RecordPlace] = {}
 
     def add(self, records: Iterable[RlmRecord]) -> None:
-        """Add these. One that is there already, and is the newest of its id, is not written again."""
+        """Append records. A record equal to the newest record of its id is not written again."""
         with self._locked() as handle:
             self._catch_up(handle)
             data = b"" if self._is_whole(handle) else b"\n"
@@ -190,7 +210,7 @@ class RlmWriter:
             raise StoreError(f"{self._folder}: {problem.strerror}") from problem
 
     def _catch_up(self, handle: int) -> None:
-        """Take in what others added."""
+        """Read the records appended by other writers."""
         with os.fdopen(os.dup(handle), "rb") as file:
             file.seek(self._size)
             log = file.read()
@@ -198,7 +218,9 @@ class RlmWriter:
         self._size += len(log)
 
     def _is_whole(self, handle: int) -> bool:
-        """Whether the log ends with a whole line; a writer that died in the middle of one must not spoil the next."""
+        """Return whether the log ends with a complete line. A torn line of a dead writer must not spoil the next
+        line.
+        """
         return self._size == 0 or os.pread(handle, 1, self._size - 1) == b"\n"
 
     def _write(self, handle: int, data: bytes) -> None:
@@ -212,13 +234,13 @@ class RlmWriter:
 
 
 def append(folder: Path, records: Iterable[RlmRecord]) -> None:
-    """Add records to a session's folder, and write its index."""
+    """Append records to a session's folder, and write its index."""
     with RlmWriter(folder) as writer:
         writer.add(records)
 
 
 def load_index(folder: Path) -> dict[str, Any]:
-    """The index of a folder; made anew, and written where that is possible, if it is not the one of the log."""
+    """Return the index of a folder. A missing or mismatched index is rebuilt, and written if possible."""
     right = index_of(load_store(folder))
     try:
         found = json.loads((folder / INDEX).read_bytes())
@@ -276,7 +298,7 @@ def _record_in(line: bytes) -> RlmRecord:
 
 
 def _number(value: object) -> int | None:
-    """A number that counts something; None where none is given."""
+    """Return a count, or None if the field is missing or not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not 0 <= value <= _LARGEST:

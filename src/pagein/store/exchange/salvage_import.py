@@ -1,7 +1,7 @@
-"""Reading back the lines that a repair took out of journals, from the file in which it kept them (`STORE.salvaged.jsonl`).
+"""Import journal lines that a repair moved to `STORE.salvaged.jsonl`.
 
-Each line has the session, the place and the bytes of one entry. Earlier repairs took out all that stood behind a damaged entry, whole or
-not; what is whole goes back to its place, and what is missing between gets a bridge.
+Each line has the session, the place and the bytes of an entry. Earlier repairs removed every entry after a damaged entry, intact or
+not. The import puts intact entries back in their places, and bridges the gaps between them.
 """
 
 import base64
@@ -22,7 +22,9 @@ from pagein.store.upkeep.store_repair import bridge_holes
 
 
 def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> ImportReport:
-    """Put back what can be read: all of it or nothing. Raises BadInput for what is no such file, and StoreError."""
+    """Restore every readable entry in a single transaction. Raises BadInput for any other kind of file, and
+    StoreError.
+    """
     done = ImportReport()
     with store.exclusive():
         for session, entries in _read_sessions(lines, name, done).items():
@@ -64,5 +66,5 @@ def _put_back(store: WholeStore, session: str, entries: dict[int, Entry], done: 
         store.put_entry(session, place, kept)
         done.added["entry"] = done.added.get("entry", 0) + 1
     last = max((place for place, _ in here), default=0)
-    if fresh and last < max(fresh):  # nobody went on behind the hole meanwhile
+    if fresh and last < max(fresh):  # the session did not continue after the gap meanwhile
         store.stand(session, fresh[max(fresh)].id)

@@ -1,1 +1,1 @@
-"""The store in memory, for tests and replays."""
+"""In-memory store, for tests and replays."""

@@ -1,4 +1,4 @@
-"""Bytes in memory, and the writing time that everything in the memory store shares."""
+"""In-memory blobs, and the write transaction shared by the in-memory store."""
 
 import contextlib
 import secrets
@@ -13,7 +13,7 @@ from pagein.model.text_removal import Tombstone
 
 
 class MemoryBlobs:
-    """A BlobStore that dies with its process."""
+    """A BlobStore that lives only as long as its process."""
 
     def __init__(self) -> None:
         self._blobs: dict[ContentHash, bytes] = {}
@@ -102,4 +102,4 @@ class MemoryBlobs:
             self._undo.append(step)
 
     def close(self) -> None:
-        """Nothing is held that the garbage collector does not know of."""
+        """Do nothing: the garbage collector frees the memory."""

@@ -1,4 +1,4 @@
-"""Objects with versions in memory: the shortest code that keeps the contract of ObjectStore, and the yardstick of the others."""
+"""In-memory objects with versions: the shortest implementation of ObjectStore, and the reference for other stores."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -16,7 +16,7 @@ from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAns
 
 
 class MemoryObjects(MemoryBlobs):
-    """An ObjectStore that dies with its process."""
+    """An ObjectStore that lives only as long as its process."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The store in memory: a twin of the real one for tests and replays. It keeps every promise but survival."""
+"""In-memory store for tests and replays. Keeps every promise of the real store except survival."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -9,7 +9,7 @@ from pagein.store.memory.memory_objects import MemoryObjects
 
 
 class MemoryStore(MemoryObjects):
-    """A BlobStore, ObjectStore and JournalStore that dies with its process."""
+    """A BlobStore, ObjectStore and JournalStore that lives only as long as its process."""
 
     def __init__(self) -> None:
         super().__init__()

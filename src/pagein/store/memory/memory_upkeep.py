@@ -1,4 +1,4 @@
-"""The store in memory, opened to be looked after: the twin of the real ones, for tests of export, import, check and collection."""
+"""In-memory store with maintenance operations, for tests of export, import, check and collection."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,9 @@ from pagein.store.memory.memory_store import MemoryStore
 
 
 class MemoryUpkeep(MemoryStore):
-    """A WholeStore that dies with its process. It has no clock, so it cannot tell when a session was touched."""
+    """A WholeStore that lives only as long as its process. Has no clock, so it cannot report when a session was last
+    used.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +92,7 @@ class MemoryUpkeep(MemoryStore):
             self._journals[session] = {one.id: one for one in self._order[session]}
 
     def put_version(self, write: Write, number: int) -> bool:
-        """Nothing is ever lost here, so nothing has a place between others."""
+        """Return False: an in-memory store never loses a version, so there is no gap to fill."""
         del write, number
         return False
 
@@ -117,14 +119,14 @@ class MemoryUpkeep(MemoryStore):
             return sum(self._blobs.pop(name, None) is not None for name in names)
 
     def shrink(self) -> None:
-        """Memory goes back by itself."""
+        """Do nothing: the interpreter frees the memory."""
 
     def faults(self) -> Sequence[str]:
         return ()
 
     @contextlib.contextmanager
     def _changing(self, *held: dict[Any, Any]) -> Iterator[None]:
-        """A change of these, taken back with whatever it is part of."""
+        """Record the previous state, so that a change is rolled back with the surrounding transaction."""
         with self._writer:
             before = [dict(one) for one in held]
             yield

@@ -1,1 +1,1 @@
-"""The store for teams: one schema of a PostgreSQL database."""
+"""PostgreSQL store for teams: a single schema of a database."""

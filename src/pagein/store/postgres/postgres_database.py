@@ -1,13 +1,13 @@
-"""One schema of a PostgreSQL database: connected lazily, brought up to date, used in transactions.
+"""Access to a schema of a PostgreSQL database: connect lazily, migrate the schema, run transactions.
 
 Rules of this file
 ------------------
-1. Every write first takes one lock that belongs to the schema and is held until its commit can be seen. So writers of all machines
-   queue up: no deadlock is possible, no update is lost, and numbers become visible in their order.
-2. Whatever PostgreSQL or the network raises leaves here as StoreError, and never shows the address, which may hold a password.
-3. Threads of this process that write wait for each other before they ask for anything (`queue`), so none of them fails for the others.
-4. Nobody waits longer than `_WAIT`, or the patience given, for a connection or the lock, and no statement lasts longer than `_PATIENCE`. A client that stands
-   still in a transaction for as long is thrown out, so that others can write.
+1. Every write first takes the schema's lock and holds the lock until the commit is visible. So writers of every machine queue up:
+   deadlocks and lost updates are impossible, and numbers become visible in their order.
+2. Every exception of PostgreSQL or the network becomes StoreError, and never shows the address, which may contain a password.
+3. Writing threads of this process queue up before they contact the server (`turn_queue`), so that no thread fails because of another.
+4. No caller waits longer than `_WAIT`, or the given patience, for a connection or the lock. No statement lasts longer than
+   `_PATIENCE`. A client that idles in a transaction for as long is disconnected, so that others can write.
 """
 
 import contextlib
@@ -33,22 +33,22 @@ SCHEMA: Final = "pagein"
 _WAIT: Final = 10
 _PATIENCE: Final = 30
 _TRIED_AGAIN: Final = 5
-"""All in seconds. A server that was away is looked for at ever longer intervals; after so many, at once when somebody asks."""
+"""In seconds. The pool retries an unreachable server at growing intervals; after this time it retries at once when a caller asks."""
 _MOST_CONNECTIONS: Final = 8
-# What its threads meet is told to whoever asks for a connection, and needs no lines on standard error.
+# Failures of the pool's threads reach the next caller as exceptions, and need no lines on standard error.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresRows:
-    """A connection of PostgreSQL, spoken to as one of SQLite."""
+    """A PostgreSQL connection with the interface of the SQLite connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Answers:
-        """Run one statement."""
+        """Run a statement."""
         return self._connection.execute(_translate(query), values)
 
 
@@ -58,9 +58,10 @@ def _translate(query: str) -> bytes:
 
 
 class PostgresDatabase:
-    """A pool of connections that threads share. `address` is a URL or keywords as libpq takes them.
+    """A connection pool shared by threads. `address` is a URL or keywords as accepted by libpq.
 
-    steps: make its tables. patience: seconds to wait for a connection, and again for the lock; 10 where None.
+    steps: migrations that create the tables
+    patience: seconds to wait for a connection, and again for the lock; 10 if None
     """
 
     def __init__(self, address: str, schema: str = SCHEMA, steps: Steps = STEPS, patience: float | None = None) -> None:
@@ -85,12 +86,12 @@ class PostgresDatabase:
         self._key = int.from_bytes(digest[:8], "big", signed=True)
 
     def beside(self, name: str, steps: Steps) -> Self:
-        """Another schema of the same database, for what is derived from this one. It has a lock and connections of its own."""
+        """Return another schema of the same database for derived data, with a lock and connections of its own."""
         return type(self)(self._address, f"{self._schema}_{name}", steps, self._wait)
 
     @contextlib.contextmanager
     def open_reader(self) -> Iterator[Rows]:
-        """A connection, for queries; within `writing` of the same thread that one's."""
+        """Yield a connection for queries; within `open_writer` of the same thread, that writer's connection."""
         writing: Connection | None = getattr(self._mine, "connection", None)
         with self._errors():
             if writing is not None:
@@ -101,7 +102,7 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def open_writer(self) -> Iterator[Rows]:
-        """A connection inside a transaction, while nobody else writes (see `rows.Database`)."""
+        """Yield a connection inside a transaction without other writers (see `sql_rows.Database`)."""
         outer: Connection | None = getattr(self._mine, "connection", None)
         with self._errors(), contextlib.ExitStack() as stack:
             if outer is not None:
@@ -120,7 +121,7 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A time in which all reads of this thread see the schema as it was at its beginning."""
+        """Yield a context in which this thread reads the schema as of its beginning."""
         with contextlib.ExitStack() as stack:
             with self._errors():
                 connection = stack.enter_context(self._opened().connection())
@@ -131,7 +132,7 @@ class PostgresDatabase:
             yield
 
     def close(self) -> None:
-        """Let go of all connections. Later uses raise StoreError."""
+        """Close every connection. Later uses raise StoreError."""
         with self._lock:
             self._closed = True
             if self._pool is not None:
@@ -139,10 +140,12 @@ class PostgresDatabase:
                 self._pool = None
 
     def _lock_writers(self, connection: Connection) -> None:
-        """Keep writers of other processes out until the end of this transaction."""
+        """Keep out writers of other processes until the end of this transaction."""
         try:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._key,))
-        except psycopg.errors.LockNotAvailable:  # another process: who waits behind us would wait for it anew
+        except (
+            psycopg.errors.LockNotAvailable
+        ):  # held by another process: callers queued after this one would wait again
             self._queue.refuse()
             raise
 
@@ -155,7 +158,7 @@ class PostgresDatabase:
             yield
         except (
             psycopg.Error
-        ) as problem:  # those of the pool among them; what the caller raises in between is the caller's
+        ) as problem:  # errors of the pool included; exceptions of the caller's own code pass unchanged
             raise StoreError(f"store in schema {self._schema}: {problem}") from problem
 
     def _opened(self) -> ConnectionPool[Connection]:
@@ -172,7 +175,7 @@ class PostgresDatabase:
             "connect_timeout": max(2, round(self._wait)),
             "application_name": "pagein",
         }
-        # Asked once without the pool: it reports at once, and in its own words, what is wrong with the address.
+        # Connect once without the pool: a direct connection reports a wrong address at once, in the server's words.
         with psycopg.connect(self._address, **options) as connection:
             _bring_up(connection, self._schema, self._key, self._steps)
         pool: ConnectionPool[Connection] = ConnectionPool(
@@ -201,7 +204,7 @@ class PostgresDatabase:
 
 
 def _bring_up(connection: Connection, schema: str, key: int, steps: Steps) -> None:
-    """Make the schema and the tables that are missing. One client at a time, or not at all."""
+    """Create the schema and missing tables, one client at a time, or not at all."""
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (key,))
         if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:

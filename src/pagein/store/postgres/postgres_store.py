@@ -1,4 +1,4 @@
-"""The store for teams: blobs, objects and journals in one schema of a PostgreSQL database. Needs the extra `pagein[postgres]`."""
+"""PostgreSQL store for teams: blobs, objects and journals in a single schema. Needs the extra `pagein[postgres]`."""
 
 from pagein.model.objects import ObjectId
 from pagein.store.postgres.postgres_database import SCHEMA, PostgresDatabase
@@ -7,10 +7,11 @@ from pagein.store.sql.sql_objects import SqlObjects
 
 
 class PostgresStore(SqlJournals, SqlObjects):
-    """A BlobStore, JournalStore and ObjectStore that several machines may use at once.
+    """A BlobStore, JournalStore and ObjectStore for use by several machines at once.
 
-    Made on first use: the schema and its tables. Raises BadSetting at once where the address cannot be one.
-    patience: how long to wait for the server or for others, in seconds (see `PostgresDatabase`).
+    The schema and its tables are created on first use. Raises BadSetting at once for a malformed address.
+
+    patience: seconds to wait for the server or for other writers (see `PostgresDatabase`)
     """
 
     _database: PostgresDatabase
@@ -18,5 +19,5 @@ class PostgresStore(SqlJournals, SqlObjects):
     def __init__(self, address: str, schema: str = SCHEMA, patience: float | None = None) -> None:
         super().__init__(PostgresDatabase(address, schema, patience=patience))
 
-    def elsewhere(self, object_id: ObjectId) -> bool:  # noqa: ARG002 -- one database holds every workspace, so it has no neighbours
+    def elsewhere(self, object_id: ObjectId) -> bool:  # noqa: ARG002 -- a database holds every workspace, so it has no neighbours
         return False

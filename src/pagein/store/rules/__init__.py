@@ -1,1 +1,1 @@
-"""Rules that all stores follow, without a database."""
+"""Rules shared by every store, without a database."""

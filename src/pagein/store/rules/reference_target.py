@@ -1,4 +1,4 @@
-"""What a reference means, given what a store can look up."""
+"""Resolve references, given the lookups of a store."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,10 @@ ByHash = Callable[[str, ContentHash], Version | None]
 
 
 def resolve_reference(store: ObjectStore, by_hash: ByHash, reference: Reference) -> Resolution | UnresolvedReference:
-    """The contract of `ObjectStore.resolve`. by_hash: the newest version of an object with this object hash."""
+    """Resolve a reference as specified by `ObjectStore.resolve`.
+
+    by_hash: returns the newest version of an object with a given object hash
+    """
     if reference.pin is not None:
         return _static(store, by_hash, reference, reference.pin)
     version = store.current(reference.target)
@@ -37,26 +40,31 @@ def _static(store: ObjectStore, by_hash: ByHash, reference: Reference, pin: Pin)
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTarget:
-    """What the references to an object say. id: in static ones. names: in dynamic ones. pinned: only static ones with this hash."""
+    """The texts by which references name an object.
+
+    id: in static references
+    names: in dynamic references
+    pinned: only static references with this object hash
+    """
 
     id: str
     names: frozenset[str]
     pinned: ContentHash | None
 
     def met_by(self, reference: Reference) -> bool:
-        """Whether a reference means this."""
+        """Return whether a reference points to this target."""
         if reference.pin is None:
             return self.pinned is None and reference.target in self.names
         return reference.target == self.id and self.pinned in (None, reference.pin.object)
 
 
 def target_of(store: ObjectStore, text: str, pinned: ContentHash | None) -> ReferenceTarget:
-    """The target under an id or nickname, or under a text that names nothing yet."""
+    """Return the target for an id, a nickname, or a text that names nothing yet."""
     meant = store.current(text)
     if meant is None:
         return ReferenceTarget(text, frozenset({text}), pinned)
     names = {meant.id}
-    # an id goes before a nickname, so a nickname that is also an id means somebody else
+    # an id has precedence, so a nickname equal to an id means the other object
     if meant.nickname is not None and store.version(meant.nickname, 1) is None:
         names.add(meant.nickname)
     return ReferenceTarget(meant.id, frozenset(names), pinned)

@@ -1,4 +1,6 @@
-"""What becomes of a write: the one order of checks that every store follows. Stores fetch the facts and carry out the answer."""
+"""Decide the outcome of a write. Stores fetch the facts and carry out the decision; the order of checks is the same for
+every store.
+"""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,7 +13,12 @@ from pagein.model.writes import NEW, Change, Refusal, Write, WriteRefusal, Writt
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A request that was carried out: the object hash that it asked for, and what it was answered."""
+    """An earlier request with the same id.
+
+    asked: the object hash it asked for
+    version: the version it was answered with
+    change: the kind of change it was answered with
+    """
 
     asked: ContentHash
     version: Version
@@ -20,7 +27,12 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class WriteFacts:
-    """What a store knows that bears on a write. holder: id of the object whose newest version has the draft's nickname."""
+    """Stored facts relevant to a write.
+
+    earlier: the earlier request with the same id
+    current: the object's newest version
+    holder: id of the object whose newest version has the draft's nickname
+    """
 
     earlier: Earlier | None
     current: Version | None
@@ -29,7 +41,7 @@ class WriteFacts:
 
 @dataclass(frozen=True, slots=True)
 class AppendVersion:
-    """The version is to be made, with this number."""
+    """Decision: create a version with this number."""
 
     number: int
     change: Change
@@ -37,7 +49,7 @@ class AppendVersion:
 
 @dataclass(frozen=True, slots=True)
 class RememberedAnswer:
-    """No version is to be made, but the request is to be remembered with this answer."""
+    """Decision: create no version, but remember the request with this answer."""
 
     answer: Written
 
@@ -46,7 +58,9 @@ Decision: TypeAlias = WriteRefusal | Written | RememberedAnswer | AppendVersion
 
 
 def decide(write: Write, sealed: SealedDraft, facts: WriteFacts) -> Decision:
-    """The order of `ObjectStore.write`. `Written` is the answer to a request that was carried out before."""
+    """Apply the checks of `ObjectStore.write` in order. A result of type `Written` repeats the answer to an earlier
+    request.
+    """
     draft, current, earlier = write.draft, facts.current, facts.earlier
     if draft.type == "session" and not _is_session_id(draft.metadata.get("session_id")):
         return WriteRefusal("invalid_session_id", current)

@@ -1,1 +1,1 @@
-"""Search over everything stored, and the trigram index below it."""
+"""Search over a whole store, and its trigram index."""

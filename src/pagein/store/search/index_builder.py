@@ -1,7 +1,7 @@
-"""Building the index in the background: batch by batch, from where it stands, in a thread of the rim.
+"""Build the search index in a background thread, batch by batch, continuing from its current place.
 
-A builder may die between any two steps, and several may run, in several processes: whoever comes second finds the index further
-than it thought and goes on from there.
+A builder may die between any two steps. Several builders may run, also in several processes: the slower one finds the index further
+ahead than expected and continues from there.
 """
 
 import threading
@@ -20,31 +20,31 @@ _AFTER_TROUBLE: Final = 5.0
 
 
 class GrowingIndex(Protocol):
-    """An index that can be built."""
+    """An index with build operations."""
 
     def known_place(self, shelf: Shelf) -> int:
-        """Up to which place it has come, whoever's that is."""
+        """Return the place reached by the index, whether or not the shelf still matches."""
         ...
 
     def covered_place(self, shelf: Shelf) -> int:
-        """Up to which place it knows this very shelf."""
+        """Return the place up to which the index covers this very shelf."""
         ...
 
     def add(self, shelf: Shelf, above: int, texts: Sequence[tuple[int, str]], upto: int) -> bool:
-        """Take in folded texts of the things above a place and up to another. False where that was not the next to come."""
+        """Add folded texts of the items between two places. Return False if the range does not continue the index."""
         ...
 
     def forget(self, shelf: Shelf) -> None:
-        """Begin anew."""
+        """Clear the index of a shelf."""
         ...
 
     def tidy(self, shelf: Shelf) -> bool:
-        """Merge a little. False when there is nothing left to merge."""
+        """Merge a few segments. Return False if there is nothing left to merge."""
         ...
 
 
 def grow(index: GrowingIndex, shelf: Shelf) -> bool:
-    """Take the next batch of a shelf into the index. False where there is none. Raises StoreError."""
+    """Add a shelf's next batch to the index. Return False if there is nothing to add. Raises StoreError."""
     above = index.covered_place(shelf)
     if not above and index.known_place(shelf):
         index.forget(shelf)
@@ -70,7 +70,7 @@ def _next(shelf: Shelf, above: int) -> list[ShelfItem]:
 
 
 def _text(shelf: Shelf, thing: ShelfItem) -> str:
-    """All texts of a thing, folded. A gap stands between two, so that no gram spans them."""
+    """Return the folded texts of an item, separated by a gap so that no trigram spans two texts."""
     loaded = iter(shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)]))
     texts = []
     for name, part in thing.parts:
@@ -81,7 +81,7 @@ def _text(shelf: Shelf, thing: ShelfItem) -> str:
 
 
 class Builder:
-    """A thread that keeps an index up with a shelf. Started by `start`, woken by `wake`, ended by `stop`; fails silently, tries on."""
+    """A thread that keeps an index up to date with its shelves. A failure is recorded in `trouble` and retried."""
 
     def __init__(self, index: GrowingIndex, shelves: Sequence[Shelf], *, patience: float = _PATIENCE) -> None:
         self._index, self._shelves, self._patience = index, tuple(shelves), patience
@@ -90,25 +90,25 @@ class Builder:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self.trouble: StoreError | None = None
-        """What kept it from going on the last time, None where nothing did."""
+        """The last failure; None after a success."""
 
     def start(self) -> None:
-        """Begin. It ends with the process, too."""
+        """Start the thread. The thread also ends with the process."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="pagein search index", daemon=True)
             self._thread.start()
 
     def wake(self) -> None:
-        """Something was stored: look now, not only after a while."""
+        """Check for new content now instead of after the pause."""
         self._idle.clear()
         self._awake.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until the index is up with what was stored before, at most this long (seconds). Whether it is."""
+        """Wait until the index covers everything stored before, at most `timeout` seconds. Return whether it does."""
         return self._idle.wait(timeout) and self.trouble is None
 
     def stop(self, timeout: float | None = 10.0) -> bool:
-        """End after the batch at hand. True where it has ended within this time (seconds)."""
+        """Stop after the current batch. Return whether the thread ended within `timeout` seconds."""
         self._stopped.set()
         self._awake.set()
         if self._thread is None:

@@ -1,4 +1,4 @@
-"""Paged-out objects in a SQL database as a shelf, in the order in which they were paged out."""
+"""A shelf of evicted objects in a SQL database, in the order of their eviction."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ _AT_ONCE: Final = 200
 
 
 class PagedShelf:
-    """Objects made by `BlobStore.put_objects`. Each has one version, which is never replaced."""
+    """Objects made by `BlobStore.put_objects`. Each has a single version that is never replaced."""
 
     name: Final = "p"
 

@@ -1,10 +1,10 @@
-"""Matching a pattern against stored texts.
+"""Match a pattern against stored texts.
 
 Rules of this file
 ------------------
-1. A text is searched as it would be shown: bytes that are no UTF-8 count as U+FFFD. The index is made of the same text.
-2. The engine is RE2, in time linear in the text, on bytes. It prints nothing and remembers no groups.
-3. A match is told once per line in which one begins.
+1. A text is searched as displayed: invalid UTF-8 counts as U+FFFD. The index is built from the same text.
+2. The engine is RE2, with time linear in the text, on bytes. It prints nothing and captures no groups.
+3. Each line with the beginning of a match yields a single match.
 """
 
 from collections.abc import Generator, Iterator
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _AROUND: Final = 160
 _ENOUGH: Final = 4 * 2 * _AROUND + 4
-"""Bytes that hold more characters than are shown: of a line of megabytes no more than this is decoded."""
+"""Bytes to decode of a long line; always more than the displayed characters."""
 _PASSED: Final = 16
 _ELLIPSIS: Final = "\u2026"
 
 
 def text_of(content: bytes) -> str:
-    """The text that stored bytes are searched as."""
+    """Return the searchable text of stored bytes."""
     return content.decode("utf-8", "replace")
 
 
@@ -42,7 +42,7 @@ def _searchable(content: bytes) -> bytes:
 
 
 class Matcher:
-    """A pattern, ready to be matched from any thread. Raises BadInput for one that is refused, naming the construct."""
+    """A compiled pattern for use by any thread. Raises BadInput for an invalid pattern, naming the construct."""
 
     def __init__(self, search: Search) -> None:
         _check(search)
@@ -53,7 +53,7 @@ class Matcher:
         self.need: Need = take(search.pattern, ignore_case=search.ignore_case)
 
     def matches(self, content: bytes, most: int | None = None) -> list[Match]:
-        """The matches in a text, in the order of their lines; the first so many of them."""
+        """Return the first `most` matches in a text, in line order."""
         data = _searchable(content)
         if self._compiled.search(data) is None:
             return []
@@ -62,17 +62,19 @@ class Matcher:
         return [place.match(start, end) for start, end in islice(self._lines(data), wanted)]
 
     def found_in(self, content: bytes) -> bool:
-        """Whether there is a match at all."""
+        """Return whether the text has a match."""
         return bool(self.matches(content, 1))
 
     def _lines(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """The first match of every line in which one begins."""
+        """Yield the first match of every line with the beginning of a match."""
         position: int | None = 0
         while position is not None and position < len(data):
             position = yield from self._lines_from(data, position)
 
     def _lines_from(self, data: bytes, position: int) -> Generator[tuple[int, int], None, int | None]:
-        """Those from a line on. Where one line holds very many matches, it ends early and gives the line to go on from."""
+        """Yield the matches from a line on. On a line with very many matches, stop early and return the position to
+        continue from.
+        """
         passed = 0
         for found in self._compiled.finditer(data, position):
             start, end = found.span()
@@ -82,7 +84,7 @@ class Matcher:
                     return position
                 continue
             if start == len(data) and data.endswith(b"\n"):
-                return None  # nothing stands behind the last line feed
+                return None  # there is no line after the last line feed
             yield start, end
             position = _line_end(data, start) + 1
             if position >= len(data):
@@ -92,11 +94,11 @@ class Matcher:
 
 
 class _Place:
-    """Counts lines and characters on from the last match, so that many matches cost one pass."""
+    """A counter of lines and characters that continues from the last match, so that many matches need a single pass."""
 
     def __init__(self, data: bytes, context: int) -> None:
         self._data, self._context = data, context
-        # most text is ASCII: there a byte is a character, and one decoding serves all that is shown
+        # most text is ASCII: there a byte is a character, and the text is decoded once for every excerpt
         self._text = data.decode() if data.isascii() else None
         self._at = 0
         self._line = 1
@@ -131,7 +133,7 @@ class _Place:
         return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + _ELLIPSIS
 
     def _near(self, first: int, start: int, last: int) -> str:
-        """A line, or what of it is near the place where a match begins."""
+        """Return a line, shortened around the beginning of a match."""
         if last - first <= 2 * _AROUND:
             return self._shown(first, last)
         left, right = self._shown(max(first, start - _ENOUGH), start), self._shown(start, min(last, start + _ENOUGH))
@@ -187,7 +189,7 @@ def _compile(search: Search) -> "re2._Regexp":
     try:
         pattern = search.pattern.encode()
         compiled = re2.compile(pattern, options)
-        # by lines, as people mean it; asked for after the pattern proved whole, lest a loose bracket change its meaning
+        # match by lines, as people expect; compiled a second time because an unbalanced bracket could change the meaning of the prefix
         return re2.compile(b"(?m)" + pattern, options) if search.regex else compiled
     except UnicodeEncodeError as problem:
         raise BadInput("the pattern holds half of a surrogate pair, which no text that is searched holds") from problem

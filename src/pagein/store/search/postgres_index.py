@@ -1,7 +1,7 @@
-"""Trigrams in PostgreSQL: arrays of numbers under a GIN index, in a schema beside the store's.
+"""Trigram index in PostgreSQL: arrays of numbers under a GIN index, in a schema beside the store's.
 
-No extension is needed, and the dialect of patterns is that of the other stores: the database only names candidates. A gram is kept
-as 32 bits of a hash; two grams in one number make a candidate more, never one less.
+No extension is needed, and the pattern dialect is the same as in other stores, because the database only names candidates. A trigram is
+stored as 32 bits of a hash; a collision adds a candidate, and never loses a candidate.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ _STEPS: Final = (
 
 
 class PostgresIndex(TrigramIndex):
-    """The index in a schema of its own, named after the store's."""
+    """The index in a separate schema, named after the store's schema."""
 
     def __init__(self, store: PostgresDatabase) -> None:
         super().__init__(store.beside("search", _STEPS), _ArrayGrams())
 
 
 def empty_postgres_index(store: PostgresDatabase) -> None:
-    """Empty the index of a store: it is built anew from what the store holds. Raises StoreError."""
+    """Empty a store's index, so that it is rebuilt from the stored content. Raises StoreError."""
     database = store.beside("search", _STEPS)
     with contextlib.closing(database), database.open_writer() as rows:
         for name in SHELVES:
@@ -60,7 +60,7 @@ class _ArrayGrams:
 
     def places(self, rows: Rows, shelf: str, need: Need, below: int, size: int) -> list[int]:
         condition, values = _condition(need)
-        # the planner prices the small table and not the arrays that lie outside of it, and would read them all
+        # the planner counts only the small table, not the arrays stored outside of it, and would choose to read every array
         query = f"""WITH met AS MATERIALIZED (SELECT place FROM grams_{shelf} WHERE {condition})
             SELECT place FROM met WHERE place < ? ORDER BY place DESC LIMIT ?"""  # noqa: S608 -- ours
         rows.execute("BEGIN")
@@ -73,7 +73,7 @@ class _ArrayGrams:
 
 
 def _condition(need: Need) -> tuple[str, list[object]]:
-    """What stands behind WHERE, and the values for it. Grams that are all needed are asked for at once."""
+    """Return a WHERE condition for a need, with its values. Trigrams needed together go into a single condition."""
     if isinstance(need, Gram):
         return _HOLDS, [[_number(need.text)]]
     together: list[object] = [[_number(part.text) for part in need.needs if isinstance(part, Gram)]]

@@ -1,12 +1,12 @@
-"""Search over everything stored: newest first, by pages, complete whether or not the index has caught up.
+"""Search a whole store: newest first, in pages, and complete even if the index is behind.
 
 Rules of this file
 ------------------
-1. The index only leaves out. What it has not seen yet, and what a pattern gives it nothing to go by, is scanned; so every
-   answer is the one that scanning everything would give.
-2. Places only go down in the course of a search. What is stored meanwhile stands above and changes no page.
-3. Time is looked at between two things; a search that runs out of it says so, and how to go on.
-4. Only texts of things that pass every filter are read, a batch at a time, the next one while this one is being matched.
+1. The index only excludes items. Items not yet indexed are scanned, and so is everything if a pattern has no trigrams; so every
+   answer equals the answer of a full scan.
+2. Places only go down in the course of a search. New content gets higher places and changes no page.
+3. The deadline is checked between two items; a search that exceeds it reports the fact and where to continue.
+4. Only texts of items passing every filter are read, in batches, and the next batch is read while the current batch is matched.
 """
 
 import time
@@ -29,33 +29,37 @@ _LARGEST_PAGE: Final = 10_000
 _LONGEST_POSITION: Final = 60
 _LAST_PLACE: Final = 2**62
 _AHEAD: Final = 2
-"""Batches that are being read and matched at once: as many as the engine lets run side by side on a small machine."""
+"""Number of batches read and matched at the same time: as many as the engine can run in parallel on a small machine."""
 
 
 class Index(Protocol):
-    """Tells which places of a shelf may hold what a pattern needs. Called from several threads; raises nothing."""
+    """Names the places of a shelf that may match a pattern. Called from several threads; raises no exception."""
 
     def covered_place(self, shelf: Shelf) -> int:
-        """Up to which place it knows this very shelf; 0 where it knows nothing of it."""
+        """Return the place up to which the index covers this very shelf; 0 for an unknown shelf."""
         ...
 
     def candidates(self, shelf: Shelf, need: Need, below: int) -> Iterator[int]:
-        """Covered places under `below` whose texts may meet the need, highest first. None is left out that does."""
+        """Yield covered places below `below` whose texts may meet the need, highest first. Complete: no matching place
+        is missing.
+        """
         ...
 
 
 Found: TypeAlias = dict[str, "list[Match] | StoreError"]
-"""What the parts of a thing hold, those that hold something."""
+"""Matches by part of an item, without the parts that have no match."""
 Newest: TypeAlias = tuple[int, bool]
-"""Of a thing: the place of its newest version, and whether that says that it is gone."""
+"""For an item: the place of its newest version, and whether that version is a deletion."""
 _NOWHERE: Final[Newest] = (0, False)
 
 
 @dataclass(frozen=True, slots=True)
 class _BatchResult:
-    """What came of a batch. held: the things that hold something, or are unreadable, each behind its number in the batch.
+    """Result of a batch.
 
-    count: how many things were looked into. left: the first one that was not, for want of time.
+    held: items with matches, or unreadable, each with its number in the batch
+    count: number of items searched
+    left: the first item not searched for lack of time
     """
 
     held: list[tuple[int, ShelfItem, Newest, Found]]
@@ -65,7 +69,7 @@ class _BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """Where a page begins: at a place of a shelf, behind so many hits there."""
+    """Beginning of a page: a place of a shelf, and the number of hits to skip there."""
 
     shelf: str
     place: int
@@ -77,7 +81,10 @@ class _Position:
 
 @dataclass(slots=True)
 class _SearchPage:
-    """What has been found so far. told: objects and fields whose newest match is known."""
+    """Results so far.
+
+    told: objects and fields with a reported newest match
+    """
 
     search: Search
     matcher: Matcher
@@ -95,14 +102,16 @@ class _SearchPage:
 
 
 class Searcher:
-    """Answers searches over some shelves, one behind the other. Called from several threads."""
+    """Answers searches over several shelves, in sequence. Called from several threads."""
 
     def __init__(self, shelves: Sequence[Shelf], index: Index | None = None) -> None:
         self._shelves = tuple(shelves)
         self._index = index
 
     def search(self, search: Search) -> Results:
-        """One page. Raises BadInput for a pattern, a page or a bound that cannot be used; StoreError if nothing can be listed."""
+        """Return a page of hits. Raises BadInput for an invalid pattern, page or bound; StoreError if the items cannot
+        be listed.
+        """
         _check(search)
         deadline = None if search.within is None else time.monotonic() + search.within
         page = _SearchPage(search, Matcher(search), deadline)
@@ -120,7 +129,7 @@ class Searcher:
 
 
 class _ShelfPass:
-    """One page's way down one shelf."""
+    """A search of a single page down a single shelf."""
 
     def __init__(self, shelf: Shelf, index: Index | None, page: _SearchPage, start: _Position | None) -> None:
         self._shelf, self._index, self._page, self._start = shelf, index, page, start
@@ -128,7 +137,7 @@ class _ShelfPass:
         self._earlier: dict[tuple[str, str], bool] = {}
 
     def run(self) -> _Position | None:
-        """Go down. Gives where to go on, None at the end of the shelf."""
+        """Search the shelf downwards. Return where to continue, or None at the end of the shelf."""
         below = self._shelf.last() + 1 if self._start is None else self._start.place + 1
         wanted = (thing for thing in self._things(below) if self._passes(thing))
         with ThreadPoolExecutor(_AHEAD) as workers:
@@ -139,7 +148,7 @@ class _ShelfPass:
         return None
 
     def _kept(self, worked: _BatchResult) -> _Position | None:
-        """Take what came of a batch into the page. Gives where to go on, where the page or the time is at its end."""
+        """Add a batch's result to the page. Return where to continue if the page is full or the time is over."""
         page = self._page
         for number, thing, newest, found in worked.held:
             before = len(page.hits)
@@ -152,7 +161,7 @@ class _ShelfPass:
         return None if left is None else _Position(self._shelf.name, left.place, self._skip(left))
 
     def _things(self, below: int) -> Iterator[ShelfItem]:
-        """What may hold matches, highest place first."""
+        """Yield the items that may match, highest place first."""
         if self._search.ids:
             found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
             yield from (found[place] for place in sorted(found, reverse=True) if place < below)
@@ -171,7 +180,7 @@ class _ShelfPass:
         return self._start.skip if self._start is not None and self._start.place == thing.place else 0
 
     def _matched(self, batch: Sequence[ShelfItem]) -> _BatchResult:
-        """Read and match a batch; in a worker thread."""
+        """Read and match a batch, in a worker thread."""
         newest: Mapping[str, Newest] = {}
         if self._search.versions == "current" or not self._search.deleted:
             newest = self._shelf.newest({thing.id for thing in batch})
@@ -181,11 +190,11 @@ class _ShelfPass:
         held: list[tuple[int, ShelfItem, Found]] = []
         count, left = 0, None
         for thing, parts in zip(batch, asked, strict=True):
-            # one at least, so that whoever goes on from page to page comes to an end
+            # at least one item per page, so that paging always ends
             if (count or self._page.looked_into) and self._page.late():
                 left = thing
                 break
-            # no page takes more than this of one thing
+            # a page needs no more matches than this from a single item
             most = self._search.limit + 1 + self._skip(thing)
             found = {
                 name: self._held(name, next(loaded) if isinstance(part, ContentHash) else part, most)
@@ -204,7 +213,7 @@ class _ShelfPass:
         return data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
 
     def _answers(self, thing: ShelfItem, newest: Newest) -> bool:
-        """Whether this version of the thing is asked for."""
+        """Return whether the search asks for this version of the item."""
         place, gone = newest
         if thing.problem is not None:
             return True
@@ -232,7 +241,7 @@ class _ShelfPass:
             skip = max(skip - len(matches), 0)
 
     def _told(self, thing: ShelfItem, name: str) -> bool:
-        """Whether a newer version gave hits, on this page or on one before."""
+        """Return whether a newer version had hits, on this page or an earlier page."""
         key = (thing.id, name)
         if key in self._page.told:
             return True
@@ -260,14 +269,14 @@ def _in_order(
     work: Callable[[Sequence[ShelfItem]], _BatchResult],
     groups: Iterator[Sequence[ShelfItem]],
 ) -> Iterator[_BatchResult]:
-    """The results for all groups in their order, while the next ones are being worked on."""
+    """Yield the results for every group in order, while workers process the next groups."""
     running = [workers.submit(work, group) for group in islice(groups, 1)]
     done = 0
     try:
         while running:
             results = running.pop(0).result()
             done += 1
-            # the first page of a frequent pattern needs a batch or two: what is begun ahead of need has to be waited for
+            # the first page of a frequent pattern needs only a batch or two, and batches started early must be waited for
             ahead = _AHEAD if done > _AHEAD else 0
             running += [workers.submit(work, group) for group in islice(groups, max(ahead - len(running), 0))]
             yield results

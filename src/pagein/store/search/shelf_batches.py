@@ -1,4 +1,4 @@
-"""Going down a shelf in steps that are small at first and larger the longer the way is."""
+"""Walk down a shelf in steps: small at first, larger on a longer way."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,13 +8,13 @@ from pagein.store.search.shelves import Shelf, ShelfItem
 _FIRST: Final = 16
 _WINDOW: Final = 256
 _GAP: Final = 16
-"""Places that lie further apart than this are fetched one by one."""
+"""Places with a larger distance than this are fetched separately."""
 _FEW_CHARS: Final = 256 * 1024
 _CHARS: Final = 2 * 1024 * 1024
 
 
 def downwards(shelf: Shelf, above: int, below: int) -> Iterator[ShelfItem]:
-    """Everything between two places, highest first."""
+    """Yield every item between two places, highest first."""
     upper, window = below - 1, _FIRST
     while upper > above:
         lower = max(above, upper - window)
@@ -23,7 +23,7 @@ def downwards(shelf: Shelf, above: int, below: int) -> Iterator[ShelfItem]:
 
 
 def at(shelf: Shelf, places: Iterator[int]) -> Iterator[ShelfItem]:
-    """What stands at these places, highest first. Those that lie close to one another are fetched together."""
+    """Yield the items at these places, highest first. Neighbouring places are fetched together."""
     near: list[int] = []
     window = _FIRST
     for place in places:
@@ -41,7 +41,7 @@ def _fetch_items(shelf: Shelf, near: list[int]) -> Iterator[ShelfItem]:
 
 
 def batches(things: Iterator[ShelfItem]) -> Iterator[list[ShelfItem]]:
-    """Groups to be read at once: the first ones small, none of much more text than a few megabytes."""
+    """Group items for reading: small groups first, and no group with much more text than a few megabytes."""
     group: list[ShelfItem] = []
     chars, most, count = 0, _FEW_CHARS, _FIRST
     for thing in things:

@@ -1,7 +1,7 @@
-"""What can be searched, in the order in which it was stored.
+"""Searchable items, in the order of their storage.
 
-A *shelf* holds one kind of things, each at a *place*: a number that grows and is never given again. Versions stand at their
-sequence. A thing has parts, named texts: the content, texts beside it, and what its metadata says.
+A *shelf* is an ordered list of items of the same kind. Each item has a *place*: a growing number that is never reused. The place of a
+version is its sequence. An item has named texts as its parts: the content, additional texts, and the metadata.
 """
 
 import json
@@ -19,14 +19,16 @@ from pagein.model.writes import Query
 from pagein.ports import ObjectStore
 
 Part: TypeAlias = ContentHash | bytes
-"""A text, or the name of the blob that holds it."""
+"""A text, or the hash of its blob."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShelfItem:
-    """One thing on a shelf. chars: length of its content. parts: by name, in the order in which they are searched (see `readable`).
+    """An item on a shelf.
 
-    problem: why nothing but its place is known; no filter leaves such a thing out.
+    chars: length of its content
+    parts: by name, in search order (see `readable`)
+    problem: why only its place is known; no filter leaves out an item with a problem
     """
 
     place: int
@@ -46,48 +48,50 @@ Loaded: TypeAlias = Sequence[bytes | StoreError]
 
 
 class Shelf(Protocol):
-    """Things in their order. Called from several threads; raises StoreError. Nothing but `load` reads content."""
+    """Items in order. Called from several threads; raises StoreError. Only `load` reads content."""
 
     @property
     def name(self) -> str:
-        """One letter, that tells its places from those of other shelves."""
+        """Return the letter that distinguishes this shelf's places from other shelves' places."""
         ...
 
     def last(self) -> int:
-        """The highest place, 0 where nothing stands."""
+        """Return the highest place, 0 for an empty shelf."""
         ...
 
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
-        """What stands at places above one and up to another, lowest first."""
+        """Return the items at places above `above`, up to and including `upto`, lowest first."""
         ...
 
     def of(self, name: str) -> Sequence[ShelfItem]:
-        """All versions of the thing with this id or nickname, lowest place first; empty where there is none."""
+        """Return every version of the item with this id or nickname, lowest place first; empty for an unknown name."""
         ...
 
     def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
-        """Of each of these things the place of its newest version, and whether that says that it is gone."""
+        """Return for each item the place of its newest version, and whether that version is a deletion."""
         ...
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
-        """The bytes under each of these names, proven, or what kept the store from giving them."""
+        """Return the verified bytes under each hash, or the failure."""
         ...
 
     def mark(self, place: int) -> str:
-        """A hash of what stands at this place, the same for ever, by which another store is told from this one; empty for nothing."""
+        """Return a permanent hash of the item at this place, which distinguishes this store from another; empty for a
+        free place.
+        """
         ...
 
 
 class SearchedStore(ObjectStore, Protocol):
-    """An object store that gives content by its name, as every one of ours does."""
+    """An object store that can return content by hash. Every store of pagein can."""
 
     def get(self, name: ContentHash) -> bytes:
-        """As in BlobStore."""
+        """Return bytes as `BlobStore.get`."""
         ...
 
 
 class VersionShelf:
-    """The versions of all objects of any store."""
+    """The versions of every object of any store."""
 
     name: Final = "v"
 
@@ -132,11 +136,11 @@ def _shelved(version: Version) -> ShelfItem:
 
 
 Row: TypeAlias = tuple[int, int, float, int, str, str | None]
-"""Of a version: sequence, number, time, characters, record and session."""
+"""Columns of a version: sequence, number, time, characters, record and session."""
 
 
 def shelf_item(row: Row) -> ShelfItem:
-    """A version as a thing on a shelf, from its record (`model/version_hash.py`)."""
+    """Return a version as a shelf item, from its record (`model/version_hash.py`)."""
     place, number, at, chars, record, session = row
     try:
         fields = _RECORDS.decode(record)
@@ -149,12 +153,12 @@ def shelf_item(row: Row) -> ShelfItem:
 
 
 def unreadable(place: int, number: int, problem: StoreError) -> ShelfItem:
-    """A thing of which nothing but its place is known."""
+    """Return an item of which only the place is known."""
     return ShelfItem(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
 
 
 class _SearchRecord(msgspec.Struct):
-    """What a search needs of a record. What it says in its metadata is read when it is searched, and not before."""
+    """The fields of a record needed by a search. The metadata is decoded only when searched."""
 
     id: str
     type: str
@@ -181,10 +185,10 @@ def _parts(fields: _SearchRecord, record: str) -> Iterator[tuple[str, Part]]:
 
 
 def readable(name: str, data: bytes) -> bytes:
-    """The text of a part as it is searched.
+    """Return the searchable text of a part.
 
-    Content is searched as it is. An additional field, which is kept as JSON, and the metadata in a record are searched as what they
-    say: a line for each thing, with the names that lead to it.
+    Content is searched unchanged. An additional field, stored as JSON, and the metadata of a record become a line per
+    value, labelled with the names that lead to the value.
     """
     if name == CONTENT:
         return data
@@ -204,7 +208,7 @@ def _metadata_texts(fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """A value as a person reads it: a line for each thing said, with the names that lead to it."""
+    """Yield a value in readable form: a line per scalar, labelled with the names that lead to it."""
     label = f"{name}: " if name else ""
     if isinstance(value, dict):
         if value.keys() == {"$ref"}:

@@ -1,6 +1,6 @@
-"""The versions in a SQL database as a shelf, read many at a time.
+"""A shelf of the versions in a SQL database, read in bulk.
 
-It says what `VersionShelf` says of the same store, without making a `Version` of each row and asking for each content by itself.
+Gives the same items as `VersionShelf` on the same store, without building a `Version` per row and loading each content separately.
 """
 
 import threading
@@ -24,7 +24,7 @@ _BLOB: Final = "number, hash, codec, data, base"
 
 
 class SqlShelf:
-    """The versions of all objects in a SQL database."""
+    """The versions of every object in a SQL database."""
 
     name: Final = "v"
 
@@ -78,13 +78,15 @@ class SqlShelf:
 
 
 def database_of(store: SqlObjects) -> SqlDatabase:
-    """What a store is kept in."""
-    database: SqlDatabase = store._database  # noqa: SLF001 - the same tables, looked at from another side
+    """Return the database of a store."""
+    database: SqlDatabase = store._database  # noqa: SLF001 - the same tables, seen from another side
     return database
 
 
 def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
-    """The blobs under these names, read and unpacked at once, with what they rest on; or what kept the store from giving them."""
+    """Return the blobs under these hashes, loaded in bulk together with their delta bases; a failure in place of an
+    unreadable blob.
+    """
     kept_names = [raw(name) for name in names]
     with database.open_reader() as rows:
         blobs = {row[0]: row for row in _fetch_rows(rows, "hash", list(dict.fromkeys(kept_names)))}
@@ -111,12 +113,12 @@ def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[R
 
 
 def marks(values: Sequence[object]) -> str:
-    """A question mark for each value."""
+    """Return a question mark for each value."""
     return ", ".join("?" * len(values))
 
 
 def _with_bases(rows: Rows, blobs: dict[int, Row]) -> None:
-    """Fetch what these blobs rest on, and what that rests on."""
+    """Add the delta bases of these blobs, and the bases of the bases."""
     missing = {row[4] for row in blobs.values() if row[4] is not None} - blobs.keys()
     while missing:
         found = {row[0]: row for row in _fetch_rows(rows, "number", sorted(missing))}
@@ -142,7 +144,7 @@ def _content(
     content = contents[number]
     if isinstance(content, DamagedBlob):
         return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
-    # what was compressed has proven itself by its checksum; searching everything leaves no time for a second proof
+    # compressed bytes are verified by their checksum; a full search has no time for a second verification
     if blobs[number][2] == AS_IT_IS and ContentHash.of(content) != name:
         return DamagedBlob(f"the bytes under {name} are not the ones that were stored")
     return content
@@ -161,11 +163,13 @@ def _unpack_or_damage(codec: int, data: bytes, base: bytes | DamagedBlob | None)
 
 
 def _unpacked_alone(data: bytes) -> bytes:
-    """As `unpacked` of what was compressed alone, by a decompressor that each thread keeps: making one costs half the work."""
+    """Unpack bytes compressed without a base, with a decompressor per thread, because creating a decompressor costs
+    half of the work.
+    """
     if not hasattr(_mine, "decompressor"):
         _mine.decompressor = zstandard.ZstdDecompressor()
     try:
         content: bytes = _mine.decompressor.decompress(data, max_output_size=0)
     except (zstandard.ZstdError, MemoryError):
-        return unpack(ZSTD, data)  # says what is wrong with it
+        return unpack(ZSTD, data)  # raises with the reason
     return content

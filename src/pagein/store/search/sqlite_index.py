@@ -1,6 +1,6 @@
-"""Trigrams in SQLite: a file of its own beside the store's, with FTS5's trigram tokenizer.
+"""Trigram index in SQLite: a separate file beside the store's file, with FTS5's trigram tokenizer.
 
-Contentless, without positions (`detail=none`: a twelfth of the size) and with case told apart, since texts come folded.
+Contentless, without positions (`detail=none`: a twelfth of the size) and case-sensitive, because the texts are folded already.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pagein.store.sql.sqlite_schema import Schema
 from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 SUFFIX: Final = "-search"
-"""What the index's file name has behind the store's."""
+"""Suffix of the index's file name after the store's file name."""
 _TABLE: Final = "fts5(body, content='', detail=none, columnsize=0, tokenize='trigram case_sensitive 1')"
 _SCHEMA: Final = Schema(
     0x50474932,
@@ -27,7 +27,7 @@ _MERGED: Final = 500
 
 
 class SqliteIndex(TrigramIndex):
-    """The index in one file."""
+    """The index in a single file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +53,9 @@ class _FtsGrams:
 
 
 def empty_sqlite_index(path: Path) -> None:
-    """Empty an index, its freed pages and its log too: it is built anew from what the store holds. Raises sqlite3.Error."""
+    """Empty an index with its freed pages and its log, so that it is rebuilt from the stored content. Raises
+    sqlite3.Error.
+    """
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for name in SHELVES:
@@ -70,7 +72,9 @@ def _changes(rows: Rows) -> int:
 
 
 def fts_query(need: Need) -> str:
-    """A need in FTS5's words: every gram is a term of its own, since without positions there are no phrases."""
+    """Translate a need into an FTS5 query. Each trigram is a separate term, because there are no phrases without
+    positions.
+    """
     if isinstance(need, Gram):
         return '"' + need.text.replace('"', '""') + '"'
     word = " AND " if isinstance(need, Every) else " OR "
@@ -78,7 +82,9 @@ def fts_query(need: Need) -> str:
 
 
 def usable() -> bool:
-    """Whether the SQLite at hand has trigrams (3.34 and FTS5); without, everything is scanned."""
+    """Return whether the installed SQLite has trigrams (3.34 and FTS5). Without trigrams, every search is a full
+    scan.
+    """
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         try:
             connection.execute(f"CREATE VIRTUAL TABLE t USING {_TABLE}")

@@ -1,4 +1,4 @@
-"""What recall asks of everything stored: a search over it, and the newest text of one object."""
+"""The store as recall sees it: a search over every object, and the newest text of an object."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,7 +12,7 @@ from pagein.store.sql.sql_objects import SqlObjects
 
 
 class StoredTexts:
-    """The versions of all objects of one store. It keeps no index up, and uses none: every search looks into all of them."""
+    """The versions of every object of a store. Each search scans everything: no index is used or maintained."""
 
     def __init__(self, store: SearchedStore) -> None:
         self._store = store
@@ -25,7 +25,7 @@ class StoredTexts:
     def matches(
         self, pattern: str, limit: int, *, regex: bool, per_object: int, within: float
     ) -> Sequence[ObjectMatch]:
-        """Matches in the newest contents, newest first. Raises BadInput for a pattern that cannot be used."""
+        """Return matches in the newest contents, newest first. Raises BadInput for an invalid pattern."""
         asked = Search(
             pattern=pattern,
             regex=regex,
@@ -42,6 +42,8 @@ class StoredTexts:
         ]
 
     def text(self, name: str) -> str | None:
-        """The content of the newest version of the object with this id or nickname; None where there is none, or no more."""
+        """Return the newest content of the object with this id or nickname, or None if the object is unknown or
+        deleted.
+        """
         version = self._store.current(name)
         return None if version is None or version.deleted else self._store.content(version)

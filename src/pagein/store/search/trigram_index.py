@@ -1,12 +1,12 @@
-"""The trigram index: which stored things may hold what a pattern needs.
+"""Trigram index: names the stored items that may match a pattern.
 
 Rules of this file
 ------------------
-1. The index is derived. It may be missing, damaged or thrown away at any time; then more is scanned, and it is built anew.
-2. It is kept where building it never keeps a writer of the store waiting: in a file, or a schema with a lock, of its own.
-3. It knows whose it is: it notes a hash of the last thing it has seen, and believes itself only while the store agrees.
-4. Texts go in folded (`policy/recall/patterns.py`), so that no answer depends on what a database knows of Unicode.
-5. It keeps no texts and no positions. So a need is asked for gram by gram, and a thing is never taken out again.
+1. The index is derived. It may be missing, damaged or deleted at any time; then searches scan more, and the index is rebuilt.
+2. The index has a separate file, or a schema with a separate lock, so that building it never blocks a writer of the store.
+3. The index records a hash of the last indexed item, and counts as valid only while the store has the same item there.
+4. Texts are indexed folded (`policy/recall/patterns.py`), so that no answer depends on a database's knowledge of Unicode.
+5. The index stores no texts and no positions. So a need is queried trigram by trigram, and an item is never removed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,40 +19,45 @@ from pagein.store.search.shelves import Shelf
 from pagein.store.sql.sql_rows import Rows, SqlDatabase
 
 SHELVES: Final = ("v", "p")
-"""The names of all shelves that there are."""
+"""The names of every shelf."""
 STATE: Final = (
-    # begun: how often the index of this shelf was begun anew
+    # begun: number of rebuilds of this shelf's index
     "CREATE TABLE shelf(name TEXT PRIMARY KEY, upto INTEGER NOT NULL, mark TEXT NOT NULL, begun INTEGER NOT NULL)",
     *(f"INSERT INTO shelf(name, upto, mark, begun) VALUES('{name}', 0, '', 0)" for name in SHELVES),
 )
-"""What makes the table that tells how far an index has come."""
+"""Statements that create the table with the index's progress."""
 _FIRST: Final = 64
 _PAGE: Final = 4_096
 
 
 class Grams(Protocol):
-    """How one kind of database keeps grams by place, a table for each shelf."""
+    """Storage of trigrams by place in a kind of database, in a table per shelf."""
 
     def put(self, rows: Rows, shelf: str, texts: Sequence[tuple[int, str]]) -> None:
-        """Keep the grams of these folded texts."""
+        """Store the trigrams of these folded texts."""
         ...
 
     def clear(self, rows: Rows, shelf: str) -> None:
-        """Forget all of a shelf."""
+        """Delete every trigram of a shelf."""
         ...
 
     def merge(self, rows: Rows, shelf: str) -> bool:
-        """Put a little in order. False when all is in order."""
+        """Merge a few segments. Return False if there is nothing left to merge."""
         ...
 
     def places(self, rows: Rows, shelf: str, need: Need, below: int, size: int) -> list[int]:
-        """The highest places under `below` that meet a need, highest first, at most `size`."""
+        """Return the highest places below `below` that meet a need, highest first, at most `size`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexState:
-    """How far the index of a shelf has come. mark: of the thing there. begun: how often it was begun anew."""
+    """Progress of the index of a shelf.
+
+    upto: the last indexed place
+    mark: hash of the item there
+    begun: number of rebuilds
+    """
 
     upto: int
     mark: str
@@ -63,13 +68,13 @@ _NOWHERE: Final = _IndexState(0, "", -1)
 
 
 class TrigramIndex:
-    """An Index that can be added to. Raises StoreError from `known`, `add`, `forget` and `tidy` alone."""
+    """An Index with build operations. Only `known_place`, `add`, `forget` and `tidy` raise StoreError."""
 
     def __init__(self, database: SqlDatabase, grams: Grams) -> None:
         self._database, self._grams = database, grams
 
     def covered_place(self, shelf: Shelf) -> int:
-        """Up to which place it knows this very shelf."""
+        """Return the place up to which the index covers this very shelf."""
         try:
             state = self._state(shelf.name)
             return state.upto if state.upto and shelf.mark(state.upto) == state.mark else 0
@@ -77,7 +82,9 @@ class TrigramIndex:
             return 0
 
     def candidates(self, shelf: Shelf, need: Need, below: int) -> Iterator[int]:
-        """Covered places under `below` whose texts may meet the need, highest first. None is left out that does."""
+        """Yield covered places below `below` whose texts may meet the need, highest first. Complete: no matching place
+        is missing.
+        """
         size, begun = _FIRST, None
         while below > 1:
             try:
@@ -85,7 +92,7 @@ class TrigramIndex:
             except StoreError:
                 state, places = _NOWHERE, []
             begun = state.begun if begun is None else begun
-            if state.upto < below - 1 or state.begun != begun:  # damaged, or begun anew meanwhile
+            if state.upto < below - 1 or state.begun != begun:  # damaged, or rebuilt meanwhile
                 yield from range(below - 1, 0, -1)
                 return
             yield from places
@@ -94,11 +101,13 @@ class TrigramIndex:
             below, size = places[-1], min(4 * size, _PAGE)
 
     def known_place(self, shelf: Shelf) -> int:
-        """Up to which place it has come, whoever's that is."""
+        """Return the place reached by the index, whether or not the shelf still matches."""
         return self._state(shelf.name).upto
 
     def add(self, shelf: Shelf, above: int, texts: Sequence[tuple[int, str]], upto: int) -> bool:
-        """Take in the folded texts of the things above a place and up to another. False where that was not the next to come."""
+        """Add the folded texts of the items between two places. Return False if the range does not continue the
+        index.
+        """
         mark = shelf.mark(upto)
         with self._database.open_writer() as rows:
             if _state(rows, shelf.name).upto != above:
@@ -108,18 +117,18 @@ class TrigramIndex:
         return True
 
     def forget(self, shelf: Shelf) -> None:
-        """Begin anew: what it knows is of another store."""
+        """Clear the index of a shelf, because it belongs to another store."""
         with self._database.open_writer() as rows:
             self._grams.clear(rows, shelf.name)
             rows.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1 WHERE name = ?", (shelf.name,))
 
     def tidy(self, shelf: Shelf) -> bool:
-        """Put a little in order of what was added, so that asking stays fast. False when all is in order."""
+        """Merge a few of the added segments to keep queries fast. Return False if there is nothing left to merge."""
         with self._database.open_writer() as rows:
             return self._grams.merge(rows, shelf.name)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
     def _state(self, name: str) -> _IndexState:

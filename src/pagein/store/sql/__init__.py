@@ -1,1 +1,1 @@
-"""What the SQL stores share."""
+"""Code shared by the SQL stores."""

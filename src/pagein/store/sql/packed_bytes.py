@@ -1,7 +1,7 @@
-"""Bytes as they lie on disk: compressed where that helps, with a checksum; alone, or as what differs from other bytes.
+"""Pack bytes for the disk: compressed if smaller, with a checksum; alone, or as a delta against other bytes.
 
-A difference is a zstd frame whose dictionary is the base. zstd does not notice a wrong dictionary of this kind, so every frame
-carries a checksum, and whoever reads a blob hashes it again.
+A delta is a zstd frame whose dictionary is the base. zstd does not detect a wrong dictionary of this kind, so every frame
+carries a checksum, and every reader of a blob hashes it again.
 """
 
 from typing import Final
@@ -14,23 +14,23 @@ AS_IT_IS: Final = 0
 ZSTD: Final = 1
 DIFFERENCE: Final = 2
 BRIDGE: Final = 3
-"""As it is; the entry only stands in the place of one that was lost."""
+"""Uncompressed; marks an entry that only fills the place of a lost entry."""
 _LEVEL: Final = 3
-# with a base that holds nearly all of the content, more thorough is hardly slower
+# with a base that contains nearly all of the content, a higher level is hardly slower
 _LEVEL_OF_DIFFERENCES: Final = 9
 _WORTH_TRYING: Final = 128
-# A damaged frame header may claim any size; nothing we store comes near this.
+# A damaged frame header may claim any size; no stored content comes near this limit.
 _LARGEST: Final = 1 << 32
-# A difference is taken unasked below this share of the content, and otherwise where it is clearly smaller than the content alone.
+# A delta below the first share of the content is used without comparison, otherwise only if clearly smaller than the content packed alone.
 _CLEARLY: Final = 0.05
 _SMALLER: Final = 0.8
-# At level 3 the tables that find matches are sized for small inputs, and lose a large base altogether (notes/libraries.md 5).
+# At level 3 zstd sizes its match tables for small inputs, and does not find matches in a large base at all.
 _TABLES: Final = ((1 << 19, None), (1 << 22, (24, 20, 19)), (1 << 25, (25, 22, 22)))
-"""Up to which size of base and content together which window, hash and chain tables find the base again. Beyond, none is tried."""
+"""Table sizes (window, hash, chain) by the joint size of base and content. Beyond the last size, no delta is tried."""
 
 
 def pack(content: bytes) -> tuple[int, bytes]:
-    """The codec's number and the bytes to keep."""
+    """Return the codec's number and the packed bytes."""
     if len(content) >= _WORTH_TRYING:
         small = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(content)
         if len(small) < len(content):
@@ -39,7 +39,7 @@ def pack(content: bytes) -> tuple[int, bytes]:
 
 
 def pack_against(content: bytes, base: bytes) -> tuple[int, bytes]:
-    """As `packed`, or with the codec `DIFFERENCE` where the content is much smaller when told by what differs from the base."""
+    """Pack as `pack`, or as a delta (codec `DIFFERENCE`) if the delta against the base is much smaller."""
     compressor = _difference_compressor(content, base)
     if compressor is None:
         return pack(content)
@@ -51,7 +51,7 @@ def pack_against(content: bytes, base: bytes) -> tuple[int, bytes]:
 
 
 def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
-    """What was packed, with the same base. Raises DamagedBlob where that cannot be told."""
+    """Return the content of packed bytes, given the same base. Raises DamagedBlob if the bytes are damaged."""
     if codec in (AS_IT_IS, BRIDGE):
         return data
     if codec not in (ZSTD, DIFFERENCE):
@@ -69,8 +69,8 @@ def unpack(codec: int, data: bytes, base: bytes | None = None) -> bytes:
 
 
 def _difference_compressor(content: bytes, base: bytes) -> zstandard.ZstdCompressor | None:
-    """What compresses this content with this base at hand, None where that does not pay."""
-    # zstd takes less than eight bytes for no dictionary at all
+    """Return a compressor with this base as dictionary, or None if a delta does not pay."""
+    # zstd ignores a dictionary of less than eight bytes
     if len(content) < _WORTH_TRYING or len(base) < _WORTH_TRYING:
         return None
     dictionary = _dictionary(base)

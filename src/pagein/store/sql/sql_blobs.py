@@ -1,12 +1,12 @@
-"""Blobs and recallable objects in a SQL database.
+"""Store blobs and recallable objects in a SQL database.
 
 Rules of this file
 ------------------
-1. A blob's name is the hash of its bytes, so two writers of one name carry the same bytes, and losing a race is winning it.
-2. What comes back is hashed again. Wrong bytes are worse than none. A blob that is put again is proven too, and healed.
+1. A blob's name is the hash of its bytes, so two writers of the same name write the same bytes, and a lost race does no harm.
+2. Bytes are hashed again on reading, because wrong bytes are worse than missing bytes. A blob stored again is verified too, and healed.
 3. An object's record and its bytes are committed together: an id that can be found can be recalled.
-4. A blob may be kept as what differs from another one, its base. A base is there before what rests on it, and is not removed
-   under it. What a blob rests on is found by number, not by name, and never changes but towards resting on nothing.
+4. A blob may be stored as a delta against another blob, its base. A base is stored before its deltas, and is not removed while a delta
+   needs it. A base is referenced by number, not by name. The only change is from a delta to a blob without base.
 """
 
 import secrets
@@ -22,9 +22,9 @@ from pagein.store.sql.packed_bytes import DIFFERENCE, pack, pack_against, unpack
 from pagein.store.sql.sql_rows import OnDatabase, Row, Rows, SqlDatabase
 
 DEEPEST: Final = 40
-"""How many differences at most are undone to read one blob."""
+"""Maximum length of a delta chain."""
 OBJECT_COLUMNS: Final = "id, hash, kind, workspace, session, call_id, description, tokens, chars"
-# The limit holds a cycle, which only damage can make, from going round for ever.
+# The limit stops a cycle, which only damage can create, from running for ever.
 _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
     SELECT codec, data, base, 0 FROM blob WHERE hash = ?
     UNION ALL
@@ -34,7 +34,7 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
 
 
 class SqlBlobs(OnDatabase):
-    """A BlobStore in a SQL database, but for what differs between databases."""
+    """A BlobStore in a SQL database, except for the parts that depend on the database."""
 
     def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
@@ -93,7 +93,7 @@ class SqlBlobs(OnDatabase):
         if found is None:
             with self._database.open_writer() as rows:
                 fresh = secrets.token_bytes(32)
-                # Another process may have been faster; then its key is the one.
+                # Another process may have been faster; then its key is used.
                 rows.execute("INSERT INTO secret(number, key) VALUES(1, ?) ON CONFLICT DO NOTHING", (fresh,))
                 found = rows.execute("SELECT key FROM secret").fetchone()
         if found is None:
@@ -111,21 +111,21 @@ class SqlBlobs(OnDatabase):
         return 0 if found is None else int(found[0])
 
     def forgotten(self) -> ErasedTexts:
-        """The texts that were ordered to be forgotten, read again where that may have changed."""
+        """Return the erased texts, reloaded after a new erasure."""
         count = self.forgettings()
         if count and self._forgotten[0] != count:
             self._forgotten = count, ErasedTexts(self.secret(), self.tombstones())
         return self._forgotten[1]
 
     def _hold(self, contents: Iterable[bytes]) -> None:
-        """Raises StoreError where one of these holds a text that was ordered to be forgotten."""
+        """Raise StoreError if a content has an erased text."""
         forgotten = self.forgotten()
         if forgotten.tombstones and any(forgotten.finds(one.decode("utf-8", "replace")) for one in contents):
             raise StoreError("it holds a text that was ordered to be forgotten, and is not stored")
 
 
 def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> ContentHash:
-    """Keep these bytes, as what differs from the base where there is one and that is much less."""
+    """Store bytes, as a delta if there is a base and the delta is much smaller."""
     name = ContentHash.of(content)
     try:
         load_blob(rows, name)
@@ -146,7 +146,7 @@ def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> Con
 
 
 def load_blob(rows: Rows, name: ContentHash) -> bytes:
-    """The bytes under a name, proven. Raises MissingBlob or DamagedBlob."""
+    """Return the verified bytes under a hash. Raises MissingBlob or DamagedBlob."""
     chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
     if not chain:
         raise MissingBlob(f"the store has nothing under {name}")
@@ -162,22 +162,22 @@ def load_blob(rows: Rows, name: ContentHash) -> bytes:
 
 
 def raw(name: ContentHash) -> bytes:
-    """A hash as it is kept."""
+    """Return a hash as stored bytes."""
     return bytes.fromhex(name.hex)
 
 
 def hash_of_name(kept_name: bytes) -> ContentHash:
-    """The hash that was kept."""
+    """Return the hash from its stored bytes."""
     return ContentHash(bytes(kept_name).hex())
 
 
 def plain(text: str) -> str:
-    """A name that no one reads back as it was: with lone surrogates and NUL spelled out, which databases refuse."""
+    """Escape lone surrogates and NUL, which databases refuse, in a name that is never decoded again."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
 def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:
-    """Number, depth of what rests on it, and bytes of a base that can be used; else None."""
+    """Return a usable base: its number, the depth of a delta on it, and its bytes; otherwise None."""
     if base is None:
         return None, 0, None
     found = rows.execute("SELECT number, depth FROM blob WHERE hash = ?", (raw(base),)).fetchone()
@@ -190,12 +190,12 @@ def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes 
 
 
 def remove_blob(rows: Rows, name: ContentHash) -> int:
-    """Take one blob away, and say of how many bytes' names that is true: 0 or 1. What rests on it is told anew without it."""
+    """Delete a blob, and store its deltas without it. Return the number of deleted blobs: 0 or 1."""
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
     if found is None:
         return 0
     for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
-        # A dependent that cannot be read keeps its base: nothing may become worse by tidying up.
+        # An unreadable delta keeps its base: cleaning up must not make damage worse.
         try:
             codec, data = pack(load_blob(rows, hash_of_name(dependent)))
         except DamagedBlob:
@@ -219,7 +219,7 @@ def _find_object(rows: Rows, object_id: ObjectId) -> StoredObject | None:
 
 
 def object_of_row(row: Row) -> StoredObject:
-    """The record in a row of the table `object`."""
+    """Return the record in a row of the table `object`."""
     object_id, name, kind, workspace, session, call_id, description, tokens, chars = row
     origin = Origin(session, call_id)
     return StoredObject(ObjectId(object_id), hash_of_name(name), kind, workspace, origin, description, tokens, chars)

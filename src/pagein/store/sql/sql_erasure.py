@@ -1,11 +1,11 @@
-"""Taking texts out of a SQL store: every row that holds them is told anew without them.
+"""Erase texts from a SQL store: rewrite every row with an erased text.
 
 Rules of this file
 ------------------
-1. All of it is one transaction. What cannot be read stays as it is, and is named.
-2. A content that held a forgotten text becomes another content, under its own hash; what named it names that one from then on. So does
-   what names a version whose record changed by it.
-3. Names stay: of entries, objects and versions' numbers. They tell where things stand, and are no text of anybody's.
+1. An erasure is a single transaction. Unreadable rows stay unchanged, and are reported.
+2. Rewritten content gets a new hash, and every reference to the old hash is changed to the new hash. The same holds for references to a
+   version whose record changed.
+3. Ids of entries and objects, and numbers of versions, stay. They only give positions, and contain no user text.
 """
 
 from collections.abc import Iterable
@@ -39,10 +39,10 @@ _SOMEBODY: Final = Writer("unknown")
 
 
 class SqlErasure(SqlBlobs):
-    """What a SQL store keeps of forgotten texts, and how it takes them out."""
+    """Erasure in a SQL store: records of erased texts, and rewriting."""
 
     def bury(self, tombstones: Iterable[Tombstone]) -> None:
-        """From now on these texts are known as forgotten. Whoever works on the store takes up its sessions anew."""
+        """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
         with self._database.open_writer() as rows:
             for one in tombstones:
                 rows.execute(
@@ -52,7 +52,7 @@ class SqlErasure(SqlBlobs):
             rows.execute("UPDATE forgetting SET count = count + 1")
 
     def retell(self, key: bytes, finds: Finds) -> Retold:
-        """Take out of all that is stored what is found."""
+        """Rewrite every stored record with a matching span, without the span."""
         done = Retold()
         with self._database.open_writer() as rows:
             names = _blobs(rows, finds, done)
@@ -64,7 +64,9 @@ class SqlErasure(SqlBlobs):
         return done
 
     def retell_session(self, session: str, key: bytes) -> Retold:
-        """Take out all texts of one session's journal, and what was paged out of it. Contents that others need too stay for them."""
+        """Erase every text of a session's journal, and its evicted results. Content needed by other sessions stays for
+        them.
+        """
         done = Retold()
         with self._database.open_writer() as rows:
             names: dict[str, str] = {}
@@ -81,7 +83,7 @@ class SqlErasure(SqlBlobs):
 
 
 def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
-    """Contents that hold a forgotten text, with what they become."""
+    """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
     for (name,) in rows.execute("SELECT hash FROM blob ORDER BY number").fetchall():
         try:
@@ -98,7 +100,7 @@ def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
 
 
 def _objects(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> frozenset[str]:
-    """Records of what was paged out. Returns the objects of which nothing is left."""
+    """Rewrite the records of evicted objects. Return the ids of objects without remaining text."""
     gone: set[str] = set()
     for row in rows.execute(f"SELECT {OBJECT_COLUMNS} FROM object").fetchall():  # noqa: S608 -- a constant
         one = object_of_row(row)
@@ -122,7 +124,9 @@ def _update(rows: Rows, one: StoredObject, content: ContentHash, description: st
 
 
 def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | None) -> None:
-    """Lines of journals. What a session read of a file that is told anew it does not know any more: all that rested on it goes with it."""
+    """Rewrite journal lines. A session also loses its knowledge of a rewritten file, with every record that depends on
+    that knowledge.
+    """
     places = rows.execute("SELECT number, session FROM entry ORDER BY number").fetchall()
     wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
     paths: dict[str, set[str]] = {}
@@ -153,7 +157,9 @@ def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> byte
 
 
 def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> dict[str, str]:
-    """Records of versions, oldest first, since later ones may name earlier ones. Returns object hashes with what they become."""
+    """Rewrite the records of versions, oldest first, because a version may refer to earlier versions. Return the new
+    object hash by the old hash.
+    """
     renamed = dict(names)
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
@@ -193,7 +199,7 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> 
 
 
 def _told_of_head(rows: Rows, document: int, before: Version, after: Version) -> None:
-    """What the newest version of a document is found by."""
+    """Update the lookup keys of a document's newest version."""
     (head,) = _row(rows, "SELECT head FROM document WHERE number = ?", document)
     if head != after.sequence:
         return

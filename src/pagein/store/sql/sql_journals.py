@@ -1,4 +1,4 @@
-"""Journals in a SQL database."""
+"""Store journals in a SQL database."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -11,11 +11,11 @@ from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
 from pagein.store.sql.sql_blobs import SqlBlobs, plain
 
-# What was lost and is said again stands where it stood before.
+# A lost entry that is appended again gets its old place.
 _APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
   ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
 _AT_ONCE: Final = 500
-"""Entries that are fetched while the store is held."""
+"""Number of entries fetched per turn of the store."""
 
 
 class SqlJournals(SqlBlobs):
@@ -48,7 +48,7 @@ class SqlJournals(SqlBlobs):
         while True:
             with (
                 self._database.open_reader() as rows
-            ):  # let go of in between: others must not wait until a long session is read
+            ):  # released between batches, so that others need not wait for a long session
                 found = rows.execute(
                     "SELECT number, codec, line, id FROM entry WHERE session = ? AND number > ? ORDER BY number LIMIT ?",
                     (plain(session), after, _AT_ONCE),
@@ -75,7 +75,7 @@ class SqlJournals(SqlBlobs):
         with self._database.open_writer() as rows:
             known = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
             if known is None or known[0] is None or known[0] < place:
-                return  # its journal was dropped meanwhile
+                return  # the journal was dropped meanwhile
             rows.execute("DELETE FROM snapshot WHERE session = ?", (plain(session),))
             rows.execute(
                 "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)",

@@ -1,12 +1,12 @@
-"""Objects with versions in a SQL database.
+"""Store objects with versions in a SQL database.
 
 Rules of this file
 ------------------
-1. All that a write decides upon is read inside its transaction, while nobody else writes; the decision itself is `deciding.decide`.
-2. A version's row, its content, its references and what it is found by are committed together.
+1. Every fact that a write depends on is read inside its transaction, without other writers; the decision itself is `write_rules.decide`.
+2. A version's row, content, references and lookup keys are committed together.
 3. Queries for versions read `version` and `document` alone. Only `content` and `additional` touch blobs.
-4. A row is believed when its record proves its hash.
-5. References and found-by keys of newest versions are kept as what changed, so that a long chat costs what it grew by.
+4. A row is valid only if its record matches its hash.
+5. References and lookup keys are stored as changes between versions, so that a long chat costs only its growth.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from pagein.store.sql.sql_queries import VERSION, conditions
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 _STEP: Final = 16
-"""Every so many versions, content rests on the version so many before, and not on the last: few differences lead to any of them."""
+"""Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _LONGEST_TARGET: Final = 500
 
 
@@ -166,7 +166,9 @@ def _newest(rows: Rows, object_id: str) -> Version | None:
 
 
 def version_in(row: Row) -> Version:
-    """The version in a row of `sql_queries.VERSION`. Raises DamagedBlob where its record does not prove its hash."""
+    """Return the version in a row of `sql_queries.VERSION`. Raises DamagedBlob if the record does not match its
+    hash.
+    """
     sequence, number, at, name, chars, record, writer, reason, session = row
     who = Writer(decode_text(writer), decode_text(reason), None if session is None else decode_text(session))
     try:
@@ -188,7 +190,7 @@ def _reference(text: str) -> Reference:
 
 
 def _texts(sealed: SealedDraft) -> Iterator[bytes]:
-    """All that a version says."""
+    """Yield every text of a version."""
     yield sealed.record.encode("utf-8", "surrogatepass")
     yield from () if sealed.content is None else (sealed.content,)
     yield from (data for _, data in sealed.additional)
@@ -260,7 +262,7 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
     document = int(found[0])
     _put_content(rows, sealed, before[-1] if before else None)
     _put_row(rows, document, version)
-    # these are kept as what changed from version to version
+    # references are stored as changes from version to version
     rows.execute("DELETE FROM reference WHERE document = ?", (document,))
     for one in (*before, version, *behind):
         additional = {name: value_of(load_blob(rows, blob)) for name, blob in one.additional.items()}
@@ -269,7 +271,9 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
 
 
 def _free_sequence(rows: Rows, sealed: SealedDraft, after: int, before: int) -> int | None:
-    """A place in the order of all versions that is free: that at which this one was written, where somebody knows, else the first."""
+    """Return a free place in the order of every version: the original place if a request still records it, otherwise
+    the first free place.
+    """
     between = "sequence > ? AND sequence < ?"
     asked = rows.execute(
         f"SELECT sequence FROM request WHERE asked = ? AND {between} ORDER BY sequence",  # noqa: S608 -- constants
@@ -293,7 +297,7 @@ def _document(rows: Rows, version: Version) -> int:
     nickname = None if version.nickname is None else encode_text(version.nickname)
     values = (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id))
     if version.number == 1:
-        # it may be there without a version, where a repair found no more of it
+        # the document may exist without a version after a repair
         rows.execute(
             """INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET
                type = excluded.type, nickname = excluded.nickname, deleted = excluded.deleted, head = excluded.head""",
@@ -308,7 +312,7 @@ def _document(rows: Rows, version: Version) -> int:
 
 
 def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None:
-    """The version on whose content that of the next one rests, `number` being its number."""
+    """Return the version that serves as delta base for the version with this number."""
     if current is None:
         return None
     back, step = 1, _STEP
@@ -327,7 +331,7 @@ def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
 
 
 def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft) -> None:
-    """Keep the references of an object's next version, as what changed."""
+    """Store the references of an object's next version as changes."""
     found = rows.execute(
         "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL", (document,)
     ).fetchall()
@@ -345,7 +349,7 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft
 
 
 def _target(text: str) -> str:
-    """What a target is found by: itself, or for a very long one its beginning and its hash."""
+    """Return the lookup key of a target: the target itself, or for a very long target its beginning and its hash."""
     whole = encode_text(text)
     if len(whole) <= _LONGEST_TARGET:
         return whole
@@ -353,7 +357,7 @@ def _target(text: str) -> str:
 
 
 def put_keys(rows: Rows, document: int, after: frozenset[tuple[str, str]], before: frozenset[tuple[str, str]]) -> None:
-    """Keep what an object's next version is found by, as what changed."""
+    """Store the lookup keys of an object's next version as changes."""
     for name, value in sorted(before - after):
         rows.execute(
             "DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, encode_text(name), value)

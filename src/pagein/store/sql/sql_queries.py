@@ -1,4 +1,4 @@
-"""A `Query` as SQL."""
+"""Translate a `Query` into SQL."""
 
 from typing import Final
 
@@ -6,13 +6,13 @@ from pagein.model.writes import Query, key_of, prefix_key
 from pagein.store.sql.sql_rows import encode_text
 
 VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
-"""The columns from which a version is read."""
-# Keys are ASCII without DEL, which therefore ends the range of those that begin alike.
+"""The columns of a version."""
+# Keys are ASCII without DEL, so DEL ends the range of keys with a common prefix.
 _BEHIND_ALL: Final = "\x7f"
 
 
 def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
-    """What stands behind WHERE, order and limit included, and the values for it."""
+    """Return the WHERE condition of a query, with order and limit, and its values."""
     texts: list[str] = ["1 = 1"]
     values: list[object] = []
     if query.types:

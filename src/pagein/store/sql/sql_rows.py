@@ -1,7 +1,7 @@
-"""What the statements of the store run on: a connection as SQLite has it, which PostgreSQL is made to look like.
+"""Common interface of database connections: the interface of SQLite, imitated for PostgreSQL.
 
-Statements are written once, with `?` for values, in the SQL that both understand. Texts that a database refuses (lone surrogates in
-SQLite, NUL too in PostgreSQL) are kept escaped: `kept` and `given` are each other's inverse.
+Statements are written once, with `?` for values, in the SQL common to both databases. Texts that a database refuses (lone surrogates in
+SQLite, NUL too in PostgreSQL) are stored escaped: `encode_text` and `decode_text` are inverse functions.
 """
 
 import contextlib
@@ -16,46 +16,47 @@ _ESCAPED: Final = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
 
 class Answers(Protocol):
-    """The rows that a statement gave."""
+    """The result rows of a statement."""
 
     def fetchone(self) -> Row | None:
-        """The next row."""
+        """Return the next row."""
         ...
 
     def fetchall(self) -> list[Row]:
-        """All rows that are left."""
+        """Return every remaining row."""
         ...
 
 
 class Rows(Protocol):
-    """A connection to run statements on."""
+    """A connection for running statements."""
 
     def execute(self, query: str, values: Sequence[Any] = (), /) -> Answers:
-        """Run one statement."""
+        """Run a statement."""
         ...
 
 
 class SqlDatabase(Protocol):
-    """A database that several threads share. Whatever it or the disk raises comes out as StoreError."""
+    """A database shared by several threads. Every failure of the database or the disk is raised as StoreError."""
 
     def open_reader(self) -> AbstractContextManager[Rows]:
-        """A connection, for queries; within `writing` of the same thread that one's."""
+        """Yield a connection for queries; within `open_writer` of the same thread, that writer's connection."""
         ...
 
     def open_writer(self) -> AbstractContextManager[Rows]:
-        """A connection inside a transaction, while nobody else writes. Committed at the end, undone on any exception.
+        """Yield a connection inside a transaction without other writers, committed at the end and rolled back on any
+        exception.
 
-        Within another one of the same thread it is part of that one: undone alone where it fails, and kept only with it.
+        Nested in the same thread, it is part of the outer transaction: rolled back alone on failure, and committed only with the outer one.
         """
         ...
 
     def close(self) -> None:
-        """Let go of everything. Later uses raise StoreError."""
+        """Release everything. Later uses raise StoreError."""
         ...
 
 
 class OnDatabase:
-    """What the parts of a SQL store share."""
+    """Base class of the parts of a SQL store."""
 
     def __init__(self, database: SqlDatabase) -> None:
         self._database = database
@@ -70,12 +71,14 @@ class OnDatabase:
 
 
 def encode_text(text: str) -> str:
-    r"""A text as it is kept: backslashes doubled, NUL and lone surrogates as `\uXXXX`. What begins alike stays so."""
+    r"""Return a text in storable form: backslashes doubled, NUL and lone surrogates as `\uXXXX`. Common prefixes stay
+    common.
+    """
     return _AWKWARD.sub(_escape, text)
 
 
 def decode_text(text: str) -> str:
-    """The text that was kept."""
+    """Return the text from its storable form."""
     return _ESCAPED.sub(_unescape, text) if "\\" in text else text
 
 

@@ -1,4 +1,4 @@
-"""The tables of the SQLite store, as the list of steps that make them.
+"""Tables of the SQLite store, as a list of migration steps.
 
 A step is never edited once it has been released: a change is a new step. The table `migration` says which steps a file has seen.
 """
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 APPLICATION_ID: Final = 0x50474931
-"""Marks a SQLite file as ours, in its header."""
+"""Marks a SQLite file as a store of pagein, in its header."""
 
 BLOB_TABLES: Final = (
-    # codec: 0 as it is, 1 zstd with checksum. Blobs stand alone, so that questions about objects touch no content.
+    # codec: 0 uncompressed, 1 zstd with checksum. Blobs have a separate table, so that queries about objects touch no content.
     """CREATE TABLE blob(
          number INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, codec INTEGER NOT NULL, data BLOB NOT NULL)""",
     """CREATE TABLE object(
@@ -20,12 +20,12 @@ BLOB_TABLES: Final = (
     """CREATE TABLE entry(
          number INTEGER PRIMARY KEY, session TEXT NOT NULL, id TEXT NOT NULL, codec INTEGER NOT NULL,
          line BLOB NOT NULL, UNIQUE(session, id))""",
-    # leaf: where each session stands.
+    # leaf: the current entry of each session
     "CREATE TABLE session(name TEXT PRIMARY KEY, leaf TEXT NOT NULL)",
     "CREATE TABLE secret(number INTEGER PRIMARY KEY CHECK(number = 1), key BLOB NOT NULL)",
 )
 OBJECT_TABLES: Final = (
-    # head: sequence of the newest version, of which type, nickname and deleted are copies
+    # head: sequence of the newest version; type, nickname and deleted are copied from that version
     """CREATE TABLE document(
          number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, type TEXT NOT NULL, nickname TEXT UNIQUE,
          deleted INTEGER NOT NULL, head INTEGER NOT NULL UNIQUE)""",
@@ -34,29 +34,29 @@ OBJECT_TABLES: Final = (
          object_hash BLOB NOT NULL, content_hash BLOB, chars INTEGER NOT NULL, record TEXT NOT NULL,
          writer TEXT NOT NULL, reason TEXT NOT NULL, session TEXT, UNIQUE(document, number))""",
     "CREATE INDEX version_by_hash ON version(document, object_hash)",
-    # since, until: sequences of the first version with the reference at this place, and of the first one without
+    # since, until: sequences of the first version with the reference at this place, and of the first version without
     """CREATE TABLE reference(
          number INTEGER PRIMARY KEY, document INTEGER NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
          pinned BLOB, reference TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER)""",
     "CREATE INDEX reference_of_document ON reference(document, until)",
     "CREATE INDEX reference_to_target ON reference(target, until)",
-    # what newest versions are found by: `model/writes.keys_of`
+    # lookup keys of newest versions: `model/writes.keys_of`
     "CREATE TABLE field(document INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL)",
     "CREATE INDEX field_by_value ON field(name, value)",
     "CREATE INDEX field_of_document ON field(document)",
     """CREATE TABLE request(
          id TEXT PRIMARY KEY, asked BLOB NOT NULL, sequence INTEGER NOT NULL, change TEXT NOT NULL)""",
-    # the sequence that was given last
+    # the last assigned sequence
     "CREATE TABLE tally(number INTEGER PRIMARY KEY CHECK(number = 1), sequence INTEGER NOT NULL)",
     "INSERT INTO tally VALUES(1, 0)",
 )
-"""The tables of objects, in words that PostgreSQL's dialect is made from as well (`postgres_schema.py`)."""
+"""The tables of objects, in a form that `postgres_schema.py` can translate into PostgreSQL's dialect."""
 
 FORGETTING_TABLES: Final = (
-    # what is left of texts that were ordered to be forgotten (`model/text_removal.py`)
+    # keyed digests of erased texts (`model/text_removal.py`)
     """CREATE TABLE tombstone(
          number INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, chars INTEGER NOT NULL, beginning INTEGER NOT NULL)""",
-    # how often something was: who works on the store notices by it
+    # number of erasures, so that every process on the store notices a new erasure
     "CREATE TABLE forgetting(count INTEGER NOT NULL)",
     "INSERT INTO forgetting VALUES(0)",
 )
@@ -68,9 +68,9 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         "blobs, objects, journal",
         (*BLOB_TABLES,),
     ),
-    # what a session gained since a number is asked for before every read
+    # entries after a number are queried before every read
     ("news of a session", ("CREATE INDEX entry_of_session ON entry(session)",)),
-    # When a session was last heard of, so that retention can tell the ended ones. Triggers, so that no writer can forget it.
+    # Last use of each session, so that retention can find ended sessions. Triggers, so that no writer can forget it.
     (
         "life of sessions",
         (
@@ -84,14 +84,14 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
                     (
                         ("AFTER INSERT ON session", "name"),
                         ("AFTER UPDATE ON session", "name"),
-                        # before: also where the object is there already
+                        # before: fires also for a known object
                         ("BEFORE INSERT ON object", "session"),
                     )
                 )
             ),
         ),
     ),
-    # Objects in all their versions. Content is in blobs, where one may rest on another: `base` is what it is told by its difference from.
+    # Objects in every version. Content is in blobs. A blob may be a delta against another blob, its `base`.
     (
         "objects with versions",
         (
@@ -103,8 +103,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             *OBJECT_TABLES,
         ),
     ),
-    # In which order paged-out objects came, for who remembers how far they have seen. An object that was dropped and comes again
-    # stands at a new place, and no place is given twice, hence AUTOINCREMENT.
+    # Insertion order of evicted objects, for readers that remember their position. A dropped object that is stored again gets a new
+    # place, and no place is reused, hence AUTOINCREMENT.
     (
         "places of paged-out objects",
         (
@@ -117,7 +117,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ),
     ),
     ("forgotten texts", FORGETTING_TABLES),
-    # The folded state of long sessions. An entry that is changed or dropped takes it along, whoever does that.
+    # Folded state of long sessions. A trigger deletes the snapshot when an entry is changed or dropped.
     (
         "snapshots",
         (
@@ -133,7 +133,12 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a SQLite file of ours is. mark: in its header. what: in words. migrations: the steps that make its tables."""
+    """Kind of a SQLite file.
+
+    mark: application id in its header
+    what: its name in messages
+    migrations: the steps that create its tables
+    """
 
     mark: int
     what: str

@@ -1,12 +1,12 @@
-"""Threads of one process that share a store take turns, in the order in which they came.
+"""Queue the threads of a process that share a store, in arrival order.
 
 Rules of this file
 ------------------
-1. A thread that works is waited for: it is one of ours, and it comes to its end. So who waits is never told that others are at work
-   while only this process is.
-2. Another process is waited for once, not by one thread after the other: when the thread at the front gives it up, all that wait
-   behind it give it up as well (`refuse`).
-3. A thread that hangs is given up too, after `longest` seconds in which nobody's turn ended.
+1. A thread waits for a working thread of its own process, because that thread will finish. So a thread never gets "others are at work"
+   while only its own process is at work.
+2. Only the thread at the front waits for another process. When it gives up, every thread queued behind it gives up as well
+   (`refuse`).
+3. Threads stop waiting for a hanging thread after `longest` seconds without the end of any turn.
 """
 
 import threading
@@ -14,9 +14,9 @@ from collections import deque
 
 
 class TurnLock:
-    """A lock that is given in the order in which it was asked for. The thread that has it may take it again.
+    """A reentrant lock granted in request order.
 
-    longest: seconds that one turn may last before those who wait are refused; None: as long as it wants.
+    longest: seconds that a turn may last before waiting threads are refused; None for no limit
     """
 
     def __init__(self, longest: float | None = None) -> None:
@@ -29,7 +29,7 @@ class TurnLock:
         self._turns = 0
 
     def acquire(self) -> bool:
-        """Wait for a turn. False where it was refused."""
+        """Wait for a turn. Return False if refused."""
         me = threading.get_ident()
         with self._changed:
             if self._owner == me:
@@ -50,7 +50,7 @@ class TurnLock:
         return True
 
     def release(self) -> None:
-        """Let the next one have its turn."""
+        """Give the turn to the next thread."""
         with self._changed:
             self._depth -= 1
             if not self._depth:
@@ -59,7 +59,7 @@ class TurnLock:
                 self._changed.notify_all()
 
     def refuse(self) -> None:
-        """Refuse all who wait now: what they wait for cannot be had."""
+        """Refuse every thread waiting now, because the resource is unavailable."""
         with self._changed:
             self._refusals += 1
             self._changed.notify_all()

@@ -1,1 +1,1 @@
-"""The embedded store: one SQLite file."""
+"""Embedded store: a single SQLite file."""

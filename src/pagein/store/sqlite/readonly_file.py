@@ -1,11 +1,11 @@
-"""A SQLite file that may not be written, opened to be looked at.
+"""Open a SQLite file read-only when it may not be written.
 
 Rules of this file
 ------------------
-1. Nothing is made and nothing is changed, neither in the file nor beside it.
-2. What the file's write-ahead log holds is part of it. SQLite reads a log only where it can use a shared index (`-shm`) beside it;
-   where it cannot, file and log are copied to a private folder, which is gone as soon as the copy is open.
-3. A file without a log is opened as one that nobody changes (`immutable`): SQLite would want to make a log otherwise.
+1. No file is created or changed, neither the database nor any file beside it.
+2. The content of the write-ahead log is part of the database. SQLite reads a log only with a shared index (`-shm`) beside it;
+   otherwise file and log are copied to a private folder, which is deleted as soon as the copy is open.
+3. A file without a log is opened as `immutable`, because SQLite would create a log otherwise.
 """
 
 import contextlib
@@ -19,18 +19,22 @@ _REFUSED: Final = frozenset(
     (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
 )
 LOG: Final = "-wal"
-"""What the name of a write-ahead log has behind that of its file."""
+"""Suffix of a write-ahead log's name after the database's file name."""
 
 
 def is_refusal(problem: BaseException) -> bool:
-    """Whether this says that the file or its folder may not be written, and nothing of what is in it."""
+    """Return whether the failure means missing write permission for the file or its folder, independent of the file's
+    content.
+    """
     if isinstance(problem, sqlite3.Error):
         return (getattr(problem, "sqlite_errorcode", 0) or 0) & 0xFF in _REFUSED
     return isinstance(problem, OSError)
 
 
 def open_readonly(path: Path, timeout: float) -> sqlite3.Connection:
-    """A connection that reads the file as it is by now. Raises sqlite3.Error or OSError where it cannot be read."""
+    """Return a read-only connection to the file's current content. Raises sqlite3.Error or OSError if the file is
+    unreadable.
+    """
     if not _has_log(path):
         return _try_open(path, "immutable=1", timeout)
     try:
@@ -66,6 +70,6 @@ def _copy(path: Path, timeout: float) -> sqlite3.Connection:
         shutil.copyfile(path, copy)
         shutil.copyfile(path.with_name(path.name + LOG), copy.with_name(copy.name + LOG))
         with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as whole:
-            # so that one file holds all of it
+            # merges the log into the file
             whole.execute("PRAGMA journal_mode=DELETE").fetchone()
         return _try_open(copy, "immutable=1", timeout)

@@ -1,14 +1,14 @@
-"""One SQLite file: opened lazily, private to the user, brought up to date, used in transactions.
+"""Access to a SQLite file: open lazily, keep private to the user, migrate the schema, run transactions.
 
 Rules of this file
 ------------------
-1. The file, and a folder that is made for it, are readable by the user alone, from their first moment on: the file is made
-   before SQLite sees it, and SQLite gives its `-wal` and `-shm` the same mode.
+1. The file, and a folder created for it, are readable by the user alone, from the first moment on: the file is created
+   before SQLite opens it, and SQLite gives `-wal` and `-shm` the same mode.
 2. Every write is a transaction begun with BEGIN IMMEDIATE, so two writers queue up instead of failing at commit.
 3. WAL with synchronous=NORMAL: a commit survives the death of the process at any point; at power loss the last commits may
    be lost, never the file.
-4. Whatever SQLite or the disk raises leaves here as StoreError.
-5. A file that is there and may not be written is read all the same (`readonly`); writing to it is refused in words.
+4. Every exception of SQLite or the disk becomes StoreError.
+5. An existing file without write permission is opened read-only (`readonly_file`); a write is refused with an explanation.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from pagein.store.sqlite.readonly_file import is_refusal, open_readonly
 
 _PATIENCE: Final = 5.0
 _LONGEST: Final = 30.0
-"""Seconds that one thread may keep the connection, where somebody's patience is limited. None hangs for so long but by a failing disk."""
+"""Seconds that a thread may keep the connection if the caller's patience is limited. Only a failing disk takes longer."""
 _MAGIC: Final = b"SQLite format 3\0"
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
@@ -37,12 +37,14 @@ _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO i
 
 
 class SqliteDatabase:
-    """A connection that several threads may share.
+    """A connection shared by several threads.
 
-    schema: the tables that the file is to have. patience: seconds that another process may keep us from writing; then StoreError is
-    raised, also for all threads that wait behind the one that did. None: 5. Threads of this process wait for each other (`queue`);
-    longest: for so many seconds while nobody's turn ends. None: without end, or 30 where a patience is given.
-    looks: nothing is written, also where that would be possible.
+    schema: the file's tables
+    patience: seconds to wait for a writing process before StoreError is raised, also for every thread queued behind the
+    waiting thread; 5 if None
+    longest: seconds without the end of any turn before queued threads of this process get StoreError (see
+    `turn_queue`); None for no limit, or 30 if a patience is given
+    looks: never write, even if possible
     """
 
     def __init__(
@@ -64,15 +66,16 @@ class SqliteDatabase:
 
     @contextlib.contextmanager
     def open_reader(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for queries."""
+        """Yield the connection for queries."""
         with self._turn(), self._errors():
             yield self._opened()
 
     @contextlib.contextmanager
     def open_writer(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside a transaction, which is committed at the end or, on any exception, undone.
+        """Yield the connection inside a transaction, committed at the end and rolled back on any exception.
 
-        Within another one of the same thread it is part of that one: undone alone where it fails, and kept only with it.
+        Nested in the same thread, it is part of the outer transaction: rolled back alone on failure, and committed only
+        with the outer one.
         """
         with self._turn():
             with self._errors():
@@ -81,7 +84,7 @@ class SqliteDatabase:
                     raise StoreError(f"store {self.path.name} may only be read here: {_REMEDY}")
                 begin, commit, undo = _INNER if connection.in_transaction else _OUTER
                 self._begun(connection, begin)
-            # What the caller does in between may raise what it likes; only SQLite's own errors are the store's.
+            # The caller's code may raise any exception; only SQLite's own errors become StoreError.
             try:
                 yield connection
             except BaseException as problem:
@@ -94,12 +97,12 @@ class SqliteDatabase:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """A time in which all reads of this thread see the file as it was at its beginning."""
+        """Yield a context in which this thread reads the file as of its beginning."""
         with self._turn():
             with self._errors():
                 connection = self._opened()
                 connection.execute("BEGIN")
-                connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # it begins with the first read
+                connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # the snapshot begins with the first read
             try:
                 yield
             finally:
@@ -108,7 +111,9 @@ class SqliteDatabase:
     def close(self) -> None:
         """Close the file. Later uses raise StoreError."""
         if not self._queue.acquire():
-            self._closed = True  # somebody hangs in it, so it is not taken away; the end of the process does that
+            self._closed = (
+                True  # a hanging thread still uses the connection, so it stays open until the end of the process
+            )
             return
         try:
             self._closed = True
@@ -133,7 +138,7 @@ class SqliteDatabase:
         except sqlite3.OperationalError as problem:
             if (
                 problem.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-            ):  # another process: who waits behind us would wait for it anew
+            ):  # held by another process: threads queued behind this one would wait again
                 self._queue.refuse()
             raise
 
@@ -142,7 +147,7 @@ class SqliteDatabase:
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as problem:
-            # the last one comes from the words in which SQLite quotes a damaged file
+            # UnicodeDecodeError comes from messages in which SQLite quotes a damaged file
             raise StoreError(f"store {self.path.name}: {problem}") from problem
 
     def _opened(self) -> sqlite3.Connection:
@@ -153,7 +158,7 @@ class SqliteDatabase:
         return self._connection
 
     def _working(self) -> sqlite3.Connection:
-        """A connection that reads and writes; where that is not possible, one that reads what is there."""
+        """Return a connection for reading and writing; without write permission, a read-only connection."""
         try:
             _make_private(self.path)
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
@@ -186,7 +191,7 @@ class SqliteDatabase:
 
 
 def is_outdated(path: Path, schema: Schema = STORE) -> bool:
-    """Whether an older pagein wrote this file, so that it has to be written before it can be read. False where that cannot be told."""
+    """Return whether an older pagein wrote this file, so that it must be migrated before reading. False if unknown."""
     try:
         with contextlib.closing(open_readonly(path, _PATIENCE)) as connection:
             return _version(connection) < len(schema.migrations)
@@ -200,18 +205,18 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
-        # above all not to be made private: a device belongs to everybody
+        # in particular, a device must not be made private: it belongs to every user
         raise StoreError(f"{path.name} is not a file; choose another path")
     with path.open("rb") as file:
         head = file.read(len(_MAGIC))
-    if head and head != _MAGIC:  # somebody else's, whose mode is theirs
+    if head and head != _MAGIC:  # not a store: the mode of a foreign file must not change
         raise StoreError(f"{path.name} is not a database; choose another path")
     if mode & 0o077:
         path.chmod(0o600)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for the user alone."""
+    """Create a folder, and its missing parents, for the user alone."""
     # Path.mkdir(parents=True) would give the parents the default mode.
     if not folder.exists():
         make_folder(folder.parent)
@@ -235,7 +240,7 @@ def _check_mark(connection: sqlite3.Connection, label: str, schema: Schema) -> N
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL. SQLite does not wait for another process that is switching, so we do."""
+    """Switch to WAL. SQLite does not wait for another process that is switching, so this function retries."""
     for attempt in range(_WAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -261,7 +266,7 @@ def _migrate(connection: sqlite3.Connection, label: str, schema: Schema) -> None
 
 
 def _upgrade_schema(connection: sqlite3.Connection, label: str, schema: Schema) -> None:
-    # Asked again inside the transaction: another process may have done it meanwhile.
+    # Checked again inside the transaction: another process may have migrated meanwhile.
     done = _version(connection)
     known = len(schema.migrations)
     if done > known:

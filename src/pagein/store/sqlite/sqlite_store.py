@@ -1,4 +1,4 @@
-"""The embedded store: blobs, objects and journals in one SQLite file."""
+"""Embedded store: blobs, objects and journals in a single SQLite file."""
 
 import sqlite3
 from pathlib import Path
@@ -11,9 +11,10 @@ from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 
 class SqliteStore(SqlJournals, SqlObjects):
-    """A BlobStore, JournalStore and ObjectStore in one file. Made on first use; `path` may lie in a folder that does not exist yet.
+    """A BlobStore, JournalStore and ObjectStore in a single file, created on first use together with its folder.
 
-    patience: how long to wait for others, in seconds. looks: nothing is ever written. (See `Database`.)
+    patience: seconds to wait for other processes
+    looks: never write (see `SqliteDatabase`)
     """
 
     _database: SqliteDatabase
@@ -31,7 +32,7 @@ class SqliteStore(SqlJournals, SqlObjects):
 
 
 def _knows(path: Path, object_id: ObjectId) -> bool:
-    """Whether another store has this object. Whatever goes wrong there is none of our business."""
+    """Return whether another store has this object. Failures of the other store are ignored."""
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         try:

@@ -1,13 +1,13 @@
-"""Giving up what nobody needs: garbage, and by retention the sessions that have ended.
+"""Collect garbage: unreferenced content, and ended sessions past their retention time.
 
 Rules of this file
 ------------------
-1. A session needs every hash and every object id that stands anywhere in its journal, whatever they mean there, and every object
-   that was paged out of it. That keeps too much rather than too little, and needs no care when entries say new things.
-2. Only ended sessions are ever given up: those of which somebody said so, or of which nothing was kept for long.
-3. What every version of every object needs is never given up: history stays.
-4. A plan is made without holding anybody up. When it is carried out, nobody else writes, and whatever is needed by then is kept.
-5. Whoever puts a blob says in the same transaction what it is for; a blob that nothing names is garbage at once.
+1. A session needs every hash and object id found anywhere in its journal, whatever its meaning there, and every object evicted
+   from the session. This keeps too much rather than too little, and stays correct for new kinds of entries.
+2. Only ended sessions are deleted: sessions marked as ended, or unused for a long time.
+3. Content needed by any version of any object is never deleted: history stays.
+4. A plan is made without blocking writers. It is carried out without other writers, and content needed by then is kept.
+5. Every writer of a blob stores a reference in the same transaction; an unreferenced blob is garbage at once.
 """
 
 import re
@@ -23,7 +23,7 @@ from pagein.ports import WholeStore
 
 DAY: Final = 86_400.0
 NO_BYTES: Final = ContentHash.of(b"")
-"""Of no weight, and of use: SQLite's last blob (see `sqlite_upkeep`). Never garbage."""
+"""The empty blob, never garbage: it keeps the last blob number in SQLite (see `sqlite_upkeep`)."""
 _DIGITS: Final = 64
 _HASHES: Final = re.compile(rb"[0-9a-f]{64,}")
 _OBJECT: Final = re.compile(rb"pg-[0-9a-f]{8}-[0-9a-f]{8}")
@@ -31,11 +31,12 @@ _OBJECT: Final = re.compile(rb"pg-[0-9a-f]{8}-[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long ended sessions are kept. All times in seconds.
+    """How long to keep ended sessions, in seconds.
 
-    idle: a session of which nothing was kept for so long has ended. keep: ended sessions are given up so long after they were
-    touched last, None for never. quota: the oldest ended sessions are given up until what is kept takes at most so many bytes,
-    whatever their age; None for no bound.
+    idle: a session unused for this time has ended
+    keep: delete ended sessions this long after their last use; None for never
+    quota: delete the oldest ended sessions, whatever their age, until the store takes at most this many bytes; None for
+    no limit
     """
 
     idle: float = 30 * DAY
@@ -45,7 +46,11 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class CollectionPlan:
-    """What can be given up. freed: about how many bytes that are, of `size` as stored. place: how far journals were read for it."""
+    """Removable content.
+
+    freed: approximate number of bytes to be freed, of `size` stored bytes
+    place: end of the journals read for the plan
+    """
 
     sessions: tuple[KeptSession, ...]
     objects: frozenset[ObjectId]
@@ -56,13 +61,16 @@ class CollectionPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
+        """Return whether there is nothing to do."""
         return not (self.sessions or self.objects or self.blobs)
 
 
 @dataclass(slots=True)
 class _Needs:
-    """What journals name, by session. place: how far they were read."""
+    """Names found in journals, by session.
+
+    place: end of the journals read
+    """
 
     blobs: dict[str, set[ContentHash]] = field(default_factory=dict)
     objects: dict[ObjectId, set[str]] = field(default_factory=dict)
@@ -70,7 +78,11 @@ class _Needs:
 
 
 def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
-    """What may go. now: seconds since 1970. Raises StoreError, also where a journal cannot be read and its needs are unknown."""
+    """Plan a collection. Raises StoreError, also for an undecodable journal line, because the needs of its session are
+    unknown.
+
+    now: seconds since 1970
+    """
     with store.snapshot():
         sessions = tuple(store.sessions())
         sizes = store.blob_sizes()
@@ -100,7 +112,9 @@ def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
 
 
 def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
-    """Carry out a plan as far as it still holds, in one transaction. Returns what was given up. Raises StoreError."""
+    """Carry out a plan as far as still valid, in a single transaction. Return the deleted content. Raises
+    StoreError.
+    """
     with store.exclusive():
         listed = {one.name: one for one in store.sessions()}
         if any(listed.get(one.name) != one for one in planned.sessions):
@@ -135,7 +149,7 @@ def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs
 
 
 def _hashes(line: bytes, names: Mapping[str, ContentHash]) -> Iterator[ContentHash]:
-    # Digits may stand right before a hash (the escape of a backspace ends in one), so every window of a longer run is looked at.
+    # Digits may directly precede a hash (the escape of a backspace ends in a digit), so every window of a longer run is tried.
     for run in _HASHES.findall(line):
         digits = run.decode()
         for start in range(len(digits) - _DIGITS + 1):
@@ -145,7 +159,7 @@ def _hashes(line: bytes, names: Mapping[str, ContentHash]) -> Iterator[ContentHa
 
 
 def _counts(needs: _Needs, history: frozenset[ContentHash]) -> dict[ContentHash, int]:
-    """By how many each blob is needed: sessions, and the history of objects."""
+    """Count the users of each blob: sessions, and the history of objects."""
     counts = dict.fromkeys(history, 1)
     for names in needs.blobs.values():
         for name in names:
@@ -154,14 +168,14 @@ def _counts(needs: _Needs, history: frozenset[ContentHash]) -> dict[ContentHash,
 
 
 def _release_needs(names: set[ContentHash], counts: dict[ContentHash, int]) -> set[ContentHash]:
-    """Take one session's needs back. Returns what nobody needs any more."""
+    """Subtract a session's needs. Return the content without remaining users."""
     for name in names:
         counts[name] -= 1
     return {name for name in names if not counts[name]}
 
 
 def _ended_sessions(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
-    """The sessions that have ended, the one touched longest ago first."""
+    """Return the ended sessions, least recently used first."""
     idle = [one for one in sessions if one.ended or (one.touched is not None and now - one.touched >= retention.idle)]
     return sorted(idle, key=lambda one: one.touched or 0.0)
 

@@ -1,7 +1,7 @@
-"""Whether the file of a store is still the one that was opened, and can still be read by whoever opens it anew.
+"""Check whether a store's file is still the opened file, and still readable for a new connection.
 
-A connection that is open goes on with the pages that it knows, long after its file was damaged, replaced or deleted; so who serves for
-days asks from outside. `checking` reads everything and proves it; this only looks whether there is something to read.
+An open connection continues with its cached pages, long after its file was damaged, replaced or deleted; so a server that runs for
+days checks the file from outside. `store_check` verifies the whole content; this module only checks whether the file is readable.
 """
 
 import contextlib
@@ -15,21 +15,24 @@ REMEDY: Final = (
     "end what uses it, then pagein check --repair, which makes a new file of all that can be read; where that is nothing, move the file away: "
     "agents hold their own histories, and only what can be recalled of what left their windows is lost"
 )
-"""What a person does about a damaged file."""
+"""Advice to a user with a damaged file."""
 _WAIT: Final = 1.0
 _ROOM: Final = 1 << 20
-"""Bytes, less than one long output takes."""
+"""Bytes; less than a single long output takes."""
 
 
 class FileWatch:
-    """Looks at one file, from any thread. It may be missing until it was seen for the first time."""
+    """Monitors a file, from any thread. The file may be missing until first seen."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._seen: tuple[int, int] | None = None
 
     def __call__(self, *, thorough: bool) -> str:
-        """What is wrong with it and what to do, "" for nothing. thorough: every page is read, which takes a second for some 100 MB."""
+        """Return the problem with its remedy, "" for a sound file.
+
+        thorough: read every page, which takes a second per 100 MB
+        """
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -52,16 +55,16 @@ class FileWatch:
 
 
 def is_damage(problem: BaseException | None) -> bool:
-    """Whether what was raised comes from a file that is no longer what SQLite wrote."""
+    """Return whether an exception means a corrupt SQLite file."""
     code = getattr(problem, "sqlite_errorcode", 0) or 0
     return isinstance(problem, sqlite3.Error) and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _unreadable(path: Path, *, thorough: bool) -> str:
     if not path.stat().st_size:
-        return ""  # just made: nobody has written yet
+        return ""  # just created: still without content
     try:
-        # never made anew, and closed again at once
+        # never creates the file; closed again at once
         with contextlib.closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)
         ) as fresh:
@@ -74,6 +77,6 @@ def _unreadable(path: Path, *, thorough: bool) -> str:
                 (told,) = fresh.execute("PRAGMA quick_check(1)").fetchone()
                 return "" if told == "ok" else str(told)
     except (sqlite3.Error, UnicodeDecodeError, OSError) as problem:
-        # one that others keep busy is none that is damaged
+        # a busy file is not a damaged file
         return str(problem) if is_damage(problem) or isinstance(problem, UnicodeDecodeError) else ""
     return ""

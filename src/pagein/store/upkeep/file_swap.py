@@ -1,13 +1,13 @@
-"""A file that appears, or takes the place of a store's file, once it is complete.
+"""Place a complete file atomically, under a new name or in exchange for a store's file.
 
 Rules of this file
 ------------------
-1. A new file is made under another name in the nearest folder that is there, on the same disk, so that renaming it is one step.
-2. It is on the disk before it has its name. What was not completed is taken away, folders that were made for it too.
-3. A store's file is only exchanged while nobody has it open. SQLite locks a byte range of the file for as long as a connection is open
-   in WAL mode, whatever the file holds; whoever gets all of that range is alone. Such locks end when the process closes any handle of the
-   file, so nothing else may be opened and closed on it meanwhile.
-4. What was there keeps its bytes under another name, log included.
+1. A new file is written under another name in the nearest existing folder, on the same disk, so that renaming is a single step.
+2. The file is synced to the disk before it gets its name. An incomplete file is removed, together with folders created for it.
+3. A store's file is exchanged only while no other process has it open. SQLite locks a byte range of the file while a connection is
+   open in WAL mode, whatever the content; a process that gets a lock on the whole range is alone. These locks end when the process
+   closes any handle of the file, so the process must not open and close the file meanwhile.
+4. The old file stays under another name, log included.
 """
 
 import contextlib
@@ -29,12 +29,14 @@ _LOCKED: Final = 0x40000000
 _LOCKS: Final = 512
 _SHARED_INDEX: Final = "-shm"
 DAMAGED: Final = ".damaged-"
-"""What the name of an exchanged file has behind that of the store, before its number."""
+"""Suffix of an exchanged file's name, between the store's name and a number."""
 
 
 @contextlib.contextmanager
 def place_file(path: Path) -> Iterator[Path]:
-    """A place to make a file in, which gets its name when the context ends well. Raises BadInput where it cannot be made, or is there by then."""
+    """Yield a temporary path whose file gets the name `path` if the context ends without exception. Raises BadInput if
+    impossible, or if `path` exists by then.
+    """
     nearest = next(folder for folder in path.absolute().parents if folder.is_dir())
     try:
         made_in = tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=nearest)
@@ -50,7 +52,7 @@ def place_file(path: Path) -> Iterator[Path]:
 
 
 def sync_file(path: Path) -> None:
-    """Wait until the disk has a file, or the names in a folder."""
+    """Wait until the content of a file, or the names in a folder, are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -60,18 +62,20 @@ def sync_file(path: Path) -> None:
 
 def _name_file(made: Path, path: Path) -> None:
     try:
-        # a link and no renaming: who came first keeps the name
+        # a link instead of a rename: the first process keeps the name
         path.hardlink_to(made)
     except FileExistsError:
         raise BadInput(f"{path} was made by somebody else meanwhile; nothing was imported, do it again") from None
-    except OSError:  # a disk without links
+    except OSError:  # a file system without links
         made.replace(path)
     sync_file(path.absolute().parent)
 
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """A time in which no other process has this store open. Raises BadInput where one has, or where the file may not be written."""
+    """Yield a context in which no other process has this store open. Raises BadInput if the store is in use or not
+    writable.
+    """
     try:
         handle = os.open(path, os.O_RDWR)
     except OSError as problem:
@@ -83,7 +87,7 @@ def alone(path: Path) -> Iterator[None]:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, _LOCKS, _LOCKED)
         except (BlockingIOError, PermissionError):
             raise BadInput(f"{path} is in use; end what uses it (agents, pagein serve), then repair it") from None
-        except OSError:  # a disk that knows no locks
+        except OSError:  # a file system without locks
             pass
         yield
     finally:
@@ -91,7 +95,7 @@ def alone(path: Path) -> Iterator[None]:
 
 
 def exchange(path: Path, made: Path) -> Path:
-    """Put a finished file in the place of a store's, and give the name under which the old one is kept. Within `alone`."""
+    """Put a finished file in the place of a store's file, within `alone`. Return the path of the old file."""
     sync_file(made)
     aside = next(
         one for number in itertools.count(1) if not (one := path.with_name(f"{path.name}{DAMAGED}{number}")).exists()
@@ -101,7 +105,7 @@ def exchange(path: Path, made: Path) -> Path:
         with contextlib.suppress(FileNotFoundError):
             kept.hardlink_to(old)
     sync_file(path.parent)
-    # the old log must not be taken for the new file's
+    # the old log must not be applied to the new file
     for beside in (log, *(path.with_name(path.name + end) for end in (_SHARED_INDEX, *_of_index()))):
         beside.unlink(missing_ok=True)
     made.replace(path)
@@ -110,5 +114,5 @@ def exchange(path: Path, made: Path) -> Path:
 
 
 def _of_index() -> tuple[str, ...]:
-    """The search index is made anew: it knows texts by the places of the old file."""
+    """Return the suffixes of the search index, to be rebuilt: it refers to the places in the old file."""
     return (INDEX, INDEX + LOG, INDEX + _SHARED_INDEX)

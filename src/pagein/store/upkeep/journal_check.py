@@ -1,4 +1,6 @@
-"""The journals of a store: whether each entry has its place, each session its leaf, each stub its content, each answer its ground."""
+"""Check journals: each entry's parent, each session's leaf, each stub's content, and the evidence for each read
+answer.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,8 +20,12 @@ from pagein.store.upkeep.store_check import CheckRun, guard_check
 
 @dataclass(slots=True)
 class JournalDamage:
-    """What is wrong with one session. unreadable: places of entries that nobody can read. holes: ids of entries that are not there, each
-    with the place of the first one behind it.
+    """Damage of a session's journal.
+
+    unreadable: places of undecodable entries
+    holes: ids of missing entries, each with the place of the first entry after it
+    bare_stubs: evicted results that cannot be recalled
+    stands_nowhere: whether the leaf is missing
     """
 
     session: KeptSession
@@ -30,7 +36,7 @@ class JournalDamage:
 
 
 def check_journals(checked: CheckRun) -> list[JournalDamage]:
-    """Every session. Returns those with something wrong, for repair."""
+    """Check every session. Return the damaged sessions, for repair."""
     found: list[JournalDamage] = []
     for session in checked.store.sessions():
         checked.saw("session")
@@ -46,7 +52,7 @@ def _look(checked: CheckRun, broken: JournalDamage) -> None:
 
 
 def _entries(checked: CheckRun, broken: JournalDamage) -> list[Entry]:
-    """The entries whose branch can be followed to its root, parents first."""
+    """Return the entries whose branch can be followed to its root, parents first."""
     good: dict[EntryId, Entry] = {}
     hanging: dict[EntryId, EntryId] = {}
     counts: Counter[EntryId] = Counter()
@@ -59,7 +65,7 @@ def _entries(checked: CheckRun, broken: JournalDamage) -> list[Entry]:
             continue
         if entry.parent is None or entry.parent in good:
             good[entry.id] = entry
-        else:  # the hole is told once, not with each entry behind it
+        else:  # report the hole once, not for each entry after it
             hole = hanging[entry.id] = hanging.get(entry.parent, entry.parent)
             broken.holes.setdefault(hole, place)
             counts[hole] += 1
@@ -72,7 +78,7 @@ def _entries(checked: CheckRun, broken: JournalDamage) -> list[Entry]:
 
 
 def _entries_before_bridges(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries whose branch holds all that was said: behind a bridge nobody can tell what was shown."""
+    """Return the entries on complete branches. After a bridge, the content shown to the model is unknown."""
     whole: dict[EntryId, Entry] = {}
     for entry in entries:
         if not is_bridge(entry) and (entry.parent is None or entry.parent in whole):
@@ -109,18 +115,19 @@ def _check_session(checked: CheckRun, broken: JournalDamage, entries: list[Entry
 
 
 def _leads_back(body: Body, paged: PagedOut, away: set[str]) -> bool:
-    """Whether what stands for a result says how to have it back. away: ids of what left this session before.
+    """Return whether the replacement of a result says how to recall the result.
 
-    An answer to a read made again names nothing: it says what the text above it shows, and the audit reads whether that is so.
-    The stub that takes its place one day does name what it stands for; so does the stub of a client's own reference to an earlier
-    read, which names that read.
+    away: ids evicted earlier in this session
+
+    An answer to a repeated read names no id: it refers to text above it, which the audit verifies. A later stub in its
+    place does name an id. So does the stub of a client's own reference to an earlier read, which names that read.
     """
     text = paged.short if isinstance(body, PreviewEntry) and paged.object_id not in paged.stub else paged.stub
     return any(name == paged.object_id or name in away for name in object_ids_in(text))
 
 
 def _check_turns(checked: CheckRun, where: str, entries: Iterable[Entry]) -> None:
-    """What left the window as whole turns."""
+    """Check turns evicted as a whole."""
     for left in (one for entry in entries if isinstance(entry.body, EpochEntry) for one in entry.body.turns):
         checked.saw("turn")
         why = _why_lacking(checked, left.object_id, left.content)
@@ -131,7 +138,7 @@ def _check_turns(checked: CheckRun, where: str, entries: Iterable[Entry]) -> Non
 
 
 def _why_lacking(checked: CheckRun, object_id: str, content: ContentHash) -> str | None:
-    """Why what left under this id cannot be recalled; None where it can."""
+    """Return why content evicted under this id cannot be recalled, or None if recallable."""
     try:
         stored = checked.store.find(ObjectId.parse(object_id))
     except BadName as problem:
@@ -144,10 +151,10 @@ def _why_lacking(checked: CheckRun, object_id: str, content: ContentHash) -> str
 
 
 def leaf_of(store: JournalStore, session: KeptSession) -> EntryId | None:
-    """The id of the entry at which a session stands, None where there is none."""
+    """Return the id of a session's leaf, or None if the leaf is missing."""
     return _stand(session, (entry for entry in store.entries(session.name) if isinstance(entry, Entry)))
 
 
 def _stand(session: KeptSession, entries: Iterable[Entry]) -> EntryId | None:
-    # databases keep some ids only as `plain` has them
+    # databases store some ids only in the form of `plain`
     return next((entry.id for entry in entries if session.leaf in (entry.id, plain(entry.id))), None)

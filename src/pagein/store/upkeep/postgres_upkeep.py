@@ -1,4 +1,4 @@
-"""The store for teams, opened to be looked after. Needs the extra `pagein[postgres]`."""
+"""PostgreSQL store with maintenance operations. Needs the extra `pagein[postgres]`."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,9 @@ _HOLDING: Final = ("blob", "object", "entry", "version", "reference", "field", "
 
 
 class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
-    """A WholeStore in one schema of a database. PostgreSQL counts by itself, never gives a number twice, and tidies up in its own time."""
+    """A WholeStore in a schema of a database. PostgreSQL itself never reuses numbers, and frees space in its own
+    time.
+    """
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -21,7 +23,7 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
             yield
 
     def shrink(self) -> None:
-        """Autovacuum does it."""
+        """Do nothing: autovacuum frees the space."""
 
     def scrub(self) -> Sequence[str]:
         empty_postgres_index(self._database)
@@ -32,5 +34,7 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
 
     def faults(self) -> Sequence[str]:
         with self._database.open_reader() as rows:
-            rows.execute("SELECT 1").fetchone()  # a server that is away is no fault of what it keeps
+            rows.execute(
+                "SELECT 1"
+            ).fetchone()  # an unreachable server raises StoreError: it is not a fault of the content
         return ()

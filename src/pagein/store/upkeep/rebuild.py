@@ -1,10 +1,10 @@
-"""A new store file from a damaged one: the rows that can be read, and what follows from them made anew.
+"""Build a new store file from a damaged file: copy readable rows, and recompute derived rows.
 
 Rules of this file
 ------------------
-1. What follows from other rows is not believed but made: heads and nicknames of objects, what they are found by, references where they
-   were torn, the count of versions, the life of sessions, the places of paged-out objects.
-2. Numbers of rows stay what they were, as others remember them. Rows get new neighbours, never new numbers.
+1. Derived rows are not copied but recomputed: heads, nicknames and lookup keys of objects, references if their table was damaged, the count
+   of versions, the life of sessions, the places of evicted objects.
+2. Rows keep their numbers, because readers remember their positions by number.
 """
 
 import contextlib
@@ -41,7 +41,9 @@ _LOST_LINE = b""
 
 
 def rebuilt(damaged: Path, made: Path) -> SalvageReport:
-    """Make a store file of what can be read of a damaged one. Raises BadInput where nothing can, and StoreError for what the disk refuses."""
+    """Build a store file from the readable rows of a damaged file. Raises BadInput if no row is readable, and
+    StoreError for disk errors.
+    """
     try:
         with _map_file(damaged) as file, _map_file(damaged.with_name(damaged.name + LOG)) as log:
             return _fill_store(Pages(file, log), damaged, made)
@@ -50,13 +52,15 @@ def rebuilt(damaged: Path, made: Path) -> SalvageReport:
 
 
 def rows_in(path: Path) -> dict[str, int]:
-    """How many rows a store's file has, by table."""
+    """Return the number of rows of a store's file, by table."""
     with contextlib.closing(sqlite3.connect(path)) as rows:
         return {name: count_of(rows, name) for name in tables_of(rows)}
 
 
 def fault_of_log(path: Path) -> str | None:
-    """Why what was written last cannot be read: the write-ahead log has commits behind a damaged frame, which SQLite passes over."""
+    """Return why the last writes are unreadable, or None: SQLite ignores commits after a damaged frame of the
+    write-ahead log.
+    """
     try:
         with _map_file(path) as file, _map_file(path.with_name(path.name + LOG)) as log:
             return LOG_TORN if Pages(file[:100], log).late else None
@@ -66,7 +70,7 @@ def fault_of_log(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _map_file(path: Path) -> Iterator[Bytes]:
-    """The bytes of a file, without reading all of them at once; none where there is no file."""
+    """Map the bytes of a file into memory; empty for a missing file."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -116,7 +120,7 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
 
 
 def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
-    """A version by the id of its object."""
+    """Return a missing version with the id of its object in place of the row number; other rows unchanged."""
     if one.table != "version":
         return one
     found = rows.execute("SELECT id FROM document WHERE number = ?", (one.key["document"],)).fetchone()
@@ -136,11 +140,11 @@ def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
         rows.execute("DELETE FROM document WHERE number = ? OR head = ?", (document, heads[document]))
     for document in sorted(read, key=lambda one: -heads[one]):
         _derive_object(rows, document, heads[document], versions[document], torn)
-    # whoever is left without a version must not keep a name from others
+    # a document without versions must not block a nickname
     rows.execute("UPDATE document SET nickname = NULL WHERE number NOT IN (SELECT document FROM version)")
     (last,) = rows.execute("SELECT coalesce(max(sequence), 0) FROM version").fetchone()
     rows.execute("UPDATE tally SET sequence = max(sequence, ?)", (last,))
-    # what was paged out of a session that was dropped stays, so it proves no session
+    # evicted objects of a dropped session stay, so an object does not prove that its session exists
     known = "SELECT name FROM session UNION SELECT session FROM entry"
     if "life" in torn:
         known += " UNION SELECT session FROM object"
@@ -158,7 +162,7 @@ def _derive_object(
 ) -> None:
     newest = versions[-1]
     nickname = None if newest.nickname is None else encode_text(newest.nickname)
-    # one that is damaged may have taken the name
+    # a damaged document may have taken the nickname
     for name in dict.fromkeys((nickname, None)):
         rows.execute(
             "INSERT OR IGNORE INTO document(number, id, type, nickname, deleted, head) VALUES(?, ?, ?, ?, ?, ?)",
@@ -166,7 +170,7 @@ def _derive_object(
         )
     found = rows.execute("SELECT name, value FROM field WHERE document = ?", (document,)).fetchall()
     before, after = frozenset((decode_text(name), value) for name, value in found), keys_of(newest)
-    # where the newest version cannot be read, what it was found by is kept
+    # if the newest version is unreadable, keep its lookup keys
     put_keys(rows, document, after, before if newest.sequence == head else before & after)
     if "reference" in torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
         with contextlib.suppress(DamagedBlob, MissingBlob, CallerError):

@@ -1,14 +1,14 @@
-"""What can still be read of a damaged store, taken over into a new file, row by row.
+"""Copy the readable rows of a damaged store into a new file.
 
 Rules of this file
 ------------------
-1. The damaged file is only read, by `pages`, so that a page which SQLite refuses costs the rows on it and no others.
-2. A row is taken where it has the shape of its table. Whether it is what was stored is proven by whoever reads it: blobs, entries and
-   versions carry their proof. So a row that is damaged inside is taken too, and found by the check that follows.
-3. Rows on pages that no tree leads to any more belong to the one table whose shape they have. What the file lists as free is deleted
-   and stays so.
-4. An index that can be read names the rows that are missing in its table. A missing journal entry gets a row that cannot be read, under
-   its own name and place, which `mending` makes a bridge of.
+1. The damaged file is only read, by `sqlite_pages`, so that a damaged page costs only the rows on this page.
+2. A row is copied if it has the shape of its table. Its content is verified on reading: blobs, entries and versions carry a hash or
+   checksum. So a row with damaged content is copied too, and found by the following check.
+3. Rows on pages that no tree reaches any more belong to the only table with their shape. Pages listed as free contain deleted rows,
+   which stay deleted.
+4. A readable index names the rows missing in its table. A missing journal entry gets an undecodable row under its own id and
+   place, and `store_repair` turns this row into a bridge.
 """
 
 import re
@@ -25,16 +25,19 @@ LOG_TORN: Final = "the write-ahead log is damaged, so some of what was written l
 _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
-# What is written anew for every file, or made from the other tables by `derived`.
+# Tables written anew for every file, and tables derived from other tables by `rebuild`.
 _FRESH: Final = frozenset(("migration", "snapshot"))
 _DERIVED: Final = frozenset(("migration", "snapshot", "document", "field", "reference", "life", "paged", "tally"))
-# Where a row changes; of several states the last one counts. All others are written once.
+# Tables with changing rows; of several states the last counts. Rows of other tables are written only once.
 _CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference", "field"))
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a table. alias: it is the row id, which the row itself does not hold."""
+    """A column of a table.
+
+    alias: whether the column is the row id, stored outside of the row
+    """
 
     name: str
     types: tuple[type, ...]
@@ -43,7 +46,7 @@ class TableColumn:
     alias: bool
 
     def takes(self, value: Value) -> bool:
-        """Whether a value can stand in this column."""
+        """Return whether the column accepts a value."""
         if value is None:
             return self.alias or self.may_be_null
         if self.alias or not isinstance(value, self.types):
@@ -53,14 +56,17 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the new file. keys: of its unique indexes, by name, the numbers of the columns."""
+    """A table of the new file.
+
+    keys: column numbers of its unique indexes, by name
+    """
 
     name: str
     columns: tuple[TableColumn, ...]
     keys: dict[str, tuple[int, ...]]
 
     def fits(self, values: Sequence[Value]) -> bool:
-        """Whether a row has the shape of this table. Rows of an older schema have fewer columns."""
+        """Return whether a row has the shape of this table. Rows of an older schema have fewer columns."""
         count = len(values)
         return (
             count <= len(self.columns)
@@ -71,7 +77,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class MissingRow:
-    """A row that an index names and that cannot be read. key: by column."""
+    """An unreadable row named by an index.
+
+    key: values by column
+    """
 
     table: str
     row: int
@@ -80,9 +89,12 @@ class MissingRow:
 
 @dataclass(slots=True)
 class SalvageReport:
-    """What came of it. rows: taken, by table. missing: rows known by name. untold: what is missing without a name, in words.
+    """Result of a salvage.
 
-    torn: tables of which not all pages or rows could be read.
+    rows: copied rows, by table
+    missing: missing rows known by key
+    untold: missing content without a key, in words
+    torn: tables with unreadable pages or rows
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -92,7 +104,7 @@ class SalvageReport:
 
 
 def salvage(pages: Pages, made: sqlite3.Connection) -> SalvageReport:
-    """Fill a file that `emptied` made with the rows of a damaged one."""
+    """Fill a file from `make_empty_tables` with the rows of a damaged file."""
     tables = tables_of(made)
     done = SalvageReport()
     _SalvagePass(pages, made, tables, done).run()
@@ -105,9 +117,10 @@ def salvage(pages: Pages, made: sqlite3.Connection) -> SalvageReport:
 
 
 def make_empty_tables(made: sqlite3.Connection) -> tuple[dict[str, str], list[str]]:
-    """Make the tables of a store without anything in them.
+    """Create the tables of a store without rows.
 
-    Gives the statements that it still needs: those that put a first row into a table, by its name, and those that make its triggers.
+    Returns the statements still needed: the statements that insert a first row, by table, and the statements that
+    create triggers.
     """
     triggers: list[str] = []
     begins: dict[str, str] = {}
@@ -119,14 +132,14 @@ def make_empty_tables(made: sqlite3.Connection) -> tuple[dict[str, str], list[st
                 triggers.append(statement)
             elif found := _FIRST_ROW.match(statement):
                 begins[found[1]] = statement
-            elif verb[0] != "INSERT":  # which would move what an older schema held
+            elif verb[0] != "INSERT":  # an INSERT would migrate content of an older schema
                 made.execute(statement)
         made.execute("INSERT INTO migration VALUES(?, ?)", (number, name))
     return begins, triggers
 
 
 def tables_of(made: sqlite3.Connection) -> dict[str, Table]:
-    """The tables of a file."""
+    """Return the tables of a file."""
     names = made.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall()
     return {name: _table(made, name) for (name,) in names}
 
@@ -151,7 +164,10 @@ def _table(made: sqlite3.Connection, name: str) -> Table:
 
 
 class _SalvagePass:
-    """One way through all pages. changing: of rows that change, what is met now counts, and not what was there."""
+    """A single pass through every page.
+
+    changing: for tables with changing rows, replace existing rows by the rows of this pass
+    """
 
     def __init__(
         self,
@@ -180,7 +196,7 @@ class _SalvagePass:
         self._tell()
 
     def _roots(self) -> dict[str, int]:
-        """Where the trees of tables and indexes begin, as far as the file's own list says it."""
+        """Return the root pages of tables and indexes, as far as the file's own list is readable."""
         tree = self._pages.tree(1)
         self._reached.update(tree.leaves, tree.inner)
         found: dict[str, int] = {}
@@ -206,7 +222,7 @@ class _SalvagePass:
             if len(rows) < len(found):
                 self._done.torn.add(table.name)
             moved = [_in_order(rows, place) for place in range(len(rows))]
-            # those whose own id is what is damaged come last, so that they displace none
+            # rows with a damaged id come last, so that they displace no intact row
             for row, between in sorted(zip(rows, moved, strict=True), key=lambda one: one[1] is not None):
                 self._put(table, row if between is None else (self._free_id(table, between), row[1]))
 
@@ -226,7 +242,7 @@ class _SalvagePass:
         self._made.execute(f"{verb} INTO {table.name}({names}) VALUES({marks})", (rowid, *(one for _, one in held)))
 
     def _missing(self, table: Table, roots: dict[str, int]) -> Iterator[MissingRow]:
-        """What the table's unique indexes name and it does not hold."""
+        """Yield rows named by the table's unique indexes but missing in the table."""
         for index, columns in table.keys.items():
             if index not in roots:
                 continue
@@ -245,7 +261,9 @@ class _SalvagePass:
                             yield MissingRow(table.name, rowid, names)
 
     def _holds(self, one: MissingRow) -> bool:
-        """Whether the new file has a row of this key, or at this place, where then the index is what is damaged. Nulls name nothing."""
+        """Return whether the new file has a row with this key or row id. A row found by row id means a damaged index.
+        Null keys name nothing.
+        """
         if None in one.key.values():
             return True
         wanted = " AND ".join(f"{name} = ?" for name in one.key)
@@ -259,7 +277,7 @@ class _SalvagePass:
                 self._reached.update(tree.leaves, tree.inner)
 
     def _take_strays(self) -> None:
-        """Rows on pages that nothing leads to: some page above them is damaged."""
+        """Copy rows on pages reached by no tree, because a page above them is damaged."""
         free, all_known = self._pages.free()
         for number in range(1, self._pages.count + 1):
             if number in self._reached or number in free or not self._pages.is_leaf(number):
@@ -268,7 +286,7 @@ class _SalvagePass:
                 if row is None:
                     continue
                 fitting = [table for table in self._tables.values() if len(row[1]) and table.fits(row[1])]
-                # where the list of free pages is damaged, the page may hold what was deleted
+                # if the list of free pages is damaged, the page may contain deleted rows
                 if len(fitting) == 1 and (all_known or fitting[0].name in self._done.torn):
                     self._put(fitting[0], row)
 
@@ -283,7 +301,9 @@ class _SalvagePass:
 
 
 def _in_order(rows: Sequence[Row], place: int) -> range | None:
-    """Between which ids a row belongs by its neighbours on the page, where its own is not between them; None where all is in order."""
+    """Return the range of ids for a row whose id does not fit between its neighbours on the page; None for a fitting
+    id.
+    """
     own = rows[place][0]
     before = rows[place - 1][0] if place else None
     after = rows[place + 1][0] if place + 1 < len(rows) else None
@@ -295,6 +315,6 @@ def _in_order(rows: Sequence[Row], place: int) -> range | None:
 
 
 def count_of(made: sqlite3.Connection, table: str) -> int:
-    """How many rows a table has."""
+    """Return the number of rows of a table."""
     (count,) = made.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 -- a name of our own schema
     return int(count)

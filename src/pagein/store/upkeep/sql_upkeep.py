@@ -1,10 +1,10 @@
-"""A SQL store, opened to be looked after: listed, checked, collected.
+"""Maintenance operations of a SQL store: listing, checking, collecting.
 
 Rules of this file
 ------------------
-1. Numbers of blobs and entries are never given twice, since others remember how far they have come by them.
-2. An object of this store's own key is forgotten whole: its tag still tells that it was here. One that came by import has another
-   key's tag; of it the bare record is kept, so that asking for it says *expired* and not *never existed*.
+1. Numbers of blobs and entries are never reused, because readers remember their positions by number.
+2. An object with an id of this store's own key is deleted completely: the tag in its id still proves that it existed. An imported object
+   has another key's tag; its bare record stays, so that recall reports *expired* and not *never existed*.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, o
 from pagein.store.sql.sql_rows import Row, Rows
 
 NOBODY: Final = "\0dropped"
-"""The session of rows that stand for nothing: `plain` leaves no name with a zero byte."""
+"""Session name of placeholder rows. No real name has a zero byte after `plain`."""
 _PAGE: Final = 500
 
 
 class SqlUpkeep(SqlBlobs):
-    """The half of a WholeStore that looks after it, but for what differs between databases."""
+    """The maintenance half of a WholeStore, except for the parts that depend on the database."""
 
     def sessions(self) -> Sequence[KeptSession]:
         with self._database.open_reader() as rows:
@@ -119,10 +119,10 @@ class SqlUpkeep(SqlBlobs):
             return sum(remove_blob(rows, name) for name in dict.fromkeys(names))
 
     def _hold_numbers(self, rows: Rows) -> None:
-        """See to it that no number of an entry that is about to go is given again."""
+        """Prevent the reuse of the numbers of entries about to be deleted."""
 
     def _hold_blob_numbers(self, rows: Rows) -> None:
-        """The same for blobs."""
+        """Prevent the reuse of the numbers of blobs about to be deleted."""
 
     def _page(self, query: str, after: str | int) -> list[Row]:
         with self._database.open_reader() as rows:

@@ -1,13 +1,13 @@
-"""The pages of a SQLite file, read without SQLite, which refuses a whole file or table where a single page is damaged.
+"""Read pages of a SQLite file without SQLite, because SQLite refuses a whole file or table for a single damaged page.
 
-The format is documented by SQLite (Database File Format). What is read here is what a store uses of it: tables with row ids, their
+The format is documented by SQLite (Database File Format). This module reads the subset used by a store: tables with row ids, their
 indexes, overflow pages, the list of free pages, and the write-ahead log.
 
 Rules of this file
 ------------------
-1. Nothing is written. Whatever the bytes say, reading them ends, and costs no more than the file is long.
-2. The log's pages count as far as SQLite itself would take them: frames with the right checksums, up to the last commit. Frames behind a
-   damaged one are given apart, as `late`.
+1. Nothing is written. Reading ends for any input, at a cost proportional to the file's length.
+2. The log's pages count as far as SQLite itself would apply them: frames with correct checksums, up to the last commit. Frames after a
+   damaged frame are kept separately, in `late`.
 """
 
 import struct
@@ -32,12 +32,17 @@ _BLOBS, _TEXTS = 12, 13
 
 
 class Nonsense(ValueError):
-    """Bytes that are not what they should be."""
+    """Malformed bytes."""
 
 
 @dataclass(slots=True)
 class BTreeWalk:
-    """What a walk through the b-tree of a table or index met. leaves: its pages with rows. gaps: ranges of row ids (above, upto) whose pages cannot be read."""
+    """Result of a walk through the b-tree of a table or index.
+
+    leaves: pages with rows
+    gaps: ranges of row ids (above, up to) with unreadable pages
+    inner: inner pages
+    """
 
     leaves: list[int] = field(default_factory=list)
     gaps: list[tuple[int | None, int | None]] = field(default_factory=list)
@@ -45,23 +50,23 @@ class BTreeWalk:
 
 
 class Pages:
-    """A file and its log, page by page; pages count from 1."""
+    """A file with its log, page by page, counted from 1."""
 
     def __init__(self, file: Bytes, log: Bytes) -> None:
         self._file, self._log = memoryview(file), memoryview(log)
         self.size = _page_size(bytes(self._file[:100]))
         self._frames: dict[int, int] = {}
         self.late: list[tuple[int, int]] = []
-        """Pages in frames of the log behind a damaged one, and where they begin in it, in their order."""
+        """Pages in log frames after a damaged frame, with their offsets in the log, in order."""
         self._read_log()
         held = -(-len(self._file) // self.size)
         self.count = max(held, *self._frames, 0)
         head = self.page(1)
         self.promised = struct.unpack(">I", head[28:32])[0] if head is not None else 0
-        """How many pages the file says that it has."""
+        """Number of pages according to the file's header."""
 
     def later(self) -> "Pages | None":
-        """The pages as they were to be behind the damaged frame; None where the log has no such frames."""
+        """Return the pages including the frames after the damaged frame, or None if the log has no frames there."""
         if not self.late:
             return None
         made = object.__new__(Pages)
@@ -71,7 +76,9 @@ class Pages:
         return made
 
     def page(self, number: int) -> memoryview | None:
-        """A page as it is by now, with zeros for what is cut off, as SQLite has it; None where there is none."""
+        """Return the current content of a page, padded with zeros if cut off, as SQLite does; None for a missing
+        page.
+        """
         if number in self._frames:
             start = self._frames[number]
             return self._log[start : start + self.size]
@@ -81,7 +88,7 @@ class Pages:
         return memoryview(bytes(page).ljust(self.size, b"\0"))
 
     def tree(self, root: int) -> BTreeWalk:
-        """All pages of the b-tree that begins at this page."""
+        """Return every page of the b-tree with this root."""
         found = BTreeWalk()
         seen: set[int] = set()
         todo: list[tuple[int, int | None, int | None]] = [(root, None, None)]
@@ -100,7 +107,7 @@ class Pages:
         return found
 
     def rows(self, number: int) -> Iterator[Row | None]:
-        """The rows on a leaf of a table; None for each that cannot be read."""
+        """Yield the rows on a leaf page of a table; None for an unreadable row."""
         page = self.page(number)
         if page is None:
             return
@@ -113,7 +120,7 @@ class Pages:
                 yield None
 
     def keys(self, number: int) -> Iterator[list[Value]]:
-        """The records on a page of an index, each with the row id at its end. What cannot be read is passed over."""
+        """Yield the records on a page of an index, each with the row id at its end. Unreadable records are skipped."""
         page, start = self.page(number), _start(number)
         if page is None:
             return
@@ -125,12 +132,12 @@ class Pages:
                 continue
 
     def is_leaf(self, number: int) -> bool:
-        """Whether the page may hold rows of a table."""
+        """Return whether the page may contain rows of a table."""
         page = self.page(number)
         return page is not None and page[_start(number)] == _TABLE_LEAF
 
     def free(self) -> tuple[set[int], bool]:
-        """The pages that are on the list of free ones, and whether these are all of them."""
+        """Return the pages on the list of free pages, and whether the list is complete."""
         found: set[int] = set()
         head = self.page(1)
         trunk = struct.unpack(">I", head[32:36])[0] if head is not None else 0
@@ -143,7 +150,7 @@ class Pages:
         return found, head is not None and struct.unpack(">I", head[36:40])[0] == len(found)
 
     def _payload(self, page: memoryview, at: int, size: int, most: int) -> bytes:
-        """The bytes of a record, with those on overflow pages."""
+        """Return the bytes of a record, including overflow pages."""
         if size > len(self._file) + len(self._log):
             raise Nonsense("longer than the file")
         usable = self.size
@@ -160,7 +167,7 @@ class Pages:
         following = struct.unpack(">I", page[at + local : at + local + 4])[0] if left else 0
         while left:
             more = self.page(following)
-            if more is None:  # the row is damaged inside, and what else it says is kept
+            if more is None:  # an overflow page is missing; the rest of the row is kept
                 parts.append(bytes(left))
                 break
             parts.append(bytes(more[4 : 4 + min(left, usable - 4)]))
@@ -184,7 +191,7 @@ class Pages:
         for at in range(_LOG_HEADER, len(self._log) - step + 1, step):
             frame = bytes(self._log[at : at + _FRAME_HEADER])
             if frame[8:16] != salts:
-                if whole:  # what follows is of an earlier time
+                if whole:  # the following frames are older
                     break
                 continue
             number, commit = struct.unpack(">II", frame[:8])
@@ -206,7 +213,7 @@ class Pages:
 
 
 def record(payload: bytes) -> list[Value]:
-    """The columns of a record. Raises Nonsense."""
+    """Return the columns of a record. Raises Nonsense."""
     end, at = varint(payload, 0)
     if not at <= end <= len(payload):
         raise Nonsense("a header that is longer than the record")
@@ -224,7 +231,7 @@ def record(payload: bytes) -> list[Value]:
 
 
 def varint(data: Sequence[int], at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends."""
+    """Return a number of one to nine bytes, and its end offset."""
     value = 0
     for place in range(at, at + _LONGEST_VARINT - 1):
         byte = data[place]
@@ -259,12 +266,12 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
         return number, at
     if kind % 2 == 0:
         return data, at
-    # a damaged text must not keep others from being listed with it
+    # a damaged text must not prevent reading other rows
     return data.decode("utf-8", "replace"), at
 
 
 def _page_size(head: bytes) -> int:
-    """The size that the header tells; that of all our files where it tells nonsense."""
+    """Return the page size from the header, or the usual size of a store if the header is damaged."""
     told = int.from_bytes(head[16:18], "big")
     told = 65_536 if told == 1 else told
     return told if head[:16] == MAGIC and told >= 512 and told & (told - 1) == 0 else _USUAL  # noqa: PLR2004 -- the format's least
@@ -275,7 +282,7 @@ def _start(number: int) -> int:
 
 
 def _cells(page: memoryview, start: int) -> Iterator[int]:
-    """Where the cells of a page begin."""
+    """Yield the offsets of a page's cells."""
     head = start + (12 if page[start] in (_TABLE_INNER, _INDEX_INNER) else 8)
     count = min(struct.unpack(">H", page[start + 3 : start + 5])[0], (len(page) - head) // 2)
     for at in struct.unpack(f">{count}H", page[head : head + 2 * count]):
@@ -286,7 +293,9 @@ def _cells(page: memoryview, start: int) -> Iterator[int]:
 def _children(
     page: memoryview, start: int, low: int | None, high: int | None
 ) -> Iterator[tuple[int, int | None, int | None]]:
-    """The pages below an inner one, with the row ids that stand there: above the first number, up to the second."""
+    """Yield the pages below an inner page, each with its range of row ids (above the first number, up to the
+    second).
+    """
     is_table = page[start] == _TABLE_INNER
     for at in _cells(page, start):
         try:

@@ -1,7 +1,7 @@
-"""The embedded store, opened to be looked after.
+"""Embedded store with maintenance operations.
 
-SQLite would give the number of a dropped last row again. So before rows go, an empty one takes the next number: an entry of nobody,
-and the blob without bytes.
+SQLite would reuse the number of a deleted last row. So before rows are deleted, a placeholder takes the next number: an entry without
+a session, and the empty blob.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pagein.store.upkeep.sql_upkeep import NOBODY, SqlUpkeep
 
 
 class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlErasure):
-    """A WholeStore in one file."""
+    """A WholeStore in a single file."""
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:

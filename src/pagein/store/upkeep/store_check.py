@@ -1,8 +1,8 @@
-"""Whether a store keeps what it promises, and the repair of what can be repaired.
+"""Check the integrity of a store.
 
-Everything is read and proven: each blob by its hash, each object and stub by recalling it, each version by its record, each
-reference, each journal entry by its place in the tree. What a journal itself claims about files (law 2) is audited by whoever
-brings `audit`, as only the engine understands its notes.
+Everything is read and verified: each blob by its hash, each object and stub by a recall, each version by its record, each
+reference, each journal entry by its place in the tree. Claims of a journal about files (law 2) are verified by the `audit`
+argument, because only the engine understands its notes.
 """
 
 import contextlib
@@ -25,12 +25,16 @@ Kind: TypeAlias = Literal[
 Audit: TypeAlias = Callable[[Sequence[Entry]], Sequence[str]]
 Tick: TypeAlias = Callable[[str], object]
 _FURTHEST: Final = 40
-"""How far behind a damaged version one that can be read is sought: so many powers of two."""
+"""Range of the search for a readable version after a damaged version, in powers of two."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFault:
-    """Something that is not as it should be. where: the thing's name. repaired: it is as it should be by now."""
+    """A fault of the store.
+
+    where: name of the faulty record
+    repaired: whether the fault is repaired by now
+    """
 
     kind: Kind
     where: str
@@ -40,7 +44,11 @@ class StoreFault:
 
 @dataclass(slots=True)
 class CheckReport:
-    """What a check found. counts: how many things of each kind were looked at. unresolved: references that lead nowhere yet, which is no fault."""
+    """Result of a check.
+
+    counts: number of checked records, by kind
+    unresolved: references without a target yet, which is not a fault
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     findings: list[StoreFault] = field(default_factory=list)
@@ -48,21 +56,26 @@ class CheckReport:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong, or nothing any more."""
+        """Return whether every fault, if any, is repaired."""
         return all(one.repaired for one in self.findings)
 
     def count(self, kind: str) -> None:
-        """One more thing was looked at."""
+        """Count a checked record."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
     def add(self, kind: Kind, where: str, why: str, *, repaired: bool = False) -> None:
-        """Something is wrong."""
+        """Add a fault."""
         self.findings.append(StoreFault(kind, where, why, repaired))
 
 
 @dataclass(slots=True)
 class CheckRun:
-    """A check under way. good: blobs that were proven. audit: objections against the answers told of by the entries of one session."""
+    """A running check.
+
+    good: verified blobs
+    bad: damaged blobs, with the reason
+    audit: returns objections against the read answers in a session's entries
+    """
 
     store: WholeStore
     report: CheckReport
@@ -72,17 +85,17 @@ class CheckRun:
     bad: dict[ContentHash, str] = field(default_factory=dict)
 
     def saw(self, kind: str) -> None:
-        """One more thing was looked at."""
+        """Count a checked record and report progress."""
         self.report.count(kind)
         self.tick(kind)
 
     def lacks(self, name: ContentHash) -> str | None:
-        """Why these bytes cannot be had, None where they can."""
+        """Return why these bytes are unavailable, or None if verified."""
         return None if name in self.good else self.bad.get(name, f"nothing is stored under {name}")
 
 
 def check_contents(checked: CheckRun) -> None:
-    """The database beneath, blobs, objects and versions. Raises StoreError where the store cannot be opened."""
+    """Check the database, blobs, objects and versions. Raises StoreError if the store cannot be opened."""
     for fault in checked.store.faults():
         checked.report.add("database", "file", fault)
     guard_check(checked, "blob", lambda: _check_blobs(checked))
@@ -91,7 +104,7 @@ def check_contents(checked: CheckRun) -> None:
 
 
 def guard_check(checked: CheckRun, kind: Kind, look: Callable[[], None], where: str = "all of them") -> None:
-    """Look at some things; where they cannot even be looked at, that is what was found."""
+    """Run a check, and report its failure as a fault."""
     try:
         look()
     except Exception as problem:  # noqa: BLE001 -- a damaged row may have any shape, and no shape may stop a check
@@ -126,7 +139,7 @@ def _check_object(checked: CheckRun, stored: StoredObject) -> None:
     try:
         chars = len(decode_content(checked.store.get(stored.content)))
     except UnicodeDecodeError:
-        return  # bytes that are no text have no characters to count
+        return  # binary content has no characters to count
     if chars != stored.chars:
         checked.report.add("object", str(stored.id), f"has {chars} characters, its record says {stored.chars}")
 
@@ -149,8 +162,10 @@ def _check_versions(checked: CheckRun) -> None:
 
 
 def _versions(checked: CheckRun, page: int = 200) -> Iterator[Version]:
-    """All versions that can be read. One that cannot be read hides the page it is on, so that page is read one by one, up to the next one
-    that can be read; where there is none, nothing behind it can be looked at.
+    """Yield every readable version.
+
+    A damaged version spoils its whole page, so that page is read version by version, up to the next readable version.
+    If there is none, the rest cannot be checked.
     """
     after, size, readable = 0, page, 0
     while True:
@@ -173,7 +188,7 @@ def _versions(checked: CheckRun, page: int = 200) -> Iterator[Version]:
 
 
 def _readable_behind(checked: CheckRun, after: int) -> int:
-    """A sequence behind which the store answers again, sought ever further away; 0 where there is none."""
+    """Return a later sequence from which the store is readable again, searched at growing distance; 0 if not found."""
     for power in range(_FURTHEST):
         with contextlib.suppress(StoreError):
             checked.store.log(after + (1 << power), 1)
@@ -208,7 +223,9 @@ def _check_version(checked: CheckRun, version: Version, where: str) -> None:
 
 
 def _is_found(checked: CheckRun, newest: Version, nickname: str) -> bool:
-    """Whether a nickname leads to its object, or to another whose id it is: ids go before nicknames."""
+    """Return whether a nickname leads to its object, or to another object with this id: ids have precedence over
+    nicknames.
+    """
     found = checked.store.current(nickname)
     return found == newest or (found is not None and found.id == nickname)
 

@@ -1,14 +1,14 @@
-"""Repair of a store: what was lost in one place is taken from another, and holes in journals are bridged.
+"""Repair a store: restore lost content from other places, and bridge holes in journals.
 
 Rules of this file
 ------------------
-1. Bytes are put back only where they hash to the name that is missed: a journal keeps every tool result that it paged out.
-2. Where an entry is lost, a bridge of its name takes its place, behind the entry that was appended before it. So what stands behind it is
-   kept. A bridge makes nothing up: the window goes on without the entry, and nothing shown before it is relied upon. It is told by every
-   check until the entry is said again or imported.
-3. A line that cannot be read is kept elsewhere before a bridge takes its place.
-4. A session that stands at an entry which is not there stands at the last one that is.
-5. Every repair is a transaction of its own, and a second run finds nothing left to do.
+1. Bytes are restored only if their hash is the missing hash: a journal contains every tool result evicted from its session.
+2. A bridge with the same id takes the place of a lost entry, after the entry appended before it. So the entries after it are kept.
+   A bridge invents no content: the window continues without the entry, and nothing shown before it serves as evidence. Every check
+   reports the bridge until the entry is appended again or imported.
+3. An undecodable line is saved elsewhere before a bridge takes its place.
+4. A session whose leaf is missing gets its last entry as leaf.
+5. Every repair is a separate transaction, and a second run finds nothing left to do.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,10 @@ Salvage = Callable[[JournalLine], object]
 
 
 def mend(checked: CheckRun, broken: Sequence[JournalDamage], salvage: Salvage) -> None:
-    """Repair what a check found, as far as that can be done; another check tells how far. salvage: keeps a line that is about to go."""
+    """Repair the faults found by a check as far as possible; another check shows the result.
+
+    salvage: saves a line about to be replaced
+    """
     stubs = [(one.session.name, paged) for one in broken for paged in one.bare_stubs]
     wanted = {*checked.bad, *(paged.content for _, paged in stubs), *_missing_contents(checked)}
     found = _found_in_journals(checked.store, wanted) if wanted else {}
@@ -47,9 +50,10 @@ def mend(checked: CheckRun, broken: Sequence[JournalDamage], salvage: Salvage) -
 
 
 def _gather(store: WholeStore, broken: Sequence[JournalDamage]) -> bool:
-    """Bring entries back to their sessions that are kept under a session's name which is damaged. Whether there were any.
+    """Return entries stored under a damaged session name to their sessions. Return whether there were any.
 
-    Such an entry is missed by one session, and in the one that it is kept under nothing stands before it or behind it.
+    A misplaced entry is missing in its own session, and has neither parent nor children in the session where it is
+    stored.
     """
     astray = {place for one in broken for place in one.holes.values()}
     missed = {hole: one.session.name for one in broken for hole in one.holes}
@@ -75,7 +79,7 @@ def _missing_contents(checked: CheckRun) -> set[ContentHash]:
 
 
 def _found_in_journals(store: WholeStore, wanted: set[ContentHash]) -> dict[ContentHash, bytes]:
-    """Tool results that stand in journals and hash to what is wanted."""
+    """Return tool results in journals whose hashes are wanted."""
     found: dict[ContentHash, bytes] = {}
     for content in _results(store):
         name = ContentHash.of(content)
@@ -94,7 +98,7 @@ def _results(store: WholeStore) -> Iterator[bytes]:
 
 
 def _restore(store: WholeStore, session: str, paged: PagedOut, content: bytes) -> None:
-    """The record of an object that is gone, made anew from what its stub says. Only where it is clear whose it is."""
+    """Recreate the record of a lost object from its stub, only if its workspace is unambiguous."""
     object_id = ObjectId.parse(paged.object_id)
     workspaces = {one.workspace for one in store.paged_objects()}
     if store.find(object_id) is not None or len(workspaces) != 1:
@@ -108,7 +112,7 @@ def _restore(store: WholeStore, session: str, paged: PagedOut, content: bytes) -
 
 
 def bridge_holes(store: WholeStore, broken: JournalDamage) -> None:
-    """Put bridges before what stands behind entries that are not there. Lines that cannot be read stay."""
+    """Put bridges in place of missing entries. Undecodable lines stay."""
     if broken.holes:
         broken.unreadable = []
         with store.exclusive():
@@ -125,7 +129,7 @@ def _tidy(store: WholeStore, broken: JournalDamage, salvage: Salvage) -> None:
 
 
 def _bridge(store: WholeStore, broken: JournalDamage, salvage: Salvage) -> None:
-    """Put a bridge in the place of each entry that cannot be read, and before what stands behind one that is not there at all."""
+    """Put a bridge in place of each undecodable entry and of each missing entry."""
     lines = list(store.journal_lines())
     taken = {line.place for line in lines}
     own = [line for line in lines if line.session == plain(broken.session.name)]
@@ -139,7 +143,7 @@ def _bridge(store: WholeStore, broken: JournalDamage, salvage: Salvage) -> None:
     named = set(bridges.values())
     for hole, behind in broken.holes.items():
         if hole not in named:
-            # what was lost was appended before what stands behind it, so one of the places before that is free
+            # the lost entry was appended before its children, so a place before them is free
             free = next((one for one in range(behind - 1, 0, -1) if one not in taken), None)
             if free is not None:
                 taken.add(free)
@@ -157,7 +161,7 @@ def _bridge(store: WholeStore, broken: JournalDamage, salvage: Salvage) -> None:
 
 
 def _entry_under_wrong_name(line: JournalLine, broken: JournalDamage) -> Entry | None:
-    """The entry in a line that is kept under another name, where its own is the right one: nobody stands behind the other."""
+    """Return the entry of a line stored under a wrong id, if no other entry refers to the wrong id; otherwise None."""
     if line.damaged or line.place not in broken.unreadable:
         return None
     entry = decode_entry(line.line)
@@ -165,7 +169,7 @@ def _entry_under_wrong_name(line: JournalLine, broken: JournalDamage) -> Entry |
 
 
 def _id_of(line: JournalLine) -> EntryId:
-    # databases keep some ids only as `plain` has them
+    # databases store some ids only in the form of `plain`
     entry = decode_entry(line.line)
     return entry.id if isinstance(entry, Entry) else line.id
 
@@ -174,7 +178,7 @@ def _stand(store: WholeStore, name: str) -> None:
     entries = [entry for entry in store.entries(name) if isinstance(entry, Entry)]
     leaf = store.leaf(name)
     if leaf is not None and any(leaf in (entry.id, plain(entry.id)) for entry in entries):
-        return  # a bridge has brought it back
+        return  # a bridge has restored the leaf
     if entries:
         store.stand(name, entries[-1].id)
     else:
