@@ -23,13 +23,6 @@ LISTS = "tests/requirements/"
 # Modules whose docstrings still cite such documents. The list only gets shorter.
 PENDING = frozenset(
     {
-        "src/pagein/model/chats.py",
-        "src/pagein/model/identifiers.py",
-        "src/pagein/model/object_types.py",
-        "src/pagein/model/references.py",
-        "src/pagein/model/shapes.py",
-        "src/pagein/model/version_hash.py",
-        "src/pagein/model/versions.py",
         "src/pagein/policy/clients/client_rereads.py",
         "src/pagein/policy/clients/file_accesses.py",
         "src/pagein/policy/economics/cache_keepalive.py",
@@ -45,8 +38,6 @@ PENDING = frozenset(
         "src/pagein/policy/stubs/descriptions.py",
         "src/pagein/policy/stubs/manifest.py",
         "src/pagein/policy/stubs/result_stubs.py",
-        "src/pagein/providers/caches/breakpoint_plan.py",
-        "src/pagein/providers/validity/rules.py",
         "src/pagein/replay/policies/baselines.py",
         "src/pagein/replay/policies/ledger.py",
         "src/pagein/replay/policies/optimum.py",
@@ -56,7 +47,6 @@ PENDING = frozenset(
         "src/pagein/replay/read_replay.py",
         "src/pagein/replay/readers/pi.py",
         "src/pagein/replay/results/prediction.py",
-        "src/pagein/simulator/context_clearing.py",
         "src/pagein/store/sql/packed_bytes.py",
         "src/pagein/tools/catalogue.py",
         "src/pagein/tools/ingest.py",

@@ -114,9 +114,9 @@ class Book:
         self._records[place] = replace(self._records[place], body=body)
         self._held.append((place, size))
         self._bytes += size
-        self._let_go()
+        self._drop_old_bodies()
 
-    def _let_go(self) -> None:
+    def _drop_old_bodies(self) -> None:
         """Remove old bodies up to the first pending request: its body is written to the file when the request is
         finished.
         """

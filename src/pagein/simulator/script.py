@@ -179,7 +179,7 @@ def _think(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(turn, said=(*turn.said, Think(_text(item["thinking"]))))
 
 
-def _think_unseen(turn: ScriptTurn, item: Json) -> ScriptTurn:
+def _think_redacted(turn: ScriptTurn, item: Json) -> ScriptTurn:
     return replace(turn, said=(*turn.said, Think(_text(item["redacted"]), redacted=True)))
 
 
@@ -228,7 +228,7 @@ def _otherwise(turn: ScriptTurn, item: Json) -> ScriptTurn:
 _READERS: Final[Mapping[str, Callable[[ScriptTurn, Json], ScriptTurn]]] = {
     "text": _say,
     "thinking": _think,
-    "redacted": _think_unseen,
+    "redacted": _think_redacted,
     "tool": _call,
     "usage": _usage,
     "error": _error,

@@ -118,10 +118,10 @@ def _wanted_positions(
     """Yield positions worth a breakpoint with their TTL, the most valuable first."""
     if manner.ends and end is not None:
         yield end, manner.end
-    previous = _again(outline, memory.end)
+    previous = _current_position(outline, memory.end)
     if previous is not None:
         yield previous, manner.end
-    elif (old := _again(outline, memory.frontier)) is not None:
+    elif (old := _current_position(outline, memory.frontier)) is not None:
         yield old, manner.frontier
     if (head := _at_or_before(outline, outline.head)) is not None:
         yield head, manner.head
@@ -129,7 +129,7 @@ def _wanted_positions(
         yield frontier, manner.frontier
 
 
-def _again(outline: Outline, spot: Spot | None) -> int | None:
+def _current_position(outline: Outline, spot: Spot | None) -> int | None:
     """The position of an earlier block, if still in the prompt after the same prefix."""
     if spot is None or spot.position > len(outline.names) or outline.names[spot.position - 1] != spot.name:
         return None

@@ -61,15 +61,15 @@ class CacheEntry:
 
     def use(self, at: float) -> None:
         """Use this entry and every live entry above."""
-        group = _led_by(self)
+        group = _split_group(self)
         group.used = max(group.used, at)
         while (up := group.beyond) is not None:
             if not up.group.alive(at):
                 group.beyond, group.gapped = up.group.beyond, True
             elif up.group.ttl == group.ttl and not group.gapped:
-                _take(up, group)
+                _move_entries(up, group)
             else:
-                group = _led_by(up)
+                group = _split_group(up)
                 group.used = max(group.used, at)
 
     def use_alone(self, at: float) -> None:
@@ -77,17 +77,17 @@ class CacheEntry:
         self.group.used = max(self.group.used, at)
 
 
-def _led_by(entry: CacheEntry) -> Group:
+def _split_group(entry: CacheEntry) -> Group:
     """The group with this entry as the tip, split off if necessary."""
     left = entry.group
     if left.tip is entry:
         return left
     group = Group(left.used, left.ttl, entry, None)
-    _take(entry, group)
+    _move_entries(entry, group)
     return group
 
 
-def _take(entry: CacheEntry, group: Group) -> None:
+def _move_entries(entry: CacheEntry, group: Group) -> None:
     """Move an entry, and the entries above it in its group, to the top of a group that ends directly below."""
     left = entry.group
     moving: CacheEntry | None = entry

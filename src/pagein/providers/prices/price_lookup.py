@@ -35,10 +35,10 @@ def prices(spec: str, on: date | None = None) -> Prices:
     model, day = _split_date(spec)
     name = model_name_in(model, CATALOGUE)
     if name is None:
-        raise _unknown(spec, [*CATALOGUE, *ALIASES])
+        raise _unknown_model(spec, [*CATALOGUE, *ALIASES])
     rows = CATALOGUE[name]
     day = day or on
-    found = rows[-1] if day is None else next((row for row in reversed(rows) if _began(row, day)), rows[0])
+    found = rows[-1] if day is None else next((row for row in reversed(rows) if _is_valid_on(row, day)), rows[0])
     return replace(found, window=LARGE_WINDOW) if "[1m]" in model.lower() else found
 
 
@@ -47,7 +47,7 @@ def models_with_prices() -> tuple[str, ...]:
     return tuple(CATALOGUE)
 
 
-def _began(row: Prices, day: date) -> bool:
+def _is_valid_on(row: Prices, day: date) -> bool:
     return row.valid_from is None or row.valid_from <= day
 
 
@@ -70,7 +70,7 @@ def _split_date(spec: str) -> tuple[str, date | None]:
         raise BadSetting(f"prices {spec!r}: {day} is no date; write MODEL@YYYY-MM-DD") from None
 
 
-def _unknown(spec: str, known: list[str]) -> BadSetting:
+def _unknown_model(spec: str, known: list[str]) -> BadSetting:
     near = get_close_matches(spec.lower().rpartition("/")[2].partition("@")[0], known, n=4, cutoff=0.5)
     hint = f"near: {', '.join(near)}; " if near else ""
     return BadSetting(f"no prices for {spec!r}; {hint}multipliers of your own: --prices '{GENERIC}' ({_GENERIC_KEYS})")

@@ -26,8 +26,7 @@ def turns_of(body: Wire, api: Api) -> Turns:
 
 def _anthropic(body: Wire) -> Turns:
     head = [
-        TurnPart("tool", -1, index, mark=_lifetime(tool), source=tool)
-        for index, tool in enumerate(_list(body.get("tools")))
+        TurnPart("tool", -1, index, mark=_ttl(tool), source=tool) for index, tool in enumerate(_list(body.get("tools")))
     ]
     turns = [
         PromptTurn(_side(message.get("role")), place, _blocks(message.get("content"), place))
@@ -61,7 +60,7 @@ def _chat(body: Wire) -> Turns:
 def _responses(body: Wire) -> Turns:
     """Convert a Responses body. Each item is a separate turn."""
     turns = [
-        PromptTurn("assistant" if _is_the_models(item) else "user", place, _item(item, place))
+        PromptTurn("assistant" if _is_model_item(item) else "user", place, _item(item, place))
         for place, item in enumerate(_list(body.get("input")))
     ]
     return Turns(turns, fields=body, from_wire=True)
@@ -103,10 +102,10 @@ def _block(block: Wire, message: int, index: int) -> TurnPart:
             name = text_at(block, "signature") or text_at(block, "data")
         case _:
             name = ""
-    return TurnPart(kind, message, index, name, text_at(block, "text"), _lifetime(block), block)
+    return TurnPart(kind, message, index, name, text_at(block, "text"), _ttl(block), block)
 
 
-def _lifetime(block: Wire) -> str | None:
+def _ttl(block: Wire) -> str | None:
     mark = block.get("cache_control")
     return str(mark.get("ttl") or "5m") if isinstance(mark, Mapping) else None
 
@@ -126,7 +125,7 @@ def _breakpoint(part: Wire) -> str | None:
     return "30m" if object_at(part, "prompt_cache_breakpoint") else None
 
 
-def _is_the_models(item: Wire) -> bool:
+def _is_model_item(item: Wire) -> bool:
     kind = text_at(item, "type")
     return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
 

@@ -51,14 +51,14 @@ def _place(part: TurnPart) -> str:
     return part.place if part.message >= 0 else f"{'tools' if part.kind == 'tool' else 'system'}.{part.block}"
 
 
-def too_many(turns: Turns, _since: int) -> Found:
+def check_breakpoint_count(turns: Turns, _since: int) -> Found:
     """M14: at most four breakpoints."""
     marks = list(marks_of(turns))
     if len(marks) > MAX_MARKS:
         yield marks[MAX_MARKS][0], TOO_MANY.format(count=len(marks))
 
 
-def long_late(turns: Turns, _since: int) -> Found:
+def check_ttl_order(turns: Turns, _since: int) -> Found:
     """M15: one-hour breakpoints come before five-minute breakpoints."""
     short = False
     for part, lifetime in marks_of(turns):
@@ -68,7 +68,7 @@ def long_late(turns: Turns, _since: int) -> Found:
             yield part, LONG_LATE.format(place=_place(part))
 
 
-def automatic(turns: Turns, _since: int) -> Found:
+def check_automatic_breakpoint(turns: Turns, _since: int) -> Found:
     """M16: the automatic breakpoint needs a free slot, and the TTL of an explicit breakpoint on the same block."""
     mark = object_at(turns.fields, "cache_control")
     if not mark:
@@ -100,7 +100,7 @@ def check_breakpoint_places(turns: Turns, _since: int) -> Found:
             yield part, ON_DEFERRED.format(name=part.wire.get("name"))
 
 
-def cache_options(turns: Turns, _since: int) -> Found:
+def check_cache_options(turns: Turns, _since: int) -> Found:
     """C4, for both formats of OpenAI: cache options and breakpoints only for models with support."""
     if "cache options" not in turns.target.abilities.refuses:
         return
@@ -111,13 +111,13 @@ def cache_options(turns: Turns, _since: int) -> Found:
         yield marked, NO_OPTIONS.format(field=_BREAKPOINT)
 
 
-def options_with_retention(turns: Turns, _since: int) -> Found:
+def check_cache_retention(turns: Turns, _since: int) -> Found:
     """R7: cache options and cache retention exclude each other."""
     if turns.fields.get("prompt_cache_options") is not None and turns.fields.get("prompt_cache_retention") is not None:
         yield TurnPart("other", -1, 0), BOTH
 
 
-def breakpoint_misplaced(turns: Turns, _since: int) -> Found:
+def check_input_breakpoints(turns: Turns, _since: int) -> Found:
     """O6: breakpoints only on text, images and files of the input."""
     if any(_BREAKPOINT in tool for tool in objects_at(turns.fields, "tools")):
         yield TurnPart("other", -1, 0), NOT_AN_INPUT

@@ -73,7 +73,7 @@ def check_unanswered_calls(turns: Turns, since: int) -> Found:
     return _find_unanswered(turns, since, UNANSWERED)
 
 
-def chat_unanswered(turns: Turns, since: int) -> Found:
+def check_chat_unanswered_calls(turns: Turns, since: int) -> Found:
     """C1: tool messages that answer every call follow at once."""
     return _find_unanswered(turns, since, CHAT_UNANSWERED)
 
@@ -95,7 +95,7 @@ def check_orphan_results(turns: Turns, since: int) -> Found:
     yield from ((part, ORPHANED.format(place=part.place, id=part.id)) for part in _orphans(turns, since))
 
 
-def chat_orphaned(turns: Turns, since: int) -> Found:
+def check_chat_orphan_results(turns: Turns, since: int) -> Found:
     """C2: every tool message answers a call of the assistant message before."""
     yield from ((part, CHAT_ORPHANED) for part in _orphans(turns, since))
 
@@ -108,7 +108,7 @@ def _orphans(turns: Turns, since: int) -> Iterator[TurnPart]:
             yield from (part for part in results if part.id not in calls)
 
 
-def results_late(turns: Turns, since: int) -> Found:
+def check_result_order(turns: Turns, since: int) -> Found:
     """M3: results come first in their message. The provider uses the error text of M1."""
     for index, turn in recent(turns, since):
         other = False
@@ -133,20 +133,20 @@ def check_double_results(turns: Turns, since: int) -> Found:
                 seen.add(part.id)
 
 
-def server_tools(turns: Turns, since: int) -> Found:
+def check_server_tools(turns: Turns, since: int) -> Found:
     """M5: server tool results follow their call, and a pending server tool stays declared."""
     for index, turn in recent(turns, since):
         if turn.side != "assistant":
             continue
         for place, part in enumerate(turn.parts):
-            if part.kind == "server_result" and not _called_by_server(turns, index, place, part.id):
+            if part.kind == "server_result" and not _has_server_call(turns, index, place, part.id):
                 kind = str(part.wire.get("type"))
                 yield part, SERVER_ORPHANED.format(place=part.place, kind=kind, id=part.id)
             elif part.kind == "server_call":
                 yield from _find_pending(turns, index, part)
 
 
-def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
+def _has_server_call(turns: Turns, index: int, place: int, name: str) -> bool:
     """Whether a server tool call came before the result: in the same turn, or in the previous turn, paused for it."""
     own = turns.turns[index].parts[:place]
     paused = next((turn for turn in reversed(turns.turns[:index]) if turn.side == "assistant"), None)
@@ -155,7 +155,7 @@ def _called_by_server(turns: Turns, index: int, place: int, name: str) -> bool:
 
 def _find_pending(turns: Turns, index: int, call: TurnPart) -> Found:
     """Yield the violation of a server call without an answer in its own turn."""
-    if _answered_by_server(turns.turns[index], call):
+    if _has_server_result(turns.turns[index], call):
         return
     name = str(call.wire.get("name"))
     words = {"place": call.place, "name": name, "id": call.id}
@@ -163,17 +163,17 @@ def _find_pending(turns: Turns, index: int, call: TurnPart) -> Found:
     asked = next((turn for turn in behind if turn.side == "user"), None)
     resumed = next((turn for turn in behind if turn.side == "assistant"), None)
     interrupted = asked is not None and any(part.kind != "result" for part in asked.parts)
-    if interrupted or (resumed is not None and not _answered_by_server(resumed, call)):
+    if interrupted or (resumed is not None and not _has_server_result(resumed, call)):
         yield call, SERVER_UNANSWERED.format(**words)
     elif resumed is None and name not in [one.get("name") for one in objects_at(turns.fields, "tools")]:
         yield call, SERVER_TOOL_GONE.format(**words)
 
 
-def _answered_by_server(turn: PromptTurn, call: TurnPart) -> bool:
+def _has_server_result(turn: PromptTurn, call: TurnPart) -> bool:
     return any(part.kind == "server_result" and part.id == call.id for part in turn.parts)
 
 
-def toolset_results(turns: Turns, since: int) -> Found:
+def check_toolset_results(turns: Turns, since: int) -> Found:
     """M6: the result of a toolset member has the toolset's name, and only text and images."""
     for index, turn in recent(turns, since):
         calls = {part.id: part.wire.get("toolset_name") for part in calls_of(turns.turns[index - 1] if index else None)}
@@ -189,7 +189,7 @@ def toolset_results(turns: Turns, since: int) -> Found:
                 yield part, TOOLSET_CONTENT.format(place=part.place, name=name, kind=strange[0])
 
 
-def empty(turns: Turns, since: int) -> Found:
+def check_empty_content(turns: Turns, since: int) -> Found:
     """M7: no empty message or text block, and no white space at the end of a final assistant message."""
     yield from ((part, NO_SYSTEM_TEXT) for part in turns.head if part.kind == "text" and part.source and not part.text)
     for index, turn in recent(turns, since):
@@ -206,7 +206,7 @@ def empty(turns: Turns, since: int) -> Found:
             yield last, ENDS_BLANK
 
 
-def begins_wrong(turns: Turns, since: int) -> Found:
+def check_first_message(turns: Turns, since: int) -> Found:
     """M8: the first message is the user's; on legacy platforms, the sides alternate."""
     if since <= 1 and not turns.turns:
         yield TurnPart("text", 0, 0), NO_MESSAGES
@@ -219,7 +219,7 @@ def begins_wrong(turns: Turns, since: int) -> Found:
             yield TurnPart("text", turn.first, 0), ALTERNATE.format(role=turn.side)
 
 
-def system_messages(turns: Turns, since: int) -> Found:
+def check_system_messages(turns: Turns, since: int) -> Found:
     """M18: a system message in the conversation is at a permitted place, and accepted by the model."""
     for index, turn in recent(turns, since):
         if turn.side != "system":
@@ -274,25 +274,25 @@ def _references(part: TurnPart) -> Iterator[object]:
     yield from (one.get("tool_name") for one in inner if one.get("type") == "tool_reference")
 
 
-def output_without_call(turns: Turns, since: int) -> Found:
+def check_outputs_without_call(turns: Turns, since: int) -> Found:
     """R1: every output follows its call. The call may be in a response or conversation stored by the provider."""
     if turns.fields.get("previous_response_id") or turns.fields.get("conversation"):
         return
     for index, turn in recent(turns, since):
         for part in of_kind(turn, "result"):
-            if not _stands(turns, range(index, -1, -1), ("call", "server_call"), part.id):
+            if not _contains_part(turns, range(index, -1, -1), ("call", "server_call"), part.id):
                 yield part, NO_CALL.format(id=part.id)
 
 
-def call_without_output(turns: Turns, since: int) -> Found:
+def check_calls_without_output(turns: Turns, since: int) -> Found:
     """R2: every call has an output."""
     for index, turn in recent(turns, since):
         for part in of_kind(turn, "call"):
-            if not _stands(turns, range(index, len(turns.turns)), ("result",), part.id):
+            if not _contains_part(turns, range(index, len(turns.turns)), ("result",), part.id):
                 yield part, NO_OUTPUT.format(id=part.id)
 
 
-def _stands(turns: Turns, where: range, kinds: tuple[str, ...], name: str) -> bool:
+def _contains_part(turns: Turns, where: range, kinds: tuple[str, ...], name: str) -> bool:
     """Whether the turns in a range contain a part. The part is usually near the start of the range.
 
     An item reference also counts, because it may refer to the part.

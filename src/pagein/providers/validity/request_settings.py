@@ -46,7 +46,7 @@ _MODES: Final[Mapping[str, str]] = {
 _DEFAULT_TOP_P: Final = (0.99, 1)
 
 
-def prefill(turns: Turns, _since: int) -> Found:
+def check_prefill(turns: Turns, _since: int) -> Found:
     """M9: no final assistant message for models without prefill. A turn paused for a server tool is returned unchanged
     and is no prefill.
     """
@@ -92,7 +92,7 @@ def _sampling_parameters(fields: Wire) -> Iterator[str]:
         yield "top_k"
 
 
-def size(turns: Turns, _since: int) -> Found:
+def check_size(turns: Turns, _since: int) -> Found:
     """M21: at most 32 MB and 100,000 messages."""
     if turns.size > MOST_BYTES:
         yield _WHOLE, TOO_LARGE
@@ -101,7 +101,7 @@ def size(turns: Turns, _since: int) -> Found:
         yield _WHOLE, TOO_MANY
 
 
-def betas(turns: Turns, _since: int) -> Found:
+def check_betas(turns: Turns, _since: int) -> Found:
     """M22: beta fields need their header. Any beta of the same family is accepted, since newer ones support the same
     fields.
     """
@@ -132,7 +132,7 @@ def edits_of(fields: Wire) -> list[Wire]:
     return objects_at(object_at(fields, "context_management"), "edits")
 
 
-def context_edits(turns: Turns, _since: int) -> Found:
+def check_context_edits(turns: Turns, _since: int) -> Found:
     """M23: constraints on context edits."""
     for index, edit in enumerate(edits_of(turns.fields)):
         kind = str(edit.get("type"))
@@ -154,7 +154,7 @@ def check_binding_beta(turns: Turns, _since: int) -> Found:
         yield _WHOLE, EXTRA.format(field="thinking.block_binding")
 
 
-def tools_with_effort(turns: Turns, _since: int) -> Found:
+def check_tools_with_effort(turns: Turns, _since: int) -> Found:
     """C3: from GPT-5.4 on, no functions together with a reasoning effort in Chat."""
     effort = turns.fields.get("reasoning_effort")
     functions = any(tool.get("type") == "function" for tool in objects_at(turns.fields, "tools"))

@@ -29,7 +29,7 @@ def items_with_id(fields: Wire) -> Iterator[tuple[int, Wire, str]]:
             yield place, item, name
 
 
-def call_without_reasoning(turns: Turns, _since: int) -> Found:
+def check_calls_without_reasoning(turns: Turns, _since: int) -> Found:
     """R3: a call with an item id follows its reasoning item. The reasoning may be in a response stored by the provider."""
     if turns.fields.get("previous_response_id"):
         return
@@ -48,11 +48,11 @@ def check_reasoning_alone(turns: Turns, _since: int) -> Found:
         if _kind(item) != "reasoning":
             continue
         needed = turns.received.followers.get(name)
-        if not (needed in standing if needed else _goes_on(turns, place)):
+        if not (needed in standing if needed else _is_followed_by_model(turns, place)):
             yield _at(place), NO_FOLLOWER.format(item=name)
 
 
-def _goes_on(turns: Turns, place: int) -> bool:
+def _is_followed_by_model(turns: Turns, place: int) -> bool:
     """Whether the next item may be the model's: neither a message of the user nor a result."""
     behind = turns.turns[place + 1] if place + 1 < len(turns.turns) else None
     return behind is not None and (
@@ -60,7 +60,7 @@ def _goes_on(turns: Turns, place: int) -> bool:
     )
 
 
-def id_shape(turns: Turns, _since: int) -> Found:
+def check_item_ids(turns: Turns, _since: int) -> Found:
     """R5: ids are unique and have the prefix of their kind of item."""
     seen: set[str] = set()
     for place, item, name in items_with_id(turns.fields):
@@ -74,7 +74,7 @@ def id_shape(turns: Turns, _since: int) -> Found:
             yield _at(place), ID_SHAPE.format(place=place, item=name, prefix=prefix)
 
 
-def not_kept(turns: Turns, _since: int) -> Found:
+def check_unstored_reasoning(turns: Turns, _since: int) -> Found:
     """R6: reasoning that was not stored has its encrypted content."""
     if turns.fields.get("store") is False:
         for place, item, name in items_with_id(turns.fields):

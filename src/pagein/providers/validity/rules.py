@@ -61,7 +61,7 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
     "M3": ValidityRule(
         _MESSAGES,
         "results stand in front of everything else in their message",
-        call_pairs.results_late,
+        call_pairs.check_result_order,
         (call_pairs.UNANSWERED,),
     ),
     "M4": ValidityRule(
@@ -74,19 +74,19 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
         _MESSAGES,
         "a server tool's result has its call before it; while a server tool is pending, the user's message holds only "
         "results, and the tool is still offered",
-        call_pairs.server_tools,
+        call_pairs.check_server_tools,
         (call_pairs.SERVER_ORPHANED, call_pairs.SERVER_UNANSWERED, call_pairs.SERVER_TOOL_GONE),
     ),
     "M6": ValidityRule(
         _MESSAGES,
         "results of members of a toolset carry its name, and text and images only",
-        call_pairs.toolset_results,
+        call_pairs.check_toolset_results,
         words=(call_pairs.TOOLSET_NAME, call_pairs.TOOLSET_CONTENT),
     ),
     "M7": ValidityRule(
         _MESSAGES,
         "no message and no text block is empty, and the assistant's words do not end the request with white space",
-        call_pairs.empty,
+        call_pairs.check_empty_content,
         (
             call_pairs.NO_TEXT,
             call_pairs.BLANK_TEXT,
@@ -98,13 +98,13 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
     "M8": ValidityRule(
         _MESSAGES,
         "the first message is the user's; older platforms want the sides to alternate",
-        call_pairs.begins_wrong,
+        call_pairs.check_first_message,
         (call_pairs.NO_MESSAGES, call_pairs.FIRST_ROLE, call_pairs.ALTERNATE),
     ),
     "M9": ValidityRule(
         _MESSAGES,
         "from 4.6 on the conversation does not end with the assistant's words",
-        request_settings.prefill,
+        request_settings.check_prefill,
         (request_settings.NO_PREFILL,),
     ),
     "M10": ValidityRule(
@@ -117,7 +117,7 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
         _MESSAGES,
         "with thinking on a manual budget that message begins with thinking, and no tool is forced; later models take no "
         "forced tool at all",
-        thinking_checks.manual_thinking,
+        thinking_checks.check_manual_thinking,
         (thinking_checks.NO_THINKING, thinking_checks.FORCED, thinking_checks.NO_FORCE),
     ),
     "M12": ValidityRule(
@@ -130,18 +130,18 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
         (request_settings.NO_MODE, request_settings.NO_ADAPTIVE),
     ),
     "M14": ValidityRule(
-        _MESSAGES, "at most four cache marks", breakpoint_checks.too_many, (breakpoint_checks.TOO_MANY,)
+        _MESSAGES, "at most four cache marks", breakpoint_checks.check_breakpoint_count, (breakpoint_checks.TOO_MANY,)
     ),
     "M15": ValidityRule(
         _MESSAGES,
         "cache marks of one hour stand before those of five minutes",
-        breakpoint_checks.long_late,
+        breakpoint_checks.check_ttl_order,
         (breakpoint_checks.LONG_LATE,),
     ),
     "M16": ValidityRule(
         _MESSAGES,
         "the automatic mark has a free slot and the lifetime of a mark that stands where it falls; legacy platforms have none",
-        breakpoint_checks.automatic,
+        breakpoint_checks.check_automatic_breakpoint,
         (breakpoint_checks.CLASH, breakpoint_checks.NO_AUTOMATIC),
         (breakpoint_checks.NO_SLOT,),
     ),
@@ -155,7 +155,7 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
         _MESSAGES,
         "a system message within the conversation follows a user's, is the last or followed by the assistant's, and is taken "
         "by the model at all",
-        call_pairs.system_messages,
+        call_pairs.check_system_messages,
         (call_pairs.NO_SYSTEM_ROLE,),
         (call_pairs.SYSTEM_PLACE,),
     ),
@@ -176,18 +176,18 @@ _ANTHROPIC: Final[Mapping[str, ValidityRule]] = {
     "M21": ValidityRule(
         _MESSAGES,
         "at most 32 MB and 100,000 messages",
-        request_settings.size,
+        request_settings.check_size,
         (request_settings.TOO_LARGE,),
         (request_settings.TOO_MANY,),
         _TOO_LARGE,
     ),
     "M22": ValidityRule(
-        _MESSAGES, "fields of a beta come with its header", request_settings.betas, (request_settings.EXTRA,)
+        _MESSAGES, "fields of a beta come with its header", request_settings.check_betas, (request_settings.EXTRA,)
     ),
     "M23": ValidityRule(
         _MESSAGES,
         "clearing of thinking is the first edit, with thinking on; compaction is triggered at 50,000 tokens or more",
-        request_settings.context_edits,
+        request_settings.check_context_edits,
         (request_settings.CLEAR_NEEDS_THINKING,),
         (request_settings.CLEAR_FIRST, request_settings.TRIGGER_LOW),
     ),
@@ -202,7 +202,7 @@ _BOUND: Final[Mapping[str, ValidityRule]] = {
     "T2": ValidityRule(
         _MESSAGES,
         "nothing before thinking has changed since it was made",
-        thinking_checks.prefix_changed,
+        thinking_checks.check_changed_prefix,
         (thinking_checks.BOUND,),
         kept="`thinking.py` drops what a change makes invalid",
     ),
@@ -244,37 +244,40 @@ _OPENAI_RULES: Final[Mapping[str, ValidityRule]] = {
     "C1": ValidityRule(
         _CHAT,
         "tool messages that answer every call follow it at once",
-        call_pairs.chat_unanswered,
+        call_pairs.check_chat_unanswered_calls,
         (call_pairs.CHAT_UNANSWERED,),
     ),
     "C2": ValidityRule(
         _CHAT,
         "every tool message answers a call of the assistant message before it",
-        call_pairs.chat_orphaned,
+        call_pairs.check_chat_orphan_results,
         (call_pairs.CHAT_ORPHANED,),
     ),
     "C3": ValidityRule(
         _CHAT,
         "from GPT-5.4 on functions are offered without a reasoning effort",
-        request_settings.tools_with_effort,
+        request_settings.check_tools_with_effort,
         (request_settings.TOOLS_WITH_EFFORT, request_settings.TOOLS_WITH_EFFORT_SINCE_5_6),
     ),
     "C4": ValidityRule(
         _OPENAI,
         "cache options and breakpoints from GPT-5.6 on only",
-        breakpoint_checks.cache_options,
+        breakpoint_checks.check_cache_options,
         words=(breakpoint_checks.NO_OPTIONS,),
     ),
     "R1": ValidityRule(
-        _RESPONSES, "every output has its call before it", call_pairs.output_without_call, (call_pairs.NO_CALL,)
+        _RESPONSES, "every output has its call before it", call_pairs.check_outputs_without_call, (call_pairs.NO_CALL,)
     ),
     "R2": ValidityRule(
-        _RESPONSES, "every call has its output behind it", call_pairs.call_without_output, (call_pairs.NO_OUTPUT,)
+        _RESPONSES,
+        "every call has its output behind it",
+        call_pairs.check_calls_without_output,
+        (call_pairs.NO_OUTPUT,),
     ),
     "R3": ValidityRule(
         _RESPONSES,
         "a call that goes by its item's id has the reasoning before it that it came with",
-        response_items.call_without_reasoning,
+        response_items.check_calls_without_reasoning,
         (response_items.NO_REASONING,),
     ),
     "R4": ValidityRule(
@@ -286,26 +289,26 @@ _OPENAI_RULES: Final[Mapping[str, ValidityRule]] = {
     "R5": ValidityRule(
         _RESPONSES,
         "ids begin as their kind of item demands, and stand once",
-        response_items.id_shape,
+        response_items.check_item_ids,
         (response_items.ID_SHAPE, response_items.DUPLICATE),
     ),
     "R6": ValidityRule(
         _RESPONSES,
         "reasoning that was not stored carries its encrypted content",
-        response_items.not_kept,
+        response_items.check_unstored_reasoning,
         (response_items.NOT_KEPT,),
         status=_NOT_FOUND,
     ),
     "R7": ValidityRule(
         _OPENAI,
         "cache options and cache retention exclude each other",
-        breakpoint_checks.options_with_retention,
+        breakpoint_checks.check_cache_retention,
         words=(breakpoint_checks.BOTH,),
     ),
     "O6": ValidityRule(
         _OPENAI,
         "breakpoints stand on text, images and files of the input",
-        breakpoint_checks.breakpoint_misplaced,
+        breakpoint_checks.check_input_breakpoints,
         words=(breakpoint_checks.NOT_AN_INPUT,),
     ),
 }

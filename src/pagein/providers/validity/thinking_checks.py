@@ -58,7 +58,7 @@ def _is_reused(turns: Turns, latest: PromptTurn) -> bool:
     return any(part.id in ids for turn in turns.turns if turn is not latest for part in calls_of(turn))
 
 
-def manual_thinking(turns: Turns, _since: int) -> Found:
+def check_manual_thinking(turns: Turns, _since: int) -> Found:
     """M11: thinking on a manual budget comes first in the tool loop, and forbids a forced tool."""
     enabled = mode_of(turns.fields) == "enabled"
     latest = in_tool_loop(turns)
@@ -82,21 +82,21 @@ def checks_prefix(turns: Turns) -> bool:
     return asked != "drop_block" and (asked is not None or target.account_is_checked)
 
 
-def prefix_changed(turns: Turns, since: int) -> Found:
+def check_changed_prefix(turns: Turns, since: int) -> Found:
     """T2: nothing before thinking has changed."""
-    for part, why in _unbound(turns, since):
+    for part, why in _find_unbound(turns, since):
         if why == "prefix":
             yield part, BOUND.format(place=part.place, kind=part.wire.get("type", "thinking"))
 
 
 def check_missing_thinking(turns: Turns, since: int) -> Found:
     """T6: thinking is removed from the oldest on, never from between."""
-    for part, why in _unbound(turns, since):
+    for part, why in _find_unbound(turns, since):
         if why == "thinking":
             yield part, BOUND.format(place=part.place, kind=part.wire.get("type", "thinking"))
 
 
-def _unbound(turns: Turns, since: int) -> Iterator[tuple[TurnPart, str]]:
+def _find_unbound(turns: Turns, since: int) -> Iterator[tuple[TurnPart, str]]:
     """Yield thinking away from the original place, with the difference: the prefix, or the thinking before it."""
     bonds = turns.received.bonds
     if not bonds or not checks_prefix(turns):

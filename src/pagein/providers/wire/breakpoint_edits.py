@@ -109,7 +109,7 @@ def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
     automatic = object_at(body, "cache_control") if api == "anthropic" else {}
     taken = [] if replaced else _client_breakpoints(placing, automatic)
     used = 0 if replaced else len(list(marks_of(turns))) + bool(automatic)
-    manner = wishes.manner or _as_the_client(parts, automatic)
+    manner = wishes.manner or _client_manner(parts, automatic)
     most = MAX_MARKS
     if api != "anthropic":
         # The provider itself uses one of the writes of a request, at the newest message (O4, O5).
@@ -199,7 +199,7 @@ def _client_breakpoints(placing: Sequence[tuple[PromptTurn | None, TurnPart]], a
     return found
 
 
-def _as_the_client(parts: Sequence[TurnPart], automatic: Wire) -> Manner:
+def _client_manner(parts: Sequence[TurnPart], automatic: Wire) -> Manner:
     """The TTLs of the client's own breakpoints: in the head, and of the last breakpoint."""
     head = [_seconds(part.mark) for part in parts if part.mark is not None and part.message < 0]
     rest = [_seconds(part.mark) for part in parts if part.mark is not None and part.message >= 0]

@@ -44,7 +44,7 @@ def message(value: Json) -> Message:
     return Message("assistant" if kind.endswith("_call") else "user", (Other(kind, json_text(value)),))
 
 
-def _spoken(value: Json) -> Message:
+def _text_message(value: Json) -> Message:
     role = _ROLES.get(text_at(value, "role"), "user")
     return Message(role, tuple(_block(part) for part in parts_of(value.get("content"))))
 
@@ -66,20 +66,20 @@ def _reasoning_message(value: Json) -> Message:
     return _block_message(Thinking(text, text_at(value, "encrypted_content") or None))
 
 
-def _output(value: Json) -> Message:
+def _output_message(value: Json) -> Message:
     text, images = result_parts(value.get("output"))
     return Message("tool", (ToolResult(text_at(value, "call_id") or text_at(value, "id"), text, images=images),))
 
 
 _READERS: Final[Mapping[str, Callable[[Json], Message]]] = {
-    "message": _spoken,
+    "message": _text_message,
     "function_call": _function_call,
     "custom_tool_call": _custom_call,
     "local_shell_call": _shell_call,
     "reasoning": _reasoning_message,
-    "function_call_output": _output,
-    "custom_tool_call_output": _output,
-    "local_shell_call_output": _output,
+    "function_call_output": _output_message,
+    "custom_tool_call_output": _output_message,
+    "local_shell_call_output": _output_message,
 }
 
 

@@ -180,11 +180,11 @@ def with_notes(item: bytes, api: Api, notes: Sequence[str]) -> bytes:
         case "openai_chat":
             behind = [encode_json({"role": "user", "content": note}) for note in notes]
         case "openai_responses":
-            behind = [encode_json({"type": "message", **_spoken_by_user(note)}) for note in notes]
+            behind = [encode_json({"type": "message", **_user_content(note)}) for note in notes]
     return b",".join([item, *behind])
 
 
-def _spoken_by_user(note: str) -> dict[str, Any]:
+def _user_content(note: str) -> dict[str, Any]:
     return {"role": "user", "content": [{"type": "input_text", "text": note}]}
 
 

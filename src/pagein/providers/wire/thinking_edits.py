@@ -55,24 +55,24 @@ NOTHING_STALE: Final = Stale()
 
 def after_edit(messages: Sequence[Message], edited: Place, whom: ModelTarget = ANYBODY) -> Stale:
     """The thinking to remove if the block at `edited` is the first to change."""
-    return _behind(Turns(neutral_turns_of(messages), target=whom), edited)
+    return _find_invalidated(Turns(neutral_turns_of(messages), target=whom), edited)
 
 
 def after_body_edit(body: Wire, edited: Place, whom: ModelTarget | None = None) -> Stale:
     """The thinking to remove from a Messages body if `edited` is the first change. The place of tools and system is
     (-1, 0).
     """
-    return _behind(view(body, _MESSAGES, whom), edited)
+    return _find_invalidated(view(body, _MESSAGES, whom), edited)
 
 
 def stale(messages: Sequence[Message], received: AnswerFacts, whom: ModelTarget) -> Stale:
     """The thinking known to be away from the original place."""
-    return _unbound(Turns(neutral_turns_of(messages), target=whom, received=received))
+    return _find_stale(Turns(neutral_turns_of(messages), target=whom, received=received))
 
 
 def stale_in_body(body: Wire, received: AnswerFacts, whom: ModelTarget | None = None) -> Stale:
     """The thinking in a Messages body known to be away from the original place."""
-    return _unbound(view(body, _MESSAGES, whom, received))
+    return _find_stale(view(body, _MESSAGES, whom, received))
 
 
 def without(messages: Sequence[Message], places: Collection[Place]) -> list[Message]:
@@ -93,18 +93,18 @@ def body_without(body: Wire, places: Collection[Place]) -> dict[str, Any]:
     }
 
 
-def _behind(turns: Turns, edited: Place) -> Stale:
+def _find_invalidated(turns: Turns, edited: Place) -> Stale:
     latest = in_tool_loop(turns)
     in_latest = latest is not None and any((part.message, part.block) == edited for part in latest.parts)
     places = (
         frozenset(place for place in _thinking_places(turns.turns) if place > edited)
-        if _may_be_held(turns)
+        if _may_be_refused(turns)
         else frozenset()
     )
-    return Stale(places, in_latest or _touches(latest, places))
+    return Stale(places, in_latest or _includes_any(latest, places))
 
 
-def _may_be_held(turns: Turns) -> bool:
+def _may_be_refused(turns: Turns) -> bool:
     """Whether the provider may refuse the request because of thinking after a change."""
     if turns.target.abilities.binds is not None:
         return checks_prefix(turns)
@@ -112,7 +112,7 @@ def _may_be_held(turns: Turns) -> bool:
     return binding.get("prefix_mismatch_behavior") != "drop_block"
 
 
-def _unbound(turns: Turns) -> Stale:
+def _find_stale(turns: Turns) -> Stale:
     if not checks_prefix(turns) or not turns.received.bonds:
         return NOTHING_STALE
     places: set[Place] = set()
@@ -123,15 +123,15 @@ def _unbound(turns: Turns) -> Stale:
         trail = trail_before(turns, index)
         for part in turn.parts:
             if part.kind == "thinking" and part.id:
-                if _holds(part, turns.received, Trail(trail.name, kept)):
+                if _is_valid(part, turns.received, Trail(trail.name, kept)):
                     kept = part.id
                 else:
                     places.add((part.message, part.block))
             trail = after(trail, turn, part)
-    return Stale(frozenset(places), _touches(in_tool_loop(turns), places))
+    return Stale(frozenset(places), _includes_any(in_tool_loop(turns), places))
 
 
-def _holds(part: TurnPart, received: AnswerFacts, trail: Trail) -> bool:
+def _is_valid(part: TurnPart, received: AnswerFacts, trail: Trail) -> bool:
     """Whether thinking is valid after a prompt. Unknown thinking counts as valid."""
     bond = received.bonds.get(part.id)
     if bond is None:
@@ -139,7 +139,7 @@ def _holds(part: TurnPart, received: AnswerFacts, trail: Trail) -> bool:
     return bond.before.name == trail.name and trail.thinking in ("", bond.before.thinking)
 
 
-def _touches(latest: PromptTurn | None, places: Collection[Place]) -> bool:
+def _includes_any(latest: PromptTurn | None, places: Collection[Place]) -> bool:
     return latest is not None and any((part.message, part.block) in places for part in latest.parts)
 
 

@@ -68,11 +68,11 @@ def shorten_ttl(request: WireRequest) -> WireRequest:
     marks = marks_in(request.fields, request.items)
     if marks is None:
         return request
-    changed = {place: _short(mark) for place, mark in marks.places if mark.get("ttl") == _LONG}
+    changed = {place: _without_ttl(mark) for place, mark in marks.places if mark.get("ttl") == _LONG}
     made = with_marks(request, Changes(_API, changed))
     if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
         return made
-    return replace(made, fields={**made.fields, _FIELD: encode_json(_short(marks.automatic))}, changed=True)
+    return replace(made, fields={**made.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
 
 
 def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
@@ -82,7 +82,7 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     one before the last is dropped, because its entry has expired after a pause.
     """
     marks = marks_in(request.fields, request.items)
-    place = _end_of_message(request.items, message)
+    place = _last_markable_block(request.items, message)
     if marks is None or place is None or not marks.count or place in dict(marks.places):
         return request
     last = marks.automatic if marks.automatic is not None else marks.places[-1][1]
@@ -109,14 +109,14 @@ def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
     above one token (M13), or compaction by the server. Raises BadInput for anything but a request.
     """
     envelope = open_body(body, _API)
-    if not _can_be_short(envelope):
+    if not _can_be_one_token(envelope):
         return None
     marks = marks_in(envelope.fields, envelope.items)
     items = [*envelope.items, *behind]
-    said = _said_last(items)
+    said = _last_said_block(items)
     if marks is None or not marks.count or not behind or said is None or said[0] != len(items) - 1:
         return None
-    end = _end_of(marks, envelope.items)
+    end = _last_cached_block(marks, envelope.items)
     if end is None:
         return None
     changed: dict[Address, Mapping[str, Any] | None] = {place: None for place, _ in marks.places}
@@ -128,13 +128,13 @@ def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
     return envelope.body(made.items, made.fields)
 
 
-def _can_be_short(envelope: Envelope) -> bool:
+def _can_be_one_token(envelope: Envelope) -> bool:
     thinking = decode_json(envelope.fields.get("thinking", b"null"))
     has_budget = isinstance(thinking, dict) and thinking.get("type") == "enabled"
     return not has_budget and _COMPACTS not in envelope.fields.get("context_management", b"")
 
 
-def _end_of(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None:
+def _last_cached_block(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None:
     """The last block with a breakpoint, the end of the cached prefix."""
     if marks.automatic is None:
         return marks.places[-1][0]
@@ -145,7 +145,7 @@ def _end_of(marks: RequestBreakpoints, items: Sequence[bytes]) -> Address | None
     return None
 
 
-def _end_of_message(items: Sequence[bytes], message: int) -> Address | None:
+def _last_markable_block(items: Sequence[bytes], message: int) -> Address | None:
     """The last block of a message that can carry a breakpoint (A9)."""
     for block, one in reversed(list(enumerate(blocks_in(items[message])))) if 0 <= message < len(items) else ():
         if one.get("type") in (*_CARRIES, "tool_result") and (one["type"] != "text" or str(one.get("text")).strip()):
@@ -153,7 +153,7 @@ def _end_of_message(items: Sequence[bytes], message: int) -> Address | None:
     return None
 
 
-def _said_last(items: Sequence[bytes]) -> Address | None:
+def _last_said_block(items: Sequence[bytes]) -> Address | None:
     """The last block of the model's last message that can carry a breakpoint (A9)."""
     for message in range(len(items) - 1, -1, -1):
         value = decode_json(items[message]) if b'"assistant"' in items[message] else None
@@ -172,7 +172,7 @@ def _answers(said: bytes) -> list[dict[str, Any]]:
     return [dict(one) for one in results] or [{"type": "text", "text": _NO_RESULT}]
 
 
-def _short(mark: Mapping[str, Any]) -> dict[str, Any]:
+def _without_ttl(mark: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in mark.items() if name != "ttl"}
 
 
