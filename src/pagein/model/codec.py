@@ -55,8 +55,9 @@ Upgrades: TypeAlias = Mapping[int, Callable[[Fields], Fields]]
 
 NEWEST: Final = 1
 UPGRADES: Final[Upgrades] = {}
-"""Maps a version to the function that upgrades its fields to the next version. Version 1 is the first, so the map is
-still empty.
+"""Maps a version to the function that upgrades its fields to the next version.
+
+Version 1 is the first, so the map is still empty.
 """
 
 _BLOCKS: Final[Mapping[str, type[Block]]] = {
@@ -148,8 +149,9 @@ def encode_json(value: object, plain: Callable[[object], object] | None = None) 
 
 
 def decode_json(text: bytes) -> object:
-    """Decode JSON into plain values. Raises ValueError (or a subclass of msgspec or json), also for nesting without
-    end.
+    """Decode JSON into plain values.
+
+    Raises ValueError (or a subclass of msgspec or json), also for nesting without end.
     """
     try:
         return _decode_line(text)

@@ -12,8 +12,9 @@ RANDOM_BYTES: Final = 10
 
 
 def uuid7(milliseconds: int, random: bytes) -> str:
-    """Make the id for a time (milliseconds since 1970) and random bytes. The first twelve random bits may hold a
-    counter.
+    """Make the id for a time (milliseconds since 1970) and random bytes.
+
+    The first twelve random bits may hold a counter.
     """
     if not 0 <= milliseconds < 1 << 48:
         raise BadInput(f"a UUIDv7 cannot hold the time {milliseconds} ms")

@@ -83,8 +83,9 @@ def recall_of(body: Body) -> RecallNote | None:
 
 
 def encode_ingest(one: IngestNote) -> str:
-    """Encode the data of an `ingested` entry. Path and content have the same names as in records of reads, so an export
-    treats them alike.
+    """Encode the data of an `ingested` entry.
+
+    Path and content have the same names as in records of reads, so an export treats them alike.
     """
     return encode_json(
         {

@@ -51,8 +51,9 @@ NO_FIELDS: Final = Fields()
 
 
 def frozen(value: object, path: str = "") -> Value:
-    """Freeze a value: lists become tuples, mappings become `Fields`. Raises BadInput with the place of a value that is
-    not JSON.
+    """Freeze a value: lists become tuples, mappings become `Fields`.
+
+    Raises BadInput with the place of a value that is not JSON.
     """
     if path.count("/") > _DEEPEST:
         raise BadInput(f"{path[:80]}...: nested deeper than {_DEEPEST}")

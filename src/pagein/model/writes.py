@@ -107,8 +107,9 @@ def key_of(value: Value) -> str:
 
 
 def prefix_key(text: str) -> str:
-    """The common prefix of the keys of every text with this beginning. Raises BadInput for a beginning over the length
-    limit.
+    """The common prefix of the keys of every text with this beginning.
+
+    Raises BadInput for a beginning over the length limit.
     """
     key = canonical(text)[:-1]
     if len(key) > _LONGEST_KEY:

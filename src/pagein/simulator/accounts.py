@@ -39,7 +39,9 @@ class Accounts:
     """
 
     def __init__(self, spec: str | None = None, counter: CounterOf = counter_for) -> None:
-        """spec: a price specification for every model; None: each model's own prices, and plain multipliers for unknown
+        """Start with empty caches.
+
+        spec: a price specification for every model; None: each model's own prices, and plain multipliers for unknown
         models.
         counter: returns the token counter of a model.
         Raises BadSetting for an invalid specification.

@@ -117,8 +117,9 @@ class Book:
         self._drop_old_bodies()
 
     def _drop_old_bodies(self) -> None:
-        """Remove old bodies up to the first pending request: its body is written to the file when the request is
-        finished.
+        """Remove old bodies up to the first pending request.
+
+        The body of a pending request is still needed for the file.
         """
         while self._bytes > self._most and len(self._held) > 1 and not self.is_pending(self._held[0][0]):
             place, size = self._held.popleft()
@@ -171,8 +172,9 @@ def bill_of(records: Iterable[Record]) -> ProviderBill:
 
 
 def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Convert headers to a mapping with names in lower case. Values of a repeated name are joined, and credentials are
-    redacted.
+    """Convert headers to a mapping with names in lower case.
+
+    Values of a repeated name are joined, and credentials are redacted.
     """
     found: dict[str, str] = {}
     for name, value in headers:

@@ -72,7 +72,9 @@ class Doorkeeper:
     """Refuses the requests that the provider would refuse. Remembers facts of earlier answers, by id."""
 
     def __init__(self, key: bytes, account: date | None = None, *, takes_foreign_thinking: bool = False) -> None:
-        """key: of the signatures.
+        """Start without any remembered answer.
+
+        key: of the signatures.
         account: creation date of the account (T4).
         takes_foreign_thinking: accept signatures made elsewhere.
         """

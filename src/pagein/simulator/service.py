@@ -1,5 +1,6 @@
-"""The simulated provider without HTTP: it maps calls to answers and records them. Not thread-safe; use it from a single
-event loop.
+"""The simulated provider without HTTP: it maps calls to answers and records them.
+
+Not thread-safe; use it from a single event loop.
 """
 
 from collections import Counter

@@ -1,5 +1,6 @@
-"""Thinking that the provider silently drops: made by a different model, or after a changed prefix if the request asks
-for it (T1, T5).
+"""Thinking that the provider silently drops (T1, T5).
+
+It was made by a different model, or after a prefix that changed since, if the request asks for the drop.
 """
 
 from collections.abc import Collection, Sequence

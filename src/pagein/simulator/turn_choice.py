@@ -1,5 +1,6 @@
-"""Choose the turn that answers a model call. The choice depends on the request alone, so calls may come in any order
-and in parallel.
+"""Choose the turn that answers a model call.
+
+The choice depends on the request alone, so calls may come in any order and in parallel.
 
 Rules of this file
 ------------------

@@ -42,8 +42,9 @@ class Breakpoints:
         self._ttl = {SHORT: rules.ttl + rules.grace, LONG: rules.long_ttl + rules.grace}
 
     def serve(self, request: CacheRequest) -> CacheUsage:
-        """Serve one request and store its reads and writes. Raises BadInput for breakpoints that the provider would
-        refuse.
+        """Serve one request and store its reads and writes.
+
+        Raises BadInput for breakpoints that the provider would refuse.
         """
         total = request.prompt
         if not (standing := self._all_breakpoints(request)):
@@ -114,9 +115,7 @@ class Breakpoints:
         return positions
 
     def _breakpoints(self, request: CacheRequest, marks: list[Breakpoint]) -> list[int]:
-        """Positions of the latest breakpoints of the conversation: explicit breakpoints, and entries at the provider's own
-        breakpoints.
-        """
+        """Positions of the latest breakpoints of the conversation, including entries at the provider's own breakpoints."""
         most = self._rules.read_breakpoints
         if self._rules.implicit_eligible == "none":
             return [mark.position for mark in reversed(marks[-most:])]

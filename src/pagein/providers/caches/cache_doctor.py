@@ -1,5 +1,6 @@
-"""The cache doctor: explain why a call read less from the cache than the previous call had left there. A pure function
-of facts.
+"""The cache doctor: explain why a call read less from the cache than the previous call had left there.
+
+A pure function of facts.
 
 Rules of this file
 ------------------

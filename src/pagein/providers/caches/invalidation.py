@@ -13,8 +13,9 @@ from pagein.providers.caches.cache_values import Chains
 
 @dataclass(frozen=True, slots=True)
 class PromptSettings:
-    """The settings of a request that the cache depends on. Each may be any hashable value that distinguishes the
-    states.
+    """The settings of a request that the cache depends on.
+
+    Each may be any hashable value that distinguishes the states.
 
     images: whether any block of the request is an image.
     thinking, effort: mode or budget, and effort. A change invalidates the messages; on some models everything

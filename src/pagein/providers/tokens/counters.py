@@ -1,5 +1,6 @@
-"""Token counts of texts: exact for a public vocabulary, otherwise estimated from characters and calibrated on recorded
-usage.
+"""Token counts of texts: exact for a public vocabulary, otherwise estimated from characters.
+
+An estimate is calibrated on recorded usage.
 
 A ratio of characters per token is off by up to a third for a single text. Over a session it is as good as its
 calibration, so take one ratio per model and re-estimate it from the provider's reports (`RatioCounter.calibrate`).

@@ -121,8 +121,9 @@ def check_result_order(turns: Turns, since: int) -> Found:
 
 
 def check_double_results(turns: Turns, since: int) -> Found:
-    """M4: ids of calls and results are unique within a message. A repeated id in a later turn is not known to be
-    refused.
+    """M4: ids of calls and results are unique within a message.
+
+    A repeated id in a later turn is not known to be refused.
     """
     for _, turn in recent(turns, since):
         for kind, text in (("result", TWICE), ("call", CALLED_TWICE)):

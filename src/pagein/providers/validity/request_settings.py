@@ -47,8 +47,9 @@ _DEFAULT_TOP_P: Final = (0.99, 1)
 
 
 def check_prefill(turns: Turns, _since: int) -> Found:
-    """M9: no final assistant message for models without prefill. A turn paused for a server tool is returned unchanged
-    and is no prefill.
+    """M9: no final assistant message for models without prefill.
+
+    A turn paused for a server tool is returned unchanged and is no prefill.
     """
     last = turns.turns[-1] if turns.turns else None
     if last is None or last.side != "assistant" or "prefill" not in turns.target.abilities.refuses:
@@ -102,8 +103,9 @@ def check_size(turns: Turns, _since: int) -> Found:
 
 
 def check_betas(turns: Turns, _since: int) -> Found:
-    """M22: beta fields need their header. Any beta of the same family is accepted, since newer ones support the same
-    fields.
+    """M22: beta fields need their header.
+
+    Any beta of the same family is accepted, since newer betas support the same fields.
     """
     if turns.target.betas is None:
         return

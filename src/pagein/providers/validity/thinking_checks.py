@@ -27,8 +27,9 @@ BOUND: Final = (
 
 
 def in_tool_loop(turns: Turns) -> PromptTurn | None:
-    """The assistant turn with the calls that the last turn answers, which must be returned unchanged. None outside a
-    tool loop.
+    """The assistant turn with the calls that the last turn answers, which must be returned unchanged.
+
+    None outside a tool loop.
     """
     if len(turns.turns) < 2 or turns.turns[-1].side != "user":  # noqa: PLR2004 -- a turn and its results
         return None
@@ -37,8 +38,9 @@ def in_tool_loop(turns: Turns) -> PromptTurn | None:
 
 
 def check_modified_thinking(turns: Turns, _since: int) -> Found:
-    """M10: thinking in the tool loop is unmodified. If it was removed entirely, nothing is left to compare, and the
-    request is accepted.
+    """M10: thinking in the tool loop is unmodified.
+
+    If it was removed entirely, nothing is left to compare, and the request is accepted.
     """
     latest = in_tool_loop(turns)
     if latest is None:

@@ -79,8 +79,10 @@ class PromptTurn:
 
 @dataclass(frozen=True, slots=True)
 class Bond:
-    """The bond of one thinking block: the prompt and thinking before it when it was made, and its own bytes (T1, T2,
-    T6, M10).
+    """The bond of a thinking block to the prompt it was made for (T1, T2, T6, M10).
+
+    before: the prompt and the last thinking before the block.
+    words: digest of the block itself.
     """
 
     before: Trail
@@ -150,8 +152,9 @@ def recent(turns: Turns, since: int) -> Iterator[tuple[int, PromptTurn]]:
 
 
 def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[PromptTurn]:
-    """Convert each message to a turn. `start` is the place of the first. Leave out leading system messages, which are
-    no turns.
+    """Convert each message to a turn.
+
+    `start` is the place of the first. Leave out leading system messages, which are no turns.
     """
     for place, message in enumerate(messages, start=start):
         side: Side = "assistant" if message.role == "assistant" else "user"

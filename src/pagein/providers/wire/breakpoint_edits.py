@@ -20,8 +20,9 @@ from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wi
 Client: TypeAlias = Literal["kept", "replaced"]
 """Whether the client's own breakpoints are kept or replaced."""
 Address: TypeAlias = tuple[int, int]
-"""The address of a block: its message, and its place in the message. For tools and system, the message is TOOLS or
-SYSTEM.
+"""The address of a block: its message, and its place in the message.
+
+For tools and system, the message is TOOLS or SYSTEM.
 """
 
 TOOLS: Final = -2
@@ -97,8 +98,9 @@ NO_WISHES: Final = Wishes()
 
 
 def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
-    """Compute the breakpoints to add to and remove from a request body. OpenAI's formats use breakpoints of GPT-5.6 and
-    later.
+    """Compute the breakpoints to add to and remove from a request body.
+
+    OpenAI's formats use breakpoints of GPT-5.6 and later.
 
     Raises HostError if the number of sizes differs from the number of blocks.
     """

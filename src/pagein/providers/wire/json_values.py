@@ -1,5 +1,6 @@
-"""Lenient values from foreign JSON: a wrong type counts as an absent value. Also the text for content that cannot be
-sent.
+"""Lenient values from foreign JSON: a wrong type counts as an absent value.
+
+Also the text for content that cannot be sent.
 """
 
 from collections.abc import Callable, Mapping

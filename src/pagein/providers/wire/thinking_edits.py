@@ -59,8 +59,9 @@ def after_edit(messages: Sequence[Message], edited: Place, whom: ModelTarget = A
 
 
 def after_body_edit(body: Wire, edited: Place, whom: ModelTarget | None = None) -> Stale:
-    """The thinking to remove from a Messages body if `edited` is the first change. The place of tools and system is
-    (-1, 0).
+    """The thinking to remove from a Messages body if `edited` is the first change.
+
+    The place of tools and system is (-1, 0).
     """
     return _find_invalidated(view(body, _MESSAGES, whom), edited)
 
