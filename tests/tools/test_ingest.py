@@ -133,7 +133,7 @@ class _Fixed:
     def __init__(self, tree: object, found: object) -> None:
         self._tree, self._found = tree, found
 
-    def matched(self, *_: object) -> object:
+    def match(self, *_: object) -> object:
         return self._found
 
     def text(self, *arguments: object) -> object:

@@ -281,7 +281,7 @@ def test_to_take_a_session_up_again_neither_folds_nor_reads_what_was_said_before
         return found
 
     few, many = calls(12), calls(90)
-    for name in ("step", "decode_entry", "message_of", "chained", "_said"):
+    for name in ("step", "decode_entry", "message_of", "chain_name", "_add_message"):
         assert many[name] <= few[name] + 2, name
 
 

@@ -252,6 +252,6 @@ def test_to_forward_no_message_is_named_anew_that_was_sent_before(tmp_path: Path
             for count in (turns, turns + 1):
                 engine.prepare(asked(count), "anthropic", at=10.0 * count, hint="one")
             _, found = counted(lambda: forward(engine, turns + 2))
-        return found["chained"] + found["decode_entry"]
+        return found["chain_name"] + found["decode_entry"]
 
     assert calls(40) <= calls(10) + 2

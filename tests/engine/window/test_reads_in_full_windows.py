@@ -10,6 +10,7 @@ from tests.laws.test_reads_in_windows import OneToken, World
 
 import pagein
 from pagein.engine.engine import Engine, Settings
+from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import Residency
@@ -37,7 +38,7 @@ class SmallWorld(World):
             self.asks(talk)
         super().step()
         entries = list(talk.session.journal)
-        opened = [one.body for one in entries if type(one.body).__name__ == "EpochOpened"]
+        opened = [one.body for one in entries if isinstance(one.body, EpochEntry)]
         self.turns += sum(len(getattr(one, "turns", ())) for one in opened[-1:])
 
 

@@ -66,7 +66,7 @@ _MODULES: Final = (
     "policy.eviction.recall_warmth",
     "policy.economics.rewrite_cost",
     "policy.reads.knowledge",
-    "policy.view",
+    "policy.reads.file_view",
     "policy.economics.cache_keepalive",
     "policy.reads.echo_guard",
     "policy.clients.window_files",
