@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test fuzz clients tools check lint types imports docs bench bench-peers lock lock-peers clean
+.PHONY: help demo test fuzz coverage clients tools check lint types imports docs bench bench-peers lock lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,14 +19,25 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)  ## Replay the session that ships with the project and show the bill
 	$(BIN)/pagein replay examples/demo-session.jsonl.gz --html out/demo.html
 
+# In three steps, so that a broken thing is told early: one example each, many examples and slow ones, real agents.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+
 test: $(STAMP) clients tools  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients" --hypothesis-profile same
+	$(PYTEST) -m "not clients and not hypothesis and not slow"
+	$(PYTEST) -m "not clients and (hypothesis or slow)" --hypothesis-profile same
 	$(BIN)/python -m pytest -q -m clients || test $$? -eq 5  # 5: there are none
 
 fuzz: $(STAMP)  ## The property tests with new examples, over and over (ROUNDS=10)
 	for round in $$(seq $(or $(ROUNDS),10)); do \
-	  $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not clients and hypothesis" || exit 1; \
+	  $(PYTEST) -m "not clients and hypothesis" || exit 1; \
 	done
+
+coverage: $(STAMP)  ## Share of lines and branches that the tests reach, by package (TESTS="tests/store ..." for a part)
+	mkdir -p out/coverage && rm -f out/coverage/data*
+	$(BIN)/python -m coverage run -m pytest -q -n 2 --dist loadfile -m "not clients and not slow" --hypothesis-profile same $(TESTS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage json --quiet -o out/coverage/report.json
+	$(BIN)/python scripts/show_coverage.py out/coverage/report.json
 
 clients:  ## Install the coding agents that are tested against, at pinned versions, into the user's cache
 	scripts/install_clients.sh

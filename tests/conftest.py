@@ -15,6 +15,23 @@ from pagein.testing.desk import Desk
 from pagein.testing.postgres_server import programs, running_server
 from pagein.testing.store_soundness import unsound_stores
 
+# A fault is told first where it is: from the floor up, and tests of one example before those of many.
+_FLOORS = (
+    "test_house.py",
+    "model",
+    "settings",
+    "policy",
+    "providers",
+    "workspace",
+    "engine",
+    "tools",
+    "store",
+    "simulator",
+    "cli",
+    "ui",
+    "gateway",
+    "replay",
+)
 # How fast examples come says how busy the machine is, and nothing about what is tested.
 settings.register_profile("pagein", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # `make test` tries the same examples each time, so that what lands does not hang on luck; new ones are looked for by
@@ -25,6 +42,41 @@ settings.load_profile("pagein")
 # A run in the background of a shell starts with Ctrl-C ignored, and all that it starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class FailuresAtOnce:
+    """Prints each failure when it happens, and not only at the end of the run."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = crash.message.partition("\n")[0] if crash is not None else report.when
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"FAILED {report.nodeid}: {reason}", red=True)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:  # a worker of xdist has none
+        session.config.pluginmanager.register(FailuresAtOnce(terminal), "failures-at-once")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one example come first, then those of many (Hypothesis), then the slow ones; each from the floor up."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, bool, int]:
+    top = item.path.relative_to(Path(__file__).parent).parts[0]
+    floor = _FLOORS.index(top) if top in _FLOORS else len(_FLOORS)
+    return (
+        item.get_closest_marker("slow") is not None,
+        item.get_closest_marker("hypothesis") is not None,
+        floor,
+    )
 
 
 @pytest.fixture(autouse=True)

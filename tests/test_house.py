@@ -162,3 +162,11 @@ def test_every_test_folder_stands_for_something() -> None:
         if "def test_" not in path.read_text(encoding="utf-8")
     ]
     assert empty == []
+
+
+def test_tests_stand_where_their_subject_stands() -> None:
+    """A folder of tests is a package of the source, or one of those that are about all of it."""
+    others = {"agents", "behaviour", "benchmarks", "docs", "fixtures", "journeys", "laws", "requirements", "scripts"}
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("*.py")}
+    packages = {path.parent.relative_to(ROOT / "src" / "pagein") for path in SOURCES}
+    assert {folder.as_posix() for folder in folders - packages if folder.parts[0] not in others} == set()
