@@ -193,7 +193,8 @@ class RequestSent:
     moment: time of the request in seconds since 1970, if known.
     bill, saved: estimated cost and saving of the session including this request, in input tokens.
     absent: tokens that the request would have held without pagein.
-    anew, found: tokens last written in one go (`policy.economics.rewrite_cost.Account`).
+    anew: tokens of the prompt's beginning that were last written to the cache in one go; a cache entry ends there.
+    found: tokens before the first result of that part that may still be evicted. See `policy.economics.rewrite_cost.Account`.
     """
 
     epoch: int
