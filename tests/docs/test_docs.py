@@ -110,6 +110,19 @@ def test_every_module_that_the_docs_name_by_its_path_exists(root: Path) -> None:
     assert gone == set()
 
 
+def test_no_page_names_a_module_without_its_folder(root: Path) -> None:
+    """A bare name says nothing once a module moves. Generated pages say what the code says."""
+    names = {path.name for folder in ("src", "tests", "scripts") for path in (root / folder).rglob("*.py")}
+    bare = {
+        f"{page.relative_to(root)}: {name}"
+        for page in pages(root)
+        if page.parent.name != "reference"
+        for name in re.findall(r"`([\w*]+\.py)`", page.read_text(encoding="utf-8"))
+        if name in names or "*" in name
+    }
+    assert bare == set()
+
+
 def test_the_demo_is_shown_between_its_marks_and_nothing_else_changes(
     script: Callable[[str], ModuleType], root: Path
 ) -> None:
