@@ -1,1 +1,1 @@
-"""Decisions: (state, facts) -> decision. A policy asks; it never fetches, waits or remembers."""
+"""Pure decisions: state and facts in, a decision out, without I/O, clock or memory."""

@@ -1,1 +1,1 @@
-"""Whether each marker and each diff is proven by what the model was shown."""
+"""Proof of each marker and diff against the text in the model's window."""

@@ -1,1 +1,1 @@
-"""What the tools of known clients mean: which files they read, write and edit, and how their results show that."""
+"""Meaning of the tools of known clients: files read, written and edited, and the layout of results."""

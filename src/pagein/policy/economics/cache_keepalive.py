@@ -1,30 +1,33 @@
-"""For how long the provider's cache is asked to keep what is sent, and whether it is kept alive through a pause.
+"""Choice of the cache TTL for each request, and of keep-alive requests during a pause.
 
-An entry with the long lifetime costs more to write at every call; one with the short lifetime is lost in a pause. Two requests are
-cheaper than both. One entry with the long lifetime, an *anchor*, holds all that stands in front of it for an hour, whatever lifetime
-that was written for: so a request that asks for the long one anchors the whole window, and pays the long price for its own news alone.
-And when a pause has almost outlasted the short lifetime, one *keep-alive request* reads the window, asks for one token, and leaves an
-anchor behind the answer that is known by then (rules A3, A5, A6 and the formula of mixed lifetimes, V3, in the notes on provider rules).
+An entry with the long TTL costs more to write at every call; one with the short TTL is lost in a pause. Two requests
+are cheaper than both. One entry with the long TTL, an *anchor*, holds the whole prompt in front of it for an hour,
+whatever TTL that prompt was written with: so a request that asks for the long TTL anchors the whole window, and pays
+the long price for its own news alone. And when a pause has almost outlasted the short TTL, one *keep-alive request*
+reads the window, asks for one token, and leaves an anchor behind the answer that is known by then (rules A3, A5 and A6,
+and the formula of mixed TTLs).
 
 The rule, and its worst case
 ----------------------------
-Where the host asks for the long lifetime, what stands behind the anchor is *exposed*: a pause loses it, whether a keep-alive request came
-too late, was answered with an error, or stood behind an answer that the client changed. So the short lifetime is asked for only while what is in hand
-would pay for writing all that is exposed again (`chosen`), and a keep-alive request is sent only if what is in hand pays for it, the
-answer written at the long price included (`keeps`). In hand is what was saved so far and two thirds of the bankroll's share of the bill: sizes are
-estimates. So the worst pause takes what was saved, and that part of the share of the bill; never more.
+Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
+request came too late, was answered with an error, or stood behind an answer that the client changed. So the short TTL
+is asked for only while the savings in hand would pay for writing everything exposed again (`chosen`), and a keep-alive
+request is sent only if the savings in hand pay for it, the answer written at the long price included (`keeps`). In hand
+are the savings so far and two thirds of the bankroll's share of the bill, because sizes are estimates. So the worst
+pause takes the savings and that part of the share of the bill; never more.
 
-Where the host asks for the short lifetime nothing is exposed that it would not have lost itself, and keep-alive requests are all that can be lost.
+Where the client asks for the short TTL, nothing is exposed that it would not have lost itself, and keep-alive requests
+are the only possible loss.
 
-Each model has a cache of its own, and a client may come back to the one that it left. So at a change of the model, or of what stands in front
-of the conversation, what is exposed there is written off (`switched`): the worst is that it is lost, and that is paid. While that
-cache may still hold the window, by the lifetime that the host asks for, no rewrite is free, and the host's own lifetime is asked for: nothing
-more is exposed.
+Each model has a cache of its own, and a client may come back to the model that it left. So at a change of the model or
+of the prompt prefix, the exposed tokens of the old cache are written off (`lease_after_switch`): the worst is that they
+are lost, and that is paid. While the old cache may still hold the window, by the TTL that the client asks for, no
+rewrite is free, and the client's own TTL is asked for: nothing more is exposed.
 
-Where a lookup might miss the anchor because it stands too far in front of the marks, a mark must be spent on it at the first request
-behind a pause (A3).
+Where a lookup might miss the anchor because it is too far in front of the cache breakpoints, a breakpoint must be spent
+on it at the first request after a pause (A3).
 
-Money is in BIT, sizes in tokens, times in seconds. Pure: what time it is, is told.
+Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the time.
 """
 
 from dataclasses import dataclass, replace
@@ -34,19 +37,25 @@ from pagein.policy.economics.rewrite_cost import BELOW, CAUTION
 from pagein.providers.prices.token_prices import Cliff
 
 MARGIN: Final = 20.0
-"""A keep-alive request is sent so long before the short lifetime ends."""
+"""Seconds between a keep-alive request and the end of the short TTL."""
 BESIDE: Final = 50.0
-"""What a keep-alive request costs beside reading the window and writing the answer: a token of output, and what makes it valid."""
+"""Cost of a keep-alive request besides reading the window and writing the answer: one output token and the framing."""
 RETURNS: Final = 0.7
-"""Share of pauses beyond the short lifetime that end within the long one; the others end the session, or last for hours."""
+"""Share of pauses beyond the short TTL that end within the long TTL; the rest end the session or last for hours."""
 
 MISSED: Final = 0.7
-"""A request that read less than this share of what was there met a loss at the provider."""
+"""A request that read less than this share of the cached tokens met a loss at the provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """The two lifetimes of a cache and their prices. asked: which one the host asks for itself. cliff: a size above which all is dearer."""
+    """The two cache TTLs of a provider, with prices.
+
+    asked: TTL that the client itself asks for, seconds.
+    read, write, write_long: price of a token read, written for the short TTL, written for the long TTL.
+    short, long: the two TTLs, seconds.
+    cliff: request size above which every token is dearer; None for no such size.
+    """
 
     asked: float
     read: float = 0.1
@@ -57,16 +66,18 @@ class Lifetimes:
     cliff: Cliff | None = None
 
     def price(self, lifetime: float) -> float:
-        """What a token written for this lifetime costs."""
+        """Return the price of a token written for this TTL."""
         return self.write_long if lifetime > self.short else self.write
 
     def keepalive_price(self, tokens: float, answer: float = 0.0) -> float:
-        """The price of one keep-alive request for a window of this size and an answer behind it."""
+        """Return the price of one keep-alive request for a window of this size and the answer behind it."""
         return self._steep(tokens + answer) * (self.read * tokens + self.write_long * answer + BESIDE)
 
     def lost_with(self, tokens: float, whole: float) -> float:
-        """The most that it costs to write so many tokens of `whole` again which an hour would have held: for an hour, so that they are
-        not lost twice.
+        """Return the highest cost of writing lost tokens again.
+
+        The tokens are part of a window of `whole` tokens that an hour's entry would have held. They are priced as
+        written for an hour, so that they are not lost twice.
         """
         return self._steep(whole) * max(0.0, self.write_long - self.read) * tokens
 
@@ -76,13 +87,18 @@ class Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What the cache holds of a session, and until when. Made by steps from the first one; each is O(1).
+    """Cache contents of a session and their expiry; immutable, each step is O(1).
 
-    saved: by short lifetimes, less keep-alive requests and what was lost in pauses. lifetime: of the last request; sent: when that was.
-    anchored: tokens in front of the last anchor, 0 for none, and until when it lives.
-    whole: only that entry outlived a pause, so nothing in front of a change is read any more. returns: pauses beyond the short
-    lifetime, but not the long one, that have ended. elsewhere: until when the cache of another model, or behind another front, may hold
-    what this session sent before.
+    lifetime: TTL of the last request, seconds.
+    saved: BIT saved by short TTLs, less keep-alive requests and losses in pauses.
+    sent: time of the last request; None before the first.
+    held: tokens of the last request that the cache was asked to hold.
+    anchored: tokens in front of the last anchor; 0 for no anchor.
+    until: expiry of the anchor.
+    whole: only the anchor outlived a pause, so nothing in front of a change is read any more.
+    returns: number of ended pauses longer than the short TTL and shorter than the long one.
+    elsewhere: time until which the cache of another model, or behind another prompt prefix, may hold earlier requests
+        of this session.
     """
 
     lifetime: float
@@ -96,37 +112,42 @@ class Lease:
     elsewhere: float = float("-inf")
 
     def alive(self, now: float) -> bool:
-        """Whether anything of the last request is held."""
+        """Return whether the cache still holds any part of the last request."""
         return self.sent is not None and (now - self.sent <= self.lifetime or now <= self.until)
 
     def is_paused(self, now: float) -> bool:
-        """Whether the last request's own entries are gone by now, and one that was kept alive is not."""
+        """Return whether the last request's own entries have expired while the anchor lives."""
         return self.sent is not None and now - self.sent > self.lifetime and now <= self.until
 
     def anchored_tokens(self, now: float) -> float:
-        """Tokens of the window that an anchor holds, whatever becomes of the rest."""
+        """Return the window tokens that an anchor holds, whatever happens to the rest."""
         return self.anchored if now <= self.until else 0.0
 
     def cached_tokens(self, now: float) -> float:
-        """Tokens of the last request that the cache still holds."""
+        """Return the tokens of the last request still in the cache."""
         if self.sent is None:
             return 0.0
         return self.held if now - self.sent <= self.lifetime else self.anchored_tokens(now)
 
     def lost_at(self, now: float, asked: float) -> float:
-        """Tokens of the last request that the cache holds no more, and would with the host's own lifetime."""
+        """Return the tokens of the last request lost from the cache that the client's own TTL would have kept."""
         return self.held - self.cached_tokens(now) if self.sent is not None and now - self.sent <= asked else 0.0
 
     def expires(self) -> float | None:
-        """When nothing is held any more, elsewhere neither; None before the first request."""
+        """Return the time when every cache of this session is empty; None before the first request."""
         return None if self.sent is None else max(self.sent + self.lifetime, self.until, self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that went out: when, for which lifetime, and tokens of it that the cache was asked to hold. new: tokens behind what the last one held; written: by the
-    provider, as it says. rewritten: whether we changed what stands in front of these. front: tokens in front of the conversation, which others
-    may hold too.
+    """A request that was sent.
+
+    at: time of sending. lifetime: TTL asked for.
+    size: tokens that the cache was asked to hold.
+    new: tokens beyond the last held request.
+    written: tokens written to the cache, as reported by the provider.
+    rewritten: whether pagein changed tokens in front of the news.
+    front: tokens of the prompt prefix, which other sessions may hold too.
     """
 
     at: float
@@ -140,7 +161,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingRequest:
-    """A request that is about to go out: when, and of what size. new: tokens of it that are written for certain. rewritten: as in `Request`."""
+    """A request that is about to be sent.
+
+    at: time of sending. size: tokens.
+    new: tokens certain to be written.
+    rewritten: as in `Request`.
+    """
 
     at: float
     size: float
@@ -149,11 +175,14 @@ class UpcomingRequest:
 
 
 def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
-    """The lifetime to ask for with a request. in_hand: what was saved beside lifetimes, and what of the bill may be risked."""
+    """Return the cache TTL to ask for with a request.
+
+    in_hand: BIT saved besides TTLs, plus the share of the bill that may be risked.
+    """
     if lifetimes.asked <= lifetimes.short or request.at <= lease.elsewhere:
         return lifetimes.asked
     anchored = 0.0 if request.rewritten else lease.anchored_tokens(request.at)
-    # what a pause took of it is paid with this request, and is not there for the next one
+    # tokens lost in a pause are paid with this request, and cannot be lost again with the next one
     lost = min(lease.lost_at(request.at, lifetimes.asked), request.size)
     new = min(request.new, max(0.0, request.size - lost)) if lost else request.new
     spared = (lifetimes.write_long - lifetimes.write) * new - (lifetimes.write - lifetimes.read) * lost
@@ -163,20 +192,21 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand
 
 
 def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
-    """The lifetime to ask for if the window is rewritten with this request: an anchor goes with what it held, and the rewrite may cost as
-    much as is allowed it before.
+    """Return the cache TTL to ask for if the window is rewritten with this request.
+
+    A rewrite loses the anchor with its contents, and first takes from `in_hand` as much as it may cost.
     """
     left = in_hand - CAUTION * lifetimes.lost_with(request.size, request.size)
     return chosen(lease, lifetimes, replace(request, rewritten=True), left)
 
 
 def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
-    """The lease after a request."""
+    """Return the lease after a request."""
     now = request.at
     read = request.size - request.written
-    # less was read than was there: the provider lost it, and with it what was kept alive
+    # less was read than was cached: the provider lost the entries, and the anchor with them
     missed = not request.rewritten and read < MISSED * min(lease.cached_tokens(now), request.size)
-    # and where it read less than the anchor holds, that is gone too, however little is missing
+    # a read smaller than the anchor means that the anchor is gone too, however little is missing
     found = lease.anchored > 0 and read >= lease.anchored - 1.0
     survives = found and now <= lease.until and not missed and not request.rewritten
     anchors = request.lifetime > lifetimes.short
@@ -194,7 +224,7 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
 
 
 def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
-    """What the request cost less than it would have with the host's own lifetime. What the short one lost counts as our doing."""
+    """Return the savings of a request against the client's own TTL; losses of the short TTL count against pagein."""
     theirs, ours = lifetimes.price(lifetimes.asked), lifetimes.price(request.lifetime)
     if lease.sent is None:
         return (theirs - ours) * request.written
@@ -204,19 +234,21 @@ def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
     if request.at - lease.sent <= lifetimes.asked:
         lost = min(max(0.0, request.written - request.new), lease.lost_at(request.at, lifetimes.asked))
         return (theirs - ours) * min(request.new, request.written) - (ours - lifetimes.read) * lost
-    # without us nothing of it would be held any more, but for what others hold of its front
+    # without pagein the cache would hold nothing any more, except a prompt prefix that other sessions keep
     held = max(0.0, min(held, request.size - request.written) - request.front)
     return (theirs - ours) * request.written + (theirs - lifetimes.read) * held
 
 
 def lease_after_restart(lease: Lease) -> Lease:
-    """The host began its window anew: nothing that was kept alive is in it."""
+    """Return the lease after the client began its window anew: no anchor holds any of the new window."""
     return replace(lease, anchored=0.0, until=float("-inf"), whole=False, elsewhere=float("-inf"))
 
 
 def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
-    """The client went to another model or front, whose cache is another one, and may come back. What was exposed is written off: a pause may
-    take it, and no request would tell.
+    """Return the lease after the client switched to another model or prompt prefix, with a cache of its own.
+
+    The client may come back. The exposed tokens are written off: a pause may lose them, and no request would report the
+    loss.
     """
     if lease.sent is None:
         return lease
@@ -228,14 +260,17 @@ def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
 
 
 def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
-    """Whether a keep-alive request is to be sent if none came until the short lifetime is nearly over. in_hand: as in `chosen`.
+    """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
-    answer: tokens of what the model said, which are written for an hour.
+    in_hand: as in `chosen`.
+    answer: tokens of the model's answer, which are written for an hour.
     """
     if lease.sent is None or lease.lifetime > lifetimes.short:
         return False
     if lifetimes.asked <= lifetimes.short and not lease.returns:
-        return False  # nobody has come back to this session yet, and without us it would have been lost anyway
+        return (
+            False  # no pause of this session has ended in time yet, and without pagein the cache would be lost anyway
+        )
     price = lifetimes.keepalive_price(lease.held, answer)
     covered = lease.saved + in_hand
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short)
@@ -244,8 +279,9 @@ def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.
 
 
 def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
-    """Whether what is in hand pays for all that a pause would lose now and the host's own lifetime would not have. It does, but where the
-    provider lost the anchor (`chosen`).
+    """Return whether the savings in hand pay for the loss that a pause now would add to the client's own.
+
+    False only where the provider lost the anchor (`chosen`).
     """
     if lease.sent is None or max(lease.lifetime, lifetimes.short) >= lifetimes.asked:
         return True
@@ -254,5 +290,5 @@ def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
 
 
 def lease_after_keepalive(lease: Lease, lifetimes: Lifetimes, now: float, cost: float) -> Lease:
-    """The lease after a keep-alive request that went out now and cost so much."""
+    """Return the lease after a keep-alive request sent now at this cost."""
     return replace(lease, saved=lease.saved - cost, anchored=lease.held, until=now + lifetimes.long)

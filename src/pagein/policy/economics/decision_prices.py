@@ -1,4 +1,4 @@
-"""The prices by which the planner decides, from those of a model and from the lifetime that its client asks the cache for."""
+"""Prices for eviction decisions, from the model's price table and the client's cache TTL."""
 
 from dataclasses import replace
 from math import inf
@@ -8,10 +8,13 @@ from pagein.providers.prices.token_prices import Prices
 
 
 def economics_of(prices: Prices, *, long: bool = False) -> Economics:
-    """What a rewrite costs and what carrying costs at these prices. long: whether the client's marks ask for the long lifetime."""
+    """Return the cost of a rewrite and of carrying tokens at these prices.
+
+    long: whether the client's cache breakpoints ask for the long TTL.
+    """
     rules = prices.cache
     hit = 0.0 if rules.model == "none" else rules.hit_probability
-    read = hit * prices.read + (1.0 - hit)  # what is not promised to be read is paid in full now and then
+    read = hit * prices.read + (1.0 - hit)  # without a guaranteed cache hit the full price is due now and then
     if rules.model == "breakpoints":
         write, lasts = (prices.write_1h, rules.long_ttl) if long else (prices.write_5m, rules.ttl)
     else:
@@ -31,13 +34,15 @@ def economics_of(prices: Prices, *, long: bool = False) -> Economics:
 
 
 def waits_for_marks(prices: Prices) -> bool:
-    """Whether the cache of this model holds nothing of a request that its client did not mark."""
+    """Return whether this model's cache stores nothing of a request without cache breakpoints."""
     return prices.cache.model == "breakpoints" and prices.cache.implicit_eligible == "none"
 
 
 def economics_without_cache(cached: Economics, *, held: bool, front: bool = False) -> Economics:
-    """The prices of a call of whose messages the cache holds nothing. held: whether it may hold something that the client goes back to.
-    front: whether it holds what stands in front of all messages.
+    """Return the prices of a call that finds none of its messages in the cache.
+
+    held: whether the cache may hold a prompt that the client goes back to.
+    front: whether the cache holds the prompt prefix.
     """
     lost = cached.write - cached.read if held else 0.0
     return replace(

@@ -1,42 +1,53 @@
-"""Whether a rewrite of the window pays, at the prices of a provider's cache.
+"""Test whether a rewrite of the window pays, at the prices of a provider's cache.
 
-Carrying removable tokens costs `read` each at every call; taking them out costs `write - read` for every token behind
-the first of them that has to be written again. The rule is that of ski rental: rent until the rent paid equals the price
-(notes on cache economics, 2.3 and 2.5). Where the cache is cold everything is written anyway, and the rewrite is free.
+Carrying removable tokens costs `read` each at every call; evicting them costs `write - read` for every token behind the
+first of them that has to be written again. The rule is that of ski rental: rent until the rent paid equals the price.
+Where the cache is cold the whole prompt is written anyway, and the rewrite is free.
 
-Beyond that a *bankroll* binds (law 5): a rewrite may cost no more than what this session has saved so far, and a small
-share of its bill. So no session pays more than that share for the engine's own doing, however it ends.
+Beyond that a *bankroll* binds (law 5): a rewrite may cost no more than this session has saved so far, plus a small
+share of its bill. So no session pays more than that share for pagein's own work, however it ends.
 
-Unit of money: one uncached input token (BIT). All sizes are in tokens.
+Unit of money: one uncached input token (BIT). Sizes are in tokens.
 """
 
 from dataclasses import dataclass, replace
 
 from pagein.providers.prices.token_prices import Cliff, Peak
 
-USER_TURN_RENT = 0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results with it
+USER_TURN_RENT = (
+    0.5  # at a fresh user turn half the rent is enough: a task has ended, and its results are not needed any more
+)
 
 COMING = 5.0
-"""As many calls as this are taken for coming where a rewrite brings them below a price cliff."""
+"""Assumed number of future calls that benefit when a rewrite drops below a price cliff."""
 BELOW = 0.97
-"""A request counts as below a price cliff by so much, as sizes are estimates."""
+"""Share of a price cliff under which a request counts as below it, as sizes are estimates."""
 HELD_BACK = 0.75
-DENSE = 2.0  # definitions of tools take up to so many times the tokens that their bytes tell
-CAUTION = 1.5  # sizes are estimates: what is hidden from us behind the frontier has to be written again too
+DENSE = 2.0  # tool definitions take up to this many times the tokens that their bytes suggest
+CAUTION = 1.5  # sizes are estimates: hidden tokens behind the frontier have to be written again too
 
 
 @dataclass(frozen=True, slots=True)
 class Economics:
-    """Prices as multiples of an input token, the lifetime of what is cached in seconds, and the share of the bill to risk.
+    """Prices as multiples of an input token, the cache TTL, and the share of the bill to risk.
 
-    user_turns: whether a fresh user turn makes a rewrite cheap. keeps_front: whether what stands in front of a rewrite is read as
-    before; not where a cache holds whole requests only, which it may have lost or parted since. peak: hours in which all is dearer.
-    aside: what was saved, or below nothing spent, beside the window (`policy.economics.cache_keepalive`). void: whether the client changed what stands in
-    front of the conversation, so that nothing of it is read at this call. cliff: a size above which all of a request is dearer. least: tokens
-    below which the cache holds nothing. at_marks: whether the cache has entries where marks stood, and nowhere else.
-    uncached: None for a call that the cache takes part in; for one that it does not, what each token costs, once the client goes back to the
-    cache, that is not found there as it was. front: what a token costs that stands in front of all messages, to read and to write, where the
-    cache holds these alone; None where it is as all others. entrance: tokens that enter for good when the window is rewritten first.
+    read, write, output: price of a cached token read, a token written, a token generated.
+    lifetime: cache TTL, seconds.
+    share: share of the bill that the bankroll may risk.
+    user_turns: whether a fresh user turn makes a rewrite cheap.
+    keeps_front: whether the prompt in front of a rewrite is read as before; False for a cache of whole requests, which
+        may have lost or split the entry.
+    peak: hours with dearer prices.
+    aside: BIT saved (or spent, if negative) besides the window (`policy.economics.cache_keepalive`).
+    void: whether the client changed the prompt prefix, so that this call reads nothing from the cache.
+    cliff: request size above which every token is dearer.
+    least: tokens below which the cache stores nothing.
+    at_marks: whether the cache has entries at earlier cache breakpoints only.
+    uncached: None for a call that uses the cache; else the cost of each token that is missing once the client goes back
+        to the cache.
+    front: price of a token of the prompt prefix, to read and to write, where the cache holds the prefix alone; None
+        where it costs the same as the messages.
+    entrance: tokens of tools that enter for good with the first rewrite.
     """
 
     read: float = 0.1
@@ -59,9 +70,14 @@ class Economics:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a session cost and saved so far, estimated. absent: tokens that the window would hold without us; entering: those of them that
-    would enter with the call at hand. anew: tokens up to which the window was written in one go last, so that entries of the cache end there
-    and in front of the first result that may still leave alone, `found` tokens from the beginning.
+    """Estimated cost and savings of a session so far.
+
+    bill, saved: BIT.
+    absent: tokens that the window would hold without pagein.
+    entering: part of `absent` that would enter with the current call.
+    anew: tokens up to which the window was last written in one go; cache entries end there, and in front of the first
+        result that may still be evicted.
+    found: tokens from the beginning to that first result.
     """
 
     bill: float = 0.0
@@ -76,10 +92,13 @@ class Account:
 class Moment:
     """The call that is about to be made.
 
-    now, last: its time and that of the call before, seconds; None where nobody knows. size: tokens of the request as
-    it stands. new: those behind what the last request held. replied: those of them that the model said.
-    user_turn: whether a person has just spoken. floor: tokens that stand in front of all messages. scale: what a token of
-    our estimate really was, by what the provider reported.
+    now, last: time of this call and of the call before, seconds; None if unknown.
+    size: tokens of the request as it stands.
+    new: tokens beyond the last request.
+    replied: part of `new` that the model wrote.
+    user_turn: whether a person has just spoken.
+    floor: tokens of the prompt prefix.
+    scale: real tokens per estimated token, from the provider's report.
     """
 
     now: float | None
@@ -93,39 +112,44 @@ class Moment:
 
 
 def is_cold(moment: Moment, economics: Economics) -> bool:
-    """Whether nothing of the last request can be read any more: by the clock, once per pause, or because the client changed its front."""
+    """Return whether the cache no longer holds any of the last request: expired, or void after a change of the prompt
+    prefix.
+    """
     if economics.void:
         return True
     if moment.now is None or moment.last is None:
         return False
-    return moment.now - moment.last > economics.lifetime  # to the second of its lifetime an entry is still read
+    return moment.now - moment.last > economics.lifetime  # an entry is readable up to the last second of its TTL
 
 
 def is_user_turn(moment: Moment, economics: Economics) -> bool:
-    """Whether a person has just spoken, and that counts."""
+    """Return whether a person has just spoken and the settings count user turns."""
     return moment.user_turn and economics.user_turns
 
 
 def times(moment: Moment, economics: Economics) -> float:
-    """How many times the usual price this call is at."""
+    """Return the price factor of this call: 1, or more in peak hours."""
     peak = economics.peak
     return peak.times if peak is not None and moment.now is not None and peak.covers(moment.now) else 1.0
 
 
 def is_above(moment: Moment, economics: Economics, share: float = 1.0, gain: int = 0) -> bool:
-    """Whether a request that is smaller by `gain` stands above this share of the price cliff."""
+    """Return whether a request smaller by `gain` is above this share of the price cliff."""
     cliff = economics.cliff
     return cliff is not None and moment.floor + moment.scale * (moment.size - gain) > share * cliff.above
 
 
 def falls_short(moment: Moment, economics: Economics, gain: int) -> bool:
-    """Whether a request that is smaller by `gain` may be too small to be cached, and might not be without: then it is paid in full at each call."""
+    """Return whether evicting `gain` tokens may make a request too small to be cached.
+
+    Such a request is paid in full at each call. False where the request may be too small already.
+    """
     whole = moment.floor + moment.scale * moment.size
     return whole - moment.scale * gain < CAUTION * economics.least and economics.least <= CAUTION * whole
 
 
 def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:
-    """What this call costs less because taking `gain` tokens out brings it below the price cliff; 0 where it does not."""
+    """Return the savings of this call if evicting `gain` tokens brings the request below the price cliff, else 0."""
     cliff = economics.cliff
     if cliff is None or not is_above(moment, economics) or is_above(moment, economics, BELOW, gain):
         return 0.0
@@ -133,7 +157,7 @@ def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:
 
 
 def calls_below(moment: Moment, economics: Economics, gain: int) -> float:
-    """How many calls stay below the price cliff if the window goes on to grow as with this one: from 1 to `COMING`."""
+    """Return the number of calls, from 1 to `COMING`, that stay below the price cliff at this call's rate of growth."""
     if economics.cliff is None:
         return 1.0
     room = BELOW * economics.cliff.above - moment.floor - moment.scale * (moment.size - gain)
@@ -141,8 +165,10 @@ def calls_below(moment: Moment, economics: Economics, gain: int) -> float:
 
 
 def _prompt(moment: Moment, economics: Economics) -> float:
-    """The price of the prompt below the cliff, off-peak, if the window is left alone: the least that it can be, for the bankroll has a share
-    of it. So where the cache is cold what stands in front of all messages counts as read: others may hold it.
+    """Return the lowest possible price of the unchanged prompt, below the cliff and off-peak.
+
+    The lowest, because the bankroll has a share of it. So where the cache is cold the prompt prefix counts as read:
+    other sessions may hold it.
     """
     price = economics.write if is_cold(moment, economics) else economics.read
     held = moment.scale * (moment.size - moment.new)
@@ -151,7 +177,7 @@ def _prompt(moment: Moment, economics: Economics) -> float:
 
 
 def account_after_call(account: Account, moment: Moment, economics: Economics) -> Account:
-    """The account after this call, if the window is left alone."""
+    """Return the account after this call, if the window is left alone."""
     price = economics.write if is_cold(moment, economics) else economics.read
     cliff = economics.cliff if is_above(moment, economics) else None
     prompt = _prompt(moment, economics) * (cliff.input if cliff is not None else 1.0)
@@ -163,10 +189,11 @@ def account_after_call(account: Account, moment: Moment, economics: Economics) -
 
 
 def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -> float:
-    """What taking `gain` tokens out costs, when `before` tokens stand in front of the first of them. 0 where it is cold.
+    """Return the cost of evicting `gain` tokens with `before` tokens in front of the first of them; 0 for a cold cache.
 
-    A scale above 1 tells of dense text or of tokens that no message shows, such as thinking. Dense text leaves with what goes; hidden
-    tokens stay and are written again. So `CAUTION` times the cost is never less than the cost if all of that is hidden.
+    A scale above 1 tells of dense text or of tokens that no message shows, such as thinking. Dense text leaves with the
+    evicted results; hidden tokens stay and are written again. So `CAUTION` times the cost is never less than the cost
+    if the whole difference is hidden.
     """
     if is_cold(moment, economics):
         return 0.0
@@ -182,17 +209,22 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
 
 
 def economics_at_entrance(economics: Economics, entrance: float) -> Economics:
-    """The prices of a rewrite with which our tools enter in front of all: nothing of the cache is read. entrance: their tokens, which cost next
-    to nothing where they are read from the cache, and their full price at every call where they are not.
+    """Return the prices of a rewrite that also puts the recall tools in front of the prompt: nothing is read from the
+    cache.
+
+    entrance: tokens of the tools. They cost next to nothing where they are read from the cache, and their full price at
+        every call where they are not.
     """
     is_read = economics.uncached is None or economics.front is not None
     return replace(economics, keeps_front=False, entrance=0.0 if is_read else DENSE * entrance)
 
 
 def pays(rent: float, cost: float, moment: Moment, economics: Economics, account: Account) -> bool:
-    """Whether to rewrite now. rent: what carrying the removable tokens has cost since they might have gone.
+    """Return whether to rewrite now.
 
-    Where the client changed its front, `cost` is what is lost if it changes that back while the cache still holds what was before.
+    rent: cost of carrying the removable tokens since they became removable.
+    Where the client changed its prompt prefix, `cost` is the loss if the client changes it back while the cache still
+    holds the old prompt.
     """
     if is_cold(moment, economics):
         return not economics.void or CAUTION * cost <= in_hand(account, economics)
@@ -201,32 +233,38 @@ def pays(rent: float, cost: float, moment: Moment, economics: Economics, account
 
 
 def in_hand(account: Account, economics: Economics) -> float:
-    """What may be risked: what was saved so far, in the window and beside it, and a share of the bill."""
+    """Return the BIT that may be risked: savings in the window and besides, and a share of the bill."""
     return account.saved + economics.aside + economics.share * account.bill
 
 
 def at_risk(account: Account, economics: Economics) -> float:
-    """What of the bill so far may be risked on lifetimes: the bankroll's share of it, less caution, for the bill is an estimate."""
+    """Return the part of the bill so far that may be risked on cache TTLs: the bankroll's share, less caution for an
+    estimated bill.
+    """
     return economics.share * account.bill / CAUTION
 
 
 def account_with_previews(account: Account, economics: Economics, spared: int, scale: float) -> Account:
-    """The account after big outputs entered as previews. They are not written now and not read later; but a preview may
-    not be enough, so a part of what is spared now is held back for recalls.
+    """Return the account after big outputs entered as previews.
+
+    They are not written now and not read later; but a preview may not be enough, so a part of the savings is held back
+    for recalls.
     """
     saved = account.saved + HELD_BACK * economics.write * _surely(scale) * spared
     return replace(account, saved=saved, absent=account.absent + spared, entering=account.entering + spared)
 
 
 def _surely(scale: float) -> float:
-    """How much of our own estimate what is spared is at least. A scale above 1 may tell of what nobody sees in a request, as thinking, and
-    that does not leave with a result; so what is spared counts for no more than we count.
+    """Return the certain part of each estimated token saved.
+
+    A scale above 1 may come from tokens that no request shows, such as thinking, and these do not leave with a result;
+    so savings count at most as estimated.
     """
     return min(1.0, scale)
 
 
 def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
-    """The account of a call at which the window is rewritten, given that of leaving it alone."""
+    """Return the account of a call with a rewritten window, given the account without the rewrite."""
     first = (
         times(moment, economics) * economics.write * _surely(moment.scale) * gain if is_cold(moment, economics) else 0.0
     )
@@ -235,5 +273,8 @@ def rewritten(account: Account, moment: Moment, economics: Economics, cost: floa
 
 
 def readable(account: Account, economics: Economics, before: int) -> int:
-    """Tokens in front of a change that are read, when so many stand there: at least those in front of the last entry that is sure to be found."""
+    """Return the tokens in front of a change that are certain to be read from the cache.
+
+    With entries at cache breakpoints only, that is the prompt up to the last entry sure to be found.
+    """
     return min(before, account.found) if economics.at_marks and before < account.anew else before

@@ -1,1 +1,1 @@
-"""Which results leave the window, when, and which must stay."""
+"""Choice of the results to evict, the time to evict, and the results to keep."""

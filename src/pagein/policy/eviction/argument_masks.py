@@ -1,12 +1,15 @@
-"""Arguments of tool calls that carry text of files: which of it is needed no more, and what stands in its place.
+"""Masks for file text in the arguments of old tool calls: choice of the text, and the line in its place.
 
-A call that wrote or edited a file stays in the window with all the text that it wrote. Two kinds of text are told apart:
+A call that wrote or edited a file stays in the window with the text that it wrote. There are two kinds of such text:
 
-- *replaced* text, which an edit that succeeded took out of the file (`old_string`): nobody can quote it from there again;
-- *written* text (`new_string`, `content`, the body of a patch): it shows what the file holds, and a later edit may quote it.
+- *replaced* text, which a successful edit took out of the file (`old_string`): the model cannot quote it from the file
+  again;
+- *written* text (`new_string`, `content`, the body of a patch): it shows the contents of the file, and a later edit may
+  quote it.
 
-Masked arguments are JSON of the same shape and keys: only these texts change, each into a line that names the object which holds
-the arguments as they were. What the model writes anew is told from that line by the echo guard (`policy.reads.echo_guard`).
+Masked arguments are JSON of the same shape and keys. Only these texts change, each into a line with the id of the
+object that holds the original arguments. The echo guard (`policy.reads.echo_guard`) tells that line from text that the
+model writes anew.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,17 +29,19 @@ _PATCH: Final = "*** Begin Patch"
 _CHANGES: Final = frozenset({"write", "edit"})
 _DEEPEST: Final = 8
 _STUB_CHARS: Final = 130
-"""What a stub is taken to be long when its call is weighed: it names an object, a tool and what it stands for."""
+"""Assumed length of a stub when a call is weighed: an object id, a tool name and a description."""
 _PER_TOKEN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRules:
-    """When arguments of calls that wrote files may be masked, in model calls.
+    """Ages and sizes, in model calls and characters, at which arguments of file-writing calls may be masked.
 
-    replaced: calls after which text that an edit replaced may go, and written text that a later write of the file or a whole read of it
-    has made needless; None: such text has no time of its own. alone: calls that a file must have been left alone before all text of its
-    calls may go; None: never. chars: arguments with fewer characters stay. text: so do shorter texts in them. gain: tokens that must be spared.
+    replaced: calls until replaced text may be masked, and written text that a later write or whole read of the file
+        made needless; None: such text has no time of its own.
+    alone: calls without access to the file until every text of its calls may be masked; None: never.
+    chars: minimum length of arguments, in characters. text: minimum length of a text in them.
+    gain: minimum number of tokens saved.
     """
 
     replaced: int | None = 3
@@ -55,15 +60,20 @@ class ArgumentRules:
 
 
 CAREFUL: Final = ArgumentRules(chars=10_000)
-"""What the setting `arguments` asks for. A quote is lost as often with a short text as with a long one, and a long one spares more: so
-only big arguments are masked (docs/residency.md)."""
+"""Rules of the setting `arguments`: mask only big arguments (docs/residency.md).
+
+A lost quote is as likely with a short text as with a long one, and a long one saves more.
+"""
 SOON: Final = ArgumentRules(replaced=2, alone=10)
-"""Beside settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`)."""
+"""Rules for settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """What a call's arguments hold: characters in all, and those that would stay if replaced text, or all text of files, were masked."""
+    """Characters in a call's arguments.
+
+    chars: as sent. without_replaced: with replaced text masked. without_any: with every file text masked.
+    """
 
     chars: int
     without_replaced: int
@@ -74,7 +84,7 @@ NOTHING: Final = Weight(0, 0, 0)
 
 
 def weight(call: ToolCall, rules: ArgumentRules) -> Weight:
-    """How much of a call's arguments may go one day: nothing of it where it wrote no file."""
+    """Return the maskable size of a call's arguments; zero if the call wrote no file."""
     arguments = call.arguments
     if len(arguments) < rules.chars or not any(one.op in _CHANGES for one in call.accesses):
         return NOTHING
@@ -86,7 +96,7 @@ def weight(call: ToolCall, rules: ArgumentRules) -> Weight:
 
 
 def mask_arguments(arguments: str, object_id: str, tool: str, rules: ArgumentRules, *, written: bool) -> str:
-    """The arguments without replaced text, and where `written` without written text too."""
+    """Mask replaced text in the arguments, and with `written` also written text."""
     label = one_line(tool)[:TOOL_NAME] or "tool"
 
     def short(which: Which, text: str) -> str:
@@ -104,12 +114,12 @@ def mask_arguments(arguments: str, object_id: str, tool: str, rules: ArgumentRul
 
 
 def same_but_texts(one: str, other: str) -> bool:
-    """Whether two arguments have the same shape and keys, and differ in strings alone."""
+    """Return whether two arguments have the same shape and keys, and differ only in strings."""
     return _alike(parse_arguments(one), parse_arguments(other), _DEEPEST)
 
 
 def parse_arguments(arguments: str) -> object:
-    """The value of arguments, None where they are no JSON."""
+    """Return the JSON value of arguments; None if they are not JSON."""
     try:
         return decode_json(arguments.encode("utf-8", "surrogatepass"))
     except ValueError:

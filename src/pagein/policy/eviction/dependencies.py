@@ -1,4 +1,4 @@
-"""What must stay in the window although it is old: what a recent answer rests on (law 2)."""
+"""Protection of old results that a recent answer depends on (law 2)."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from pagein.policy.eviction.residency import EpochPlan, Residency, ResidentSet
 def plan_without(
     planned: EpochPlan, held: frozenset[str], standing: ResidentSet, settings: Residency, moment: Moment
 ) -> EpochPlan:
-    """The plan without the results of these calls, where what is left is still worth a rewrite; else the plan to do nothing."""
+    """Return the plan without the results of held calls if the rest still pays, else the plan to do nothing."""
     if planned.epoch is None or held.isdisjoint(one.call_id for one in planned.epoch.page_out):
         return planned
     nothing = EpochPlan(None, planned.alone, planned.alone)
@@ -26,7 +26,7 @@ def plan_without(
     if gain <= economics.entrance or not whole:
         return nothing
     cost = rewrite_cost(moment, economics, min(one.before for one in going), gain)
-    # the rent of each is not kept apart; they are taken to have waited alike
+    # rent is not recorded per result; assume that every result waited equally long
     rent = moment.scale * standing.rent(economics.read) * gain / whole
     if not pays(rent, cost, moment, economics, planned.alone):
         return nothing

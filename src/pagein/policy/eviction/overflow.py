@@ -1,14 +1,14 @@
-"""Rewrites that are not a question of price: at the user's word, and where the window is nearly full (pi-rlm spec 4.4 and 5.3).
+"""Rewrites independent of price: a person's order, and a nearly full window.
 
 Rules of this file
 ------------------
-1. An *ordered* epoch takes what may go by age; nothing waits for its rent.
-2. The *safety valve* opens where a conservative estimate passes a share of the window (`Valve.share`), if the bankroll covers the rewrite.
-   Past a second share (`Valve.limit`) it opens whatever the rewrite costs, because the provider may refuse the next request.
-   Age and warmth count for nothing then: results leave oldest first, down to a lower share, so that the next opening is far off.
-   The last group and what the user holds stay. Where results are not enough, failed outputs leave too, then long texts of the user's,
-   then whole turns (`engine.window.full_window`).
-3. Only where that is not enough the host's own compaction is let through (`is_full`).
+1. An *ordered* epoch evicts every result that is old enough; nothing waits for its rent.
+2. *Overflow* begins where a conservative estimate passes a share of the window (`Valve.share`), if the bankroll covers
+   the rewrite. Past a second share (`Valve.limit`) it begins whatever the rewrite costs, because the provider may
+   refuse the next request. Age and recent recalls count for nothing then: results are evicted oldest first, down to a
+   lower share, so that the next overflow is far off. The last group and pinned results stay. Where results are not
+   enough, failed outputs are evicted too, then long user texts, then whole turns (`engine.window.full_window`).
+3. Only where that is not enough the client's own compaction is let through (`is_full`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -33,19 +33,21 @@ ORDERED: Final = "the user's word"
 FULL: Final = "window nearly full"
 RESTORED: Final = "restored"
 UNREPORTED: Final = 4 / 3
-"""Tokens that are feared for one of our estimate, as long as the provider has not said what it counts: three characters a token, not four."""
+"""Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
+"""
 REPORTED: Final = 1.05
-"""The same where it has."""
+"""Feared real tokens per estimated token after the provider has reported a count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Valve:
-    """Settings of the safety valve, in shares of the window.
+    """Settings of overflow, in shares of the window.
 
-    share: where it opens if the bankroll covers the rewrite; 0: never. low: how far it empties the window.
-    limit: where it opens whatever the rewrite costs; the larger of `share` and `limit` counts.
-    window: tokens that the model's window holds; None: by the table of models, and no valve for a model that is not in it.
-    pastes: texts of the user's from so many characters on may leave where results are not enough; 0: none does by itself.
+    share: where overflow begins if the bankroll covers the rewrite; 0: never.
+    low: share down to which results are evicted.
+    limit: where overflow begins whatever the rewrite costs; the larger of `share` and `limit` counts.
+    window: tokens that the model's window holds; None: from the table of models, and no overflow for an unlisted model.
+    pastes: characters from which a long user text may leave where results are not enough; 0: never.
     """
 
     share: float = 0.9
@@ -69,16 +71,19 @@ NO_VALVE: Final = Valve(share=0.0, low=0.0)
 
 
 def high_estimate(moment: Moment, spared: int = 0, *, reported: bool) -> float:
-    """Tokens of the request, estimated high, once `spared` tokens have left. reported: whether the provider has said what it counts."""
+    """Return a high estimate of the request's tokens after `spared` tokens have left.
+
+    reported: whether the provider has reported a token count.
+    """
     if reported:
         return REPORTED * (moment.floor + moment.scale * (moment.size - spared))
     return UNREPORTED * (moment.floor + moment.size - spared)
 
 
 def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
-    """Tokens of the request once `spared` tokens have left: what the provider counted last, and only what is new since then estimated high.
+    """Return the last reported token count plus a high estimate of the news, after `spared` tokens have left.
 
-    reported: whether the provider has said what it counts. Where it has not, all of it is estimated high.
+    reported: whether the provider has reported a token count. If not, the whole request is estimated high.
     """
     if not reported:
         return high_estimate(moment, spared, reported=False)
@@ -86,14 +91,17 @@ def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
 
 
 def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
-    """Tokens of our estimate that must leave, so that no more than `allowed` are feared."""
+    """Return the estimated tokens to evict until a high estimate is within `allowed`."""
     each = REPORTED * moment.scale if reported else UNREPORTED
     return max(0.0, high_estimate(moment, reported=reported) - allowed) / each
 
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """A result that comes back. message: its place. before: tokens in front of that. tokens: what it weighs."""
+    """A result that returns to the window.
+
+    message: index of its message. before: tokens in front of that message. tokens: size of the result.
+    """
 
     message: int
     before: int
@@ -101,17 +109,17 @@ class Back:
 
 
 def is_full(valve: Valve, window: int | None, tokens: float) -> bool:
-    """Whether so many tokens are more than the valve lets stand."""
+    """Return whether this many tokens exceed the share at which overflow begins."""
     return bool(window and valve.share) and tokens > valve.share * (window or 0)
 
 
 def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
-    """Whether so many tokens are more than the window may hold whatever it costs to take some out."""
+    """Return whether this many tokens exceed the share at which overflow ignores its cost."""
     return bool(window and valve.share) and tokens > max(valve.share, valve.limit) * (window or 0)
 
 
 def is_covered(planned: EpochPlan, settings: Residency) -> bool:
-    """Whether the bankroll covers what the rewrite of this plan costs. True where no prices are known."""
+    """Return whether the bankroll covers the rewrite of this plan; True if no prices are known."""
     economics, alone = settings.economics, planned.alone
     if economics is None:
         return True
@@ -121,7 +129,7 @@ def is_covered(planned: EpochPlan, settings: Residency) -> bool:
 def user_plan(
     standing: ResidentSet, settings: Residency, moment: Moment, account: Account, held: Collection[str] = ()
 ) -> EpochPlan:
-    """All that may go by age leaves now, but for the results of these calls; the plan to do nothing where there is none."""
+    """Plan the eviction that a person ordered: every old enough result, except those of held calls."""
     candidates = [one for one in chain(standing.old(), standing.ripe()) if one.call_id not in held]
     return plan_of(candidates, settings, moment, account, ORDERED)
 
@@ -136,10 +144,11 @@ def overflow_plan(
     newest: int,
     held: Collection[str] = (),
 ) -> EpochPlan:
-    """The first of these leave until `most` tokens of our estimate have gone, or none is left that may.
+    """Plan the eviction of the first candidates until `most` estimated tokens are gone.
 
-    kinds: what may leave, one kind after the other, oldest first in each. newest: the call that is about to be made; what it would see for
-    the first time stays. held: calls whose results stay all the same.
+    kinds: candidates, one kind after another, oldest first in each.
+    newest: index of the upcoming call; results that it would show for the first time stay.
+    held: calls with results that stay all the same.
     """
     going: list[Resident] = []
     spared = 0
@@ -158,7 +167,7 @@ def overflow_plan(
 def plan_of(
     candidates: Iterable[Resident], settings: Residency, moment: Moment, account: Account, reason: str
 ) -> EpochPlan:
-    """The plan that takes exactly these out; the one to do nothing where there are none."""
+    """Plan the eviction of exactly these candidates; without any, the plan to do nothing."""
     going = tuple(sorted(candidates, key=lambda one: (one.message, one.block)))
     alone = account if settings.economics is None else account_after_call(account, moment, settings.economics)
     if not going:
@@ -169,7 +178,10 @@ def plan_of(
 def with_back(
     planned: EpochPlan, settings: Residency, moment: Moment, coming: Sequence[Back], reason: str = RESTORED
 ) -> EpochPlan:
-    """The same plan with results that come back in the same rewrite. reason: of an epoch that nothing else asks for."""
+    """Add results that return to the window to the same rewrite.
+
+    reason: reason of an epoch that nothing else asks for.
+    """
     if not coming:
         return planned
     epoch = planned.epoch or Epoch(coming[0].message, (), reason)

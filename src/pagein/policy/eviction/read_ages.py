@@ -1,14 +1,14 @@
-"""Which reads of files may go, by when their files were last touched.
+"""Age rules for file reads: eviction depends on the last access to the file.
 
-An edit quotes what a read showed, and it does so while the file is being worked on. Measured on recorded sessions
-(docs/residency.md): nearly all quotes come within three calls of the last touch of the file, or from a file that the task at
-hand has read and not edited yet. So a read may go
-
+An edit quotes text that a read showed, and does so while the file is being worked on. Measured on recorded sessions
+(docs/residency.md): nearly every quote comes within three calls of the last access to the file, or from a file that the
+current task has read and not edited yet. So a read may be evicted
 - when its file was edited since, and was then left alone for `after_edit` calls: the work on it is done;
-- when a person has spoken since it was shown, and the file was left alone for `after_task` calls: it belongs to an older task;
-- else after `untouched` calls without a touch, where that is set.
+- when a person has spoken since it was shown, and the file was left alone for `after_task` calls: it belongs to an
+  older task;
+- else after `untouched` calls without an access, where that is set.
 
-Every access to a file is a touch, also one that fails. Work per call grows with the touches, not with the files.
+Every access to a file counts, also a failed one. Work per call grows with the accesses, not with the files.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,11 @@ NEVER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """How many calls a file must be left alone before its reads may go. untouched: None keeps reads of the task at hand."""
+    """Calls without access to a file until its reads may be evicted.
+
+    after_edit: after an edit. after_task: for a read from an older task.
+    untouched: for every read; None keeps reads of the current task.
+    """
 
     after_edit: int = 4
     after_task: int = 10
@@ -40,14 +44,17 @@ class FileRules:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work at hand. call: the next model call; task: the first call since a person spoke last."""
+    """Progress of the session.
+
+    call: the next model call. task: the first call since a person last spoke.
+    """
 
     rules: FileRules
     call: int
     task: int
 
     def keeps(self, born: int, *, touched: int, edited: int) -> bool:
-        """Whether a read born at this call is to stay, by the calls that saw its file touched and edited last."""
+        """Return whether a read stays, by the calls of its first send and of the last access and edit of its file."""
         idle = self.call - touched
         if born <= edited and idle >= self.rules.after_edit:
             return False
@@ -58,7 +65,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class _FileVisit:
-    """A touch of a file, when it was the last one so far."""
+    """The last access to a file at some call."""
 
     path: str
     call: int
@@ -66,7 +73,11 @@ class _FileVisit:
 
 @dataclass(frozen=True, slots=True)
 class _FileReads:
-    """A file with reads in the window. touched, edited: the calls that saw it last. left: whether reads of it may go by now."""
+    """A file with reads in the window.
+
+    touched, edited: calls that first saw its last access and last edit.
+    left: whether some of its reads may be evicted by now.
+    """
 
     touched: int
     edited: int = NEVER
@@ -79,13 +90,13 @@ _Visits: TypeAlias = SharedQueue[_FileVisit]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WaitingReads:
-    """The reads that wait, by file. Made by steps from `NO_FILES`; what it keeps it shares with the step before.
+    """The reads too young for eviction, by file; immutable, derived from `NO_FILES`, with shared structure.
 
-    task: the first call of the task at hand.
+    task: the first call of the current task.
     """
 
     _watched: SharedMap[_FileReads] = field(default_factory=SharedMap)
-    # Visits in the order of their calls, of files some of whose reads wait for that alone: an edited file, an older task, any.
+    # Accesses in the order of their calls, for files with reads that wait for this alone: an edited file, an older task, any.
     _edited: _Visits = field(default_factory=SharedQueue)
     _older: _Visits = field(default_factory=SharedQueue)
     _all: _Visits = field(default_factory=SharedQueue)
@@ -94,13 +105,16 @@ class WaitingReads:
     task: int = 0
 
     def with_read(self, read: Resident) -> "WaitingReads":
-        """A read entered the window, or is to wait again."""
+        """Add a read that entered the window, or that must wait again."""
         watched = self._watched.get(read.path) or _FileReads(read.born)
         reads = tuple(sorted((*watched.reads, read), key=lambda one: (one.message, one.block)))
         return self._visit(read.path, replace(watched, touched=max(watched.touched, read.born), reads=reads))
 
     def touch(self, path: str, call: int, *, edited: bool) -> "tuple[WaitingReads, bool]":
-        """A file was accessed by what call number `call` sees first. Also whether reads of it that might have gone are to wait again."""
+        """Record an access to a file, first seen by call number `call`.
+
+        Also return whether reads that were old enough must wait again.
+        """
         watched = self._watched.get(path)
         if watched is None:
             return self, False
@@ -108,7 +122,7 @@ class WaitingReads:
         return self._visit(path, replace(now, left=False)), watched.left
 
     def spoken(self, call: int) -> "WaitingReads":
-        """A person spoke; call number `call` is the first that sees it. What was read before belongs to an older task."""
+        """Start a new task at call number `call`, the first call after a person spoke."""
         paths = dict.fromkeys(walk(self._fresh))
         found = ((path, self._watched.get(path)) for path in paths)
         visits = [_FileVisit(path, watched.touched) for path, watched in found if watched is not None]
@@ -116,7 +130,7 @@ class WaitingReads:
         return replace(self, _older=older, _fresh=None, task=call)
 
     def at_call(self, call: int, rules: FileRules) -> "tuple[WaitingReads, list[Resident]]":
-        """Without the reads that may go before call number `call`, and these."""
+        """Remove and return the reads that may be evicted before call number `call`."""
         edited, done = self._edited.split_ready(lambda visit: visit.call <= call - rules.after_edit)
         older, past = self._older.split_ready(lambda visit: visit.call <= call - rules.after_task)
         wait = rules.untouched
@@ -137,7 +151,7 @@ class WaitingReads:
         self, visit: _FileVisit, may_go: Callable[[Resident, _FileReads], bool]
     ) -> "tuple[WaitingReads, list[Resident]]":
         watched = self._watched.get(visit.path)
-        if watched is None or watched.touched != visit.call:  # touched since: a later visit stands for it
+        if watched is None or watched.touched != visit.call:  # accessed again: a later visit replaces this one
             return self, []
         gone = [read for read in watched.reads if may_go(read, watched)]
         if not gone:
@@ -159,7 +173,7 @@ class WaitingReads:
         )
 
     def without_places(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "WaitingReads":
-        """Without the reads at these places; the others stand behind so many tokens, by message."""
+        """Remove the reads at these places, and update the tokens in front of the remaining messages."""
         now = self._watched
         for path in list(now):
             watched = now[path]
@@ -169,7 +183,7 @@ class WaitingReads:
         return self if now is self._watched else replace(self, _watched=now)
 
     def __iter__(self) -> Iterator[Resident]:
-        """Reads that wait, file by file."""
+        """Yield the waiting reads, file by file."""
         for path in self._watched:
             yield from self._watched[path].reads
 
@@ -178,7 +192,7 @@ NO_FILES: Final = WaitingReads()
 
 
 def of_path(residents: Iterable[Resident], path: str) -> list[Resident]:
-    """Those that show this file."""
+    """Return the residents that show this file."""
     return [one for one in residents if one.is_read and one.path == path]
 
 

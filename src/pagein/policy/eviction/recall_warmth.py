@@ -1,7 +1,7 @@
-"""What was recalled lately, and is not paged out again yet (pi-rlm spec 5.2.2).
+"""Recently recalled objects, kept in the window for a few calls.
 
-Both are warm: the object that was recalled, and the call whose result shows it. Without the second, what was brought back
-would leave at the next edge and be asked for again. Warm lasts a number of model calls; recalling again begins it anew.
+Both the recalled object and the call with its text count as recently recalled. Without the second, the recalled text
+would be evicted at the next epoch and be asked for again. Recalling again restarts the time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,34 +12,37 @@ from pagein.model.entries import Body, RecallEntry, RequestSent
 from pagein.model.recall_entries import recall_of
 
 WARM_CALLS: Final = 3
-"""Model calls that something stays warm for, where nobody says otherwise."""
+"""Default number of model calls that count as recent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warmth:
-    """What is warm after `calls` model calls. objects, tool_calls: ids, each with the number of the call at which it is warm no more."""
+    """Recently recalled objects and tool calls after `calls` model calls.
+
+    objects, tool_calls: ids, each with the number of the call from which it no longer counts.
+    """
 
     calls: int = 0
     objects: Mapping[str, int] = field(default_factory=dict)
     tool_calls: Mapping[str, int] = field(default_factory=dict)
 
     def with_recalls(self, objects: Iterable[str], tool_call: str = "", *, lasts: int = WARM_CALLS) -> "Warmth":
-        """These objects were recalled, by this tool call if it has an id."""
+        """Record a recall of these objects, by this tool call if it has an id."""
         until = self.calls + lasts
         calls = {**self.tool_calls, tool_call: until} if tool_call else self.tool_calls
         return replace(self, objects={**self.objects, **dict.fromkeys(objects, until)}, tool_calls=calls)
 
     def after_call(self) -> "Warmth":
-        """One model call later. What is not warm any more is forgotten."""
+        """Advance by one model call, and drop expired ids."""
         now = self.calls + 1
         return Warmth(now, _still(self.objects, now), _still(self.tool_calls, now))
 
     def is_warm(self, object_id: str) -> bool:
-        """Whether this object was recalled lately."""
+        """Return whether this object was recalled recently."""
         return object_id in self.objects
 
     def is_call_warm(self, call_id: str) -> bool:
-        """Whether the result of this call shows something that was recalled lately."""
+        """Return whether the result of this call shows a recently recalled object."""
         return call_id in self.tool_calls
 
 
@@ -47,7 +50,7 @@ COLD: Final = Warmth()
 
 
 def step(warmth: Warmth, body: Body, *, lasts: int = WARM_CALLS) -> Warmth:
-    """What is warm after one more entry."""
+    """Return the recent recalls after another journal entry."""
     match body:
         case RequestSent():
             return warmth.after_call()

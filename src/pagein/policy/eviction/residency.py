@@ -1,12 +1,15 @@
-"""What stays in the window and what is paged out, decided before each model call.
+"""The residency rules: which results stay in the window and which are evicted before each model call.
 
-Results grow old: one that was there for `keep_calls` calls may go; a read of a file, which an edit may have to quote, when
-the work on that file is over (`policy.eviction.read_ages`), or for `keep_reads` calls where its file is not known; and where a rewrite is cheap anyway, because the cache is cold or a person has just spoken, other
-results may go after `keep_calls_free`. All that may go goes in one batch, oldest first, down to `low_water_tokens`, when
-the batch is worth it: `batch_tokens` is the least, and with `economics` the prices decide (`policy.economics.rewrite_cost`). One batch
-is one rewrite of the window, which voids the provider's cache behind the frontier, so batches must be rare.
+Results grow old. A result may be evicted after `keep_calls` calls. A read of a file, which an edit may have to quote,
+may be evicted when the work on that file is over (`policy.eviction.read_ages`), or after `keep_reads` calls where its
+file is not known. Where a rewrite is cheap anyway, because the cache is cold or a person has just spoken, other results
+may be evicted after `keep_calls_free`. Evictions go in one batch, oldest first, down to `low_water_tokens`, when the
+batch is worth it: `batch_tokens` is the least, and with `economics` the prices decide
+(`policy.economics.rewrite_cost`). One batch is one rewrite of the window, which voids the provider's cache behind the
+frontier, so batches must be rare.
 
-A group (an assistant message with its results) stays together in the request. Only the content of results is ever replaced.
+A group (an assistant message with its results) stays together in the request. Only the content of results is ever
+replaced.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -58,17 +61,21 @@ __all__ = [
 
 
 Thinking: TypeAlias = Literal["kept", "leaves"]
-"""What becomes of thinking behind the frontier of an epoch, on models that do not bind it to what stands before."""
+"""Fate of thinking behind the frontier of an epoch, on models that do not bind thinking to the messages before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """Settings of paging out, in tokens and model calls.
+    """Settings of eviction, in tokens and model calls.
 
-    files: how long reads stay by when their files were touched (`policy.eviction.read_ages`); None: by their age alone, `keep_reads` calls.
-    economics: None decides by `batch_tokens` alone. previews: None lets every output enter whole (*lossless only*).
-    arguments: when texts in the arguments of calls may be masked; None, as where the echo guard cannot hold a call back: never.
-    thinking: whether an epoch takes the thinking of finished turns behind its frontier along where the model could keep it.
+    files: how long reads stay, by the last access to their files (`policy.eviction.read_ages`); None: by age alone,
+        `keep_reads` calls.
+    economics: prices; None decides by `batch_tokens` alone.
+    previews: None lets every output enter whole (*lossless only*).
+    arguments: when texts in the arguments of calls may be masked; None: never, as where the echo guard cannot hold a
+        call back.
+    thinking: whether an epoch also removes the thinking of finished turns behind its frontier where the model could
+        keep it.
     """
 
     batch_tokens: int = 40_000
@@ -95,17 +102,17 @@ class Residency:
             )
 
     def with_prices_of(self, other: "Residency") -> "Residency":
-        """These settings at the prices of others."""
+        """Return these settings at the prices of another value."""
         return replace(self, economics=other.economics)
 
     @property
     def reads_wait(self) -> int:
-        """Calls that a read of a file stays at least."""
+        """Minimum calls that a read of an unknown file stays."""
         return max(self.keep_reads, self.keep_calls)
 
     @property
     def free_wait(self) -> int:
-        """Calls that other results stay where a rewrite is cheap."""
+        """Minimum calls that any result but a read stays where a rewrite is cheap."""
         return min(self.keep_calls_free, self.keep_calls) if self.keep_calls_free else self.keep_calls
 
 
@@ -119,15 +126,19 @@ PRICED: Final = Residency(
     economics=Economics(),
     previews=Previews(),
 )
-"""What pagein does unless told otherwise. The figures are from replays of recorded sessions (docs/residency.md)."""
+"""Default settings. The figures are from replays of recorded sessions (docs/residency.md)."""
 
 THRIFTY: Final = replace(PRICED, keep_reads=10, files=FileRules(after_edit=3, after_task=4, untouched=12))
-"""Puts the bill first: reads leave sooner, so more edits have to recall what they quote (docs/residency.md)."""
+"""Settings that put the bill first: reads leave sooner, so more edits have to recall their quotes (docs/residency.md).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _OldResident:
-    """A resident that may go. since: the call at which it grew old."""
+    """A resident old enough for eviction.
+
+    since: the call at which it became old enough.
+    """
 
     resident: Resident
     since: int
@@ -135,20 +146,23 @@ class _OldResident:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ResidentSet:
-    """The residents of a branch, by age. Made by steps from `EMPTY`; each step is O(1) amortised and shares what it keeps.
+    """The residents of a branch, by age; immutable, derived from `EMPTY`, each step O(1) amortised with shared
+    structure.
 
-    old_tokens: tokens of the residents that may go. call: the call it was brought up to date for.
+    old_tokens: tokens of the residents that may be evicted.
+    ripe_gain, old_gain: tokens saved by evicting the ripe, the old residents.
+    call: the upcoming call.
     """
 
-    # Results wait in `young` and, from where a free rewrite may take them, in `ripe`; reads in `files`, or by age in `reads`.
+    # Results wait in `young`, then in `ripe` once a free rewrite may evict them; reads in `files`, or by age in `reads`.
     _young: SharedQueue[Resident] = field(default_factory=SharedQueue)
     _ripe: SharedQueue[Resident] = field(default_factory=SharedQueue)
     _reads: SharedQueue[Resident] = field(default_factory=SharedQueue)
     _files: WaitingReads = NO_FILES
-    # Arguments wait in `texts`; those with text that an edit replaced, for that alone, by age in `replaced` as well.
+    # Arguments wait in `texts`; arguments with replaced text also wait in `replaced`, by age, for masking of that text.
     _replaced: SharedQueue[Resident] = field(default_factory=SharedQueue)
     _texts: Texts = NO_TEXTS
-    # Those that may go, newest first.
+    # Residents that may be evicted, newest first.
     _old: QueueLink[_OldResident] | None = None
     old_tokens: int = 0
     ripe_gain: int = 0
@@ -160,7 +174,7 @@ class ResidentSet:
     call: int = 0
 
     def born(self, resident: Resident) -> "ResidentSet":
-        """A result entered the window, or arguments whose call was answered."""
+        """Add a result that entered the window, or the arguments of an answered call."""
         if resident.form == "replaced":
             return replace(self, _replaced=self._replaced.with_item(resident))
         if resident.form == "texts":
@@ -172,9 +186,10 @@ class ResidentSet:
         return replace(self, _young=self._young.with_item(resident))
 
     def touch(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "ResidentSet":
-        """A file was read, edited or asked for: reads of it wait again, and arguments that wrote it. call: the call that sees the result first.
+        """Record an access to a file: its reads, and the arguments that wrote it, wait again.
 
-        whole: all of the file was written or shown, so earlier text of it is needless.
+        call: the call that sees the result first.
+        whole: the whole file was written or shown, so earlier text of it is needless.
         """
         files, reads_again = self._files.touch(path, call, edited=edited)
         texts, texts_again = self._texts.touch(path, call, whole=whole)
@@ -195,11 +210,11 @@ class ResidentSet:
         return replace(now, _files=files, _texts=texts, **_sums(left))
 
     def spoken(self, call: int) -> "ResidentSet":
-        """A person spoke: a new task begins with call number `call`."""
+        """Start a new task at call number `call`, after a person spoke."""
         return replace(self, _files=self._files.spoken(call))
 
     def at_call(self, call: int, settings: Residency) -> "ResidentSet":
-        """The next model call is number `call`, from 0: who is old enough by then may go."""
+        """Advance to the model call number `call`, from 0, and mark the residents old enough for eviction."""
         # A group that the next call sees for the first time answers the latest assistant message: it stays.
         young, ripened = self._young.split_ready(_born_by(call - max(settings.free_wait, 1)))
         ripe = self._ripe
@@ -215,7 +230,10 @@ class ResidentSet:
         return now._age(every) if every else now  # noqa: SLF001 its own kind
 
     def _mask(self, call: int, rules: ArgumentRules | None) -> "tuple[ResidentSet, list[Resident]]":
-        """Without the arguments that may be masked from call number `call` on, and these. One that may go whole goes no more by halves."""
+        """Remove and return the arguments that may be masked from call number `call` on.
+
+        Arguments that may be masked wholly are no longer listed for their replaced text.
+        """
         if rules is None:
             return self, []
         texts, whole = self._texts.at_call(call, rules)
@@ -248,10 +266,10 @@ class ResidentSet:
         return replace(self, _old=old, old_tokens=tokens, old_gain=gain, old_since=since, old_before=before or 0)
 
     def without(self, places: Iterable[tuple[int, int]], before: Mapping[int, int] | None = None) -> "ResidentSet":
-        """These results, given by message and block, are no longer resident.
+        """Remove the results at these places, given by message and block.
 
-        before: tokens that stand in front of each message now, for those that moved by it. Whoever stays behind
-        begins to pay rent anew.
+        before: tokens in front of each message now, for messages that moved. Residents behind them begin to pay rent
+            anew.
         """
         gone = frozenset(places)
         lines = (self._young, self._ripe, self._reads, self._replaced, self.old())
@@ -262,7 +280,7 @@ class ResidentSet:
         return replace(stays, ripe_gain=sum(one.gain for one in ripe))._age(old)  # noqa: SLF001 its own kind
 
     def with_return(self, resident: Resident) -> "ResidentSet":
-        """A result that was not resident for a time is so again, and as old as it is."""
+        """Add a result that was not resident for a time, at its true age."""
         if resident.form == "replaced":
             return replace(
                 self, _replaced=SharedQueue.of(sorted((*self._replaced, resident), key=lambda one: one.born))
@@ -276,56 +294,59 @@ class ResidentSet:
         return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
 
     def hasten(self, calls: Collection[str], before: int) -> "ResidentSet":
-        """The results of these calls may go now, whatever their age, but for those that were born by call `before` or later."""
+        """Let the results of these calls be evicted at any age, unless they entered at call `before` or later."""
         old = {(_place(one), one.form) for one in self.old()}
         every = (one for one in self.all() if (_place(one), one.form) not in old)
         waiting = [one for one in every if one.call_id in calls and one.born < before]
         return self.without(map(_place, waiting))._age(waiting) if waiting else self  # noqa: SLF001 its own kind
 
     def old(self) -> Iterator[Resident]:
-        """Residents that may go, in the order in which they grew old."""
+        """Yield the residents that may be evicted, in the order of becoming old enough."""
         yield from (one.resident for one in walk(upside_down(self._old)))
 
     def ripe(self) -> Iterator[Resident]:
-        """Residents that may go where a rewrite is cheap, oldest first."""
+        """Yield the residents that may be evicted where a rewrite is cheap, oldest first."""
         yield from self._ripe
 
     def all(self) -> Iterator[Resident]:
-        """All residents, oldest first."""
+        """Yield every resident, oldest first."""
         lines = (self._ripe, self._young, self._reads, self._files, self._replaced)
-        # arguments that wait for two things are told once, as what leaves in the end
+        # arguments that wait in two queues are yielded once, in the form that is masked in the end
         yield from sorted({_place(one): one for one in chain(self.old(), *lines, self._texts)}.values(), key=_place)
 
     def without_arguments(self) -> "ResidentSet":
-        """The results alone: where no arguments may be masked. O(1) where there are none."""
+        """Return only the results, for requests without masks. O(1) without arguments."""
         if self._texts is NO_TEXTS:
             return self
         old = [one for one in walk(upside_down(self._old)) if one.resident.form == "result"]
         return replace(self, _texts=NO_TEXTS, _replaced=SharedQueue(), **_sums(old))
 
     def texts(self) -> Iterator[Resident]:
-        """Arguments that wait until all text of files in them may go."""
+        """Yield the arguments that wait until every file text in them may be masked."""
         yield from self._texts
 
     def first_before(self, *, ripe_too: bool) -> int:
-        """Tokens in front of the first of those that may go."""
+        """Return the tokens in front of the first resident that may be evicted."""
         first_ripe = next(self.ripe(), None) if ripe_too else None
         if first_ripe is None:
             return self.old_before
         return first_ripe.before if self._old is None else min(self.old_before, first_ripe.before)
 
     def first_of_all(self, most: int, *, without: Collection[tuple[int, int]] = ()) -> int:
-        """Tokens in front of the first that is there, but for these, or `most`. O(n): for calls at which all is written anew."""
+        """Return the tokens in front of the first resident outside `without`, or `most`.
+
+        O(n), for calls that write the whole prompt anew.
+        """
         every = chain(self.old(), self._ripe, self._young, self._reads, self._files, self._replaced, self._texts)
         return min((one.before for one in every if _place(one) not in without), default=most)
 
     @property
     def task(self) -> int:
-        """The first call of the task at hand."""
+        """The first call of the current task."""
         return self._files.task
 
     def rent(self, read: float) -> float:
-        """What carrying the old ones has cost since each grew old, this call included."""
+        """Return the cost of carrying the old residents since each became old enough, this call included."""
         return read * ((self.call + 1) * self.old_gain - self.old_since)
 
 
@@ -334,7 +355,10 @@ EMPTY: Final = ResidentSet()
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """A decision to rewrite the window. `frontier` is the first message that changes; `page_out` is oldest first."""
+    """A decision to rewrite the window.
+
+    frontier: index of the first message that changes. page_out: evicted residents, oldest first.
+    """
 
     frontier: int
     page_out: tuple[Resident, ...] = field(default=())
@@ -343,7 +367,10 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class EpochPlan:
-    """What to do before a call: an epoch to open, or None; and the account of the call with it and without."""
+    """The decision before a call: an epoch to open or None, and the account of the call with and without it.
+
+    alone: the account without the epoch.
+    """
 
     epoch: Epoch | None
     account: Account
@@ -351,20 +378,23 @@ class EpochPlan:
 
 
 def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
-    """Whether this result may be paged out at all: errors, images and what must not be stored stay, and what is small is not worth a stub."""
+    """Return whether this result may ever be evicted.
+
+    Errors, images and redacted results stay, and a small result is not worth a stub.
+    """
     big = tokens >= settings.min_tokens and tokens > 0 and len(result.text) > LONGEST and result.withheld is None
     return big and not result.is_error and not result.images
 
 
 def decide(standing: ResidentSet, settings: Residency) -> Epoch | None:
-    """What to page out by size alone, before the call for which `standing` was brought up to date, or None."""
+    """Choose the results to evict by size alone, before the call of `standing`; None for no eviction."""
     if standing.old_tokens < settings.batch_tokens:
         return None
     return _batch(standing.old(), settings, standing.old_tokens, "batch")
 
 
 def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Account) -> EpochPlan:
-    """What to do before this call. O(1) while nothing is to be done, else the cost of what goes."""
+    """Decide on evictions before this call; O(1) if nothing is evicted, else linear in the evicted results."""
     economics = settings.economics
     if economics is None:
         return EpochPlan(decide(standing, settings), account, account)
@@ -404,7 +434,7 @@ def _reason(moment: Moment, economics: Economics, below: float) -> str:
 
 
 def _batch(candidates: Iterable[Resident], settings: Residency, left: int, reason: str) -> Epoch:
-    """All that may go, oldest first, down to the low-water mark; a group is never left half."""
+    """Return an epoch with candidates, oldest first, down to the low-water mark, without splitting a group."""
     going: list[Resident] = []
     for resident in candidates:
         if left <= settings.low_water_tokens and resident.born != going[-1].born:
@@ -429,7 +459,7 @@ class _Sums(TypedDict):
 
 
 def _sums(aged: Sequence[_OldResident]) -> _Sums:
-    """What a standing says of those that may go, when these are all of them."""
+    """Return the fields of a resident set whose old residents are exactly these."""
     return {
         "_old": link_items(aged),
         "old_tokens": sum(one.resident.tokens for one in aged),

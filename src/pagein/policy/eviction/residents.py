@@ -1,4 +1,4 @@
-"""What of a tool call may be paged out one day: its result, or texts in its arguments."""
+"""Residents: tool results and arguments in the window that may be evicted or masked one day."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,21 +7,25 @@ from typing import Final, Literal, TypeAlias
 from pagein.model.entries import PagedOut
 
 STUB_TOKENS: Final = 40
-"""What a stub is taken to weigh when it is decided; its true size is known once it is written."""
+"""Assumed size of a stub at the decision; its true size is known once it is written."""
 
 
 Form: TypeAlias = Literal["result", "replaced", "texts", "text"]
-"""What leaves: a result; of arguments the text that an edit replaced; or all text of files in them; or a long text of the user's."""
+"""Part of a call that leaves: the result; replaced text or every file text in its arguments; or a long user text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A tool result in the window that may be paged out one day, or arguments that may be masked.
+    """A tool result in the window that may be evicted one day, or arguments that may be masked.
 
-    message, block: its place in the request. born: the model call, from 0, that first saw it; results of one group share it.
-    before: tokens in front of its message. is_read: whether it shows a file; path: which one, "" where it goes by age alone.
-    kept: where it is the preview of something that is kept whole, the record of that. form: what of it leaves. stays: tokens that
-    stand in its place then.
+    message, block: place in the request.
+    born: the model call, from 0, that first saw it; results of one group share this.
+    before: tokens in front of its message.
+    is_read: whether it shows a file.
+    path: the file; "" where age alone decides.
+    kept: record of the whole text, where this is a preview of it.
+    form: part that leaves.
+    stays: tokens of the text in its place afterwards.
     """
 
     call_id: str
@@ -38,10 +42,12 @@ class Resident:
 
     @property
     def gain(self) -> int:
-        """Tokens that its leaving spares."""
+        """Tokens saved by its eviction."""
         return max(0, self.tokens - self.stays)
 
     def behind(self, before: Mapping[int, int]) -> "Resident":
-        """The same where its message stands behind so many tokens now; itself where that message is not told of."""
+        """Return the resident with the new number of tokens in front of its message; itself if the message is not
+        listed.
+        """
         place = before.get(self.message, self.before)
         return self if place == self.before else replace(self, before=place)

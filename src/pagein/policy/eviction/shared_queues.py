@@ -1,4 +1,4 @@
-"""Queues and lists that share what they keep, for folds that remember a state per entry."""
+"""Immutable queues and lists with shared structure, for folds that remember a state per entry."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class QueueLink(Generic[T]):
-    """The newest of a list, and those before it."""
+    """A linked list: the newest item, and the list before it."""
 
     last: T
     before: "QueueLink[T] | None"
@@ -17,22 +17,25 @@ class QueueLink(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SharedQueue(Generic[T]):
-    """First in, first out, in two lists: `_front` begins with the oldest, `_back` with the newest. Each step is O(1) amortised."""
+    """A first-in, first-out queue in two lists; each step is O(1) amortised.
+
+    `_front` begins with the oldest item, `_back` with the newest.
+    """
 
     _front: QueueLink[T] | None = None
     _back: QueueLink[T] | None = None
 
     @classmethod
     def of(cls, items: Iterable[T]) -> "SharedQueue[T]":
-        """A queue of these, the first of them first."""
+        """Return a queue of these items, in their order."""
         return cls(upside_down(link_items(items)), None)
 
     def with_item(self, item: T) -> "SharedQueue[T]":
-        """The queue with one more at its end."""
+        """Return the queue with another item at its end."""
         return SharedQueue(self._front, QueueLink(item, self._back))
 
     def split_ready(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
-        """The queue without those at its head that are ready, and these."""
+        """Return the queue without the ready items at its head, and these items."""
         front, back, out = self._front, self._back, list[T]()
         while True:
             if front is None:
@@ -48,7 +51,7 @@ class SharedQueue(Generic[T]):
 
 
 def link_items(items: Iterable[T]) -> QueueLink[T] | None:
-    """A list of these, the last of them newest."""
+    """Return a linked list of these items, the last item newest."""
     link: QueueLink[T] | None = None
     for item in items:
         link = QueueLink(item, link)
@@ -56,12 +59,12 @@ def link_items(items: Iterable[T]) -> QueueLink[T] | None:
 
 
 def walk(link: QueueLink[T] | None) -> Iterator[T]:
-    """Newest first."""
+    """Yield the items, newest first."""
     while link is not None:
         yield link.last
         link = link.before
 
 
 def upside_down(link: QueueLink[T] | None) -> QueueLink[T] | None:
-    """The same list from its other end."""
+    """Return the list in reverse order."""
     return link_items(walk(link))

@@ -1,8 +1,8 @@
-"""Arguments that wrote files and wait until they may be masked, by file.
+"""Arguments that wrote files, waiting by file until they may be masked.
 
-A call's text may go when its file was left alone for `ArgumentRules.alone` calls; and sooner, after `ArgumentRules.replaced` calls, where a
-later write of the whole file, or a whole read of it, has made it needless. Every access is a touch. Work per call grows with the
-touches, not with the files.
+A call's text may be masked when its file was left alone for `ArgumentRules.alone` calls; and sooner, after
+`ArgumentRules.replaced` calls, where a later write of the whole file, or a whole read of it, has made it needless.
+Every access counts. Work per call grows with the accesses, not with the files.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ NEVER: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class _TextVisit:
-    """A touch of a file."""
+    """An access to a file."""
 
     path: str
     call: int
@@ -27,7 +27,11 @@ class _TextVisit:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A file with calls in the window that wrote it. touched, shown: the calls that saw it last, and saw it whole. left: whether some of them may go."""
+    """A file with calls in the window that wrote it.
+
+    touched, shown: calls that saw its last access, and its last whole text.
+    left: whether some of the calls may be masked.
+    """
 
     touched: int
     shown: int = NEVER
@@ -37,14 +41,14 @@ class _Written:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Texts:
-    """The arguments that wait, by file. Made by steps from `NO_TEXTS`."""
+    """The arguments that wait, by file; immutable, derived from `NO_TEXTS`."""
 
     _files: SharedMap[_Written] = field(default_factory=SharedMap)
     _alone: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
     _over: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
 
     def with_arguments(self, one: Resident) -> "Texts":
-        """Arguments entered the window, or are to wait again."""
+        """Add arguments that entered the window, or that must wait again."""
         file = self._files.get(one.path) or _Written(one.born)
         calls = tuple(sorted((*file.calls, one), key=lambda each: (each.message, each.block)))
         touched = max(file.touched, one.born)
@@ -55,8 +59,10 @@ class Texts:
         )
 
     def touch(self, path: str, call: int, *, whole: bool) -> "tuple[Texts, bool]":
-        """A file was accessed by what call number `call` sees first; whole: so that all earlier text of it is needless. Also whether
-        arguments that might have gone are to wait again.
+        """Record an access to a file, first seen by call number `call`.
+
+        whole: the access makes every earlier text of the file needless.
+        Also return whether arguments that were old enough must wait again.
         """
         file = self._files.get(path)
         if file is None:
@@ -70,7 +76,7 @@ class Texts:
         ), again
 
     def at_call(self, call: int, rules: ArgumentRules) -> "tuple[Texts, list[Resident]]":
-        """Without the arguments that may go before call number `call`, and these."""
+        """Remove and return the arguments that may be masked before call number `call`."""
         wait, soon = rules.alone, rules.replaced
         alone, idle = (
             (SharedQueue(), []) if wait is None else self._alone.split_ready(lambda visit: visit.call <= call - wait)
@@ -91,7 +97,7 @@ class Texts:
         self, visit: _TextVisit, holds: Callable[[_Written, int], bool], may_go: Callable[[Resident, _Written], bool]
     ) -> "tuple[Texts, list[Resident]]":
         file = self._files.get(visit.path)
-        if file is None or not holds(file, visit.call):  # touched since: a later visit stands for it
+        if file is None or not holds(file, visit.call):  # accessed again: a later visit replaces this one
             return self, []
         gone = [one for one in file.calls if may_go(one, file)]
         if not gone:
@@ -100,7 +106,7 @@ class Texts:
         return replace(self, _files=self._files.put(visit.path, replace(file, calls=stay, left=True))), gone
 
     def without_places(self, gone: frozenset[tuple[int, int]], before: Mapping[int, int]) -> "Texts":
-        """Without the arguments at these places; the others stand behind so many tokens, by message."""
+        """Remove the arguments at these places, and update the tokens in front of the remaining messages."""
         now = self._files
         for path in list(now):
             file = now[path]
@@ -110,7 +116,7 @@ class Texts:
         return self if now is self._files else replace(self, _files=now)
 
     def __iter__(self) -> Iterator[Resident]:
-        """Arguments that wait, file by file."""
+        """Yield the waiting arguments, file by file."""
         for path in self._files:
             yield from self._files[path].calls
 

@@ -1,1 +1,1 @@
-"""What must not be stored, and how it is taken out of a text."""
+"""Detection and removal of text unfit for the store."""

@@ -1,1 +1,1 @@
-"""What a read is answered with, by what the model knows of the file."""
+"""Answers to file reads, based on the model's knowledge of the file."""

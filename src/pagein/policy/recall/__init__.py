@@ -1,1 +1,1 @@
-"""How a recall tool finds a part of a text."""
+"""Selection of a part of a text for the recall tools."""

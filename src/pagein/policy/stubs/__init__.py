@@ -1,1 +1,1 @@
-"""The texts that stand in the window for content that left it."""
+"""Stubs, previews and manifests: the texts in place of evicted content."""
