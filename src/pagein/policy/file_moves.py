@@ -1,7 +1,8 @@
-"""Which files that are gone are the same as files that have come: moved, not deleted and made anew (memory-system 12.1).
+"""Detection of moved files: match files that disappeared with files that appeared.
 
-A path is no identity. Two things are: an id that a note gives itself, and content. Content is compared, never guessed from the
-order of events; where several files have the same content, the likelier pair is that with the more similar path.
+A path is no identity. Two things are: an id in a note's own text, and content. Content is compared, never guessed from
+the order of events; where several files have the same content, the likelier pair is the pair with the more similar
+paths.
 """
 
 from collections import defaultdict
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """A file where it lies, or lay. digest: hash of its bytes. note_id: the id that it gives itself, if any. size: in bytes."""
+    """A file at its present or former path.
+
+    digest: hash of its bytes. size: in bytes. note_id: the id in its text, if any.
+    """
 
     path: str
     digest: str
@@ -20,7 +24,10 @@ class FilePlace:
 
 
 def moves(gone: Sequence[FilePlace], come: Sequence[FilePlace]) -> dict[str, str]:
-    """Old paths with the new ones of the same files. Every file is in one pair at most; what fits nothing is in none."""
+    """Return the new path of each moved file by its old path.
+
+    Every file is in one pair at most; a file without a match is in no pair.
+    """
     found: dict[str, str] = {}
     for old, new in _pairs(gone, come):
         if old.path not in found and new.path not in found.values():
@@ -38,7 +45,7 @@ def _pairs(gone: Sequence[FilePlace], come: Sequence[FilePlace]) -> Iterator[tup
 
 
 def _by_id(gone: Sequence[FilePlace], come: Sequence[FilePlace]) -> Iterator[tuple[FilePlace, FilePlace]]:
-    """Notes that name themselves. A name that several give is no name."""
+    """Yield pairs of notes with the same id; skip ids that several notes carry."""
     old, new = _files_by_note(gone), _files_by_note(come)
     yield from ((old[name], new[name]) for name in sorted(old.keys() & new.keys()))
 
@@ -52,12 +59,12 @@ def _files_by_note(files: Sequence[FilePlace]) -> dict[str, FilePlace]:
 
 
 def _tells(old: FilePlace, new: FilePlace) -> bool:
-    """Whether equal content says anything: every empty file has the same."""
+    """Return whether equal content proves identity; empty files match only with equal names."""
     return old.size > 0 or _name(old.path) == _name(new.path)
 
 
 def _unlikeness(old: str, new: str) -> tuple[int, int]:
-    """The less, the more parts both paths end with, and begin with."""
+    """Return a sort key that is lower the more parts both paths share, at the end and then at the beginning."""
     first, second = old.split("/"), new.split("/")
     return -_common(first[::-1], second[::-1]), -_common(first, second)
 

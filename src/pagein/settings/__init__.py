@@ -1,4 +1,4 @@
-"""All that can be set: the keys, the layers that give them values, and where those are read.
+"""Settings: the keys, the layers with their values, and the files and variables that pagein reads.
 
-defaults < the user's file < the workspace's file < the environment < what a caller or a command line says.
+defaults < the user's file < the workspace's file < the environment < values given by a caller or a command line.
 """

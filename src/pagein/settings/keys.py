@@ -1,11 +1,11 @@
-"""Every key that can be set: what it takes, what it means, and who may set it.
+"""Every setting: its kind of value, its meaning, and the layers that may set it.
 
 Rules of this file
 ------------------
-1. One name in every layer: `port` in a file is `PAGEIN_PORT` in the environment.
-2. A workspace's file comes with the workspace, from whoever wrote that. What decides where requests, keys and texts go, or who may
-   ask for them, is therefore for the user alone (`own`).
-3. Nobody can take a pattern away by which files are kept out of the store.
+1. A setting has one name in every layer: `port` in a file is `PAGEIN_PORT` in the environment.
+2. A workspace's file comes with the workspace, from whoever wrote it. Settings that decide where requests, keys and
+   texts go, or who may ask for them, are therefore for the user alone (`own`).
+3. No layer can remove a built-in pattern of excluded files.
 """
 
 from collections.abc import Mapping
@@ -151,4 +151,4 @@ GATEWAY: Final[tuple[Key, ...]] = (
 )
 
 KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY)}
-"""All of them by name."""
+"""Every setting by name."""

@@ -1,4 +1,4 @@
-"""What a key takes: the kinds of values, read from a file or from the environment."""
+"""Kinds of settings: the accepted values, and how to read them from a file or from the environment."""
 
 import re
 from collections.abc import Callable
@@ -10,8 +10,9 @@ from typing import Final
 class Key:
     """One setting.
 
-    takes: what values it has, in words. default: what holds where nobody says. says: what it means. own: only the user may set it, not
-    a workspace's file. typed: the value of one that came from a file, told: of a text from the environment; both raise TypeError or ValueError.
+    takes: accepted values, in words. default: value if no layer sets the key. says: meaning, for people.
+    own: only the user may set it, not a workspace's file.
+    typed: parse a value from a file. told: parse a text from the environment. Both raise TypeError or ValueError.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """Its name in the environment."""
+        """Name of the environment variable."""
         return f"PAGEIN_{self.name.upper()}"
 
 
@@ -34,7 +35,7 @@ _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 
 
 def flag(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """Yes or no."""
+    """Return a setting that is true or false."""
 
     def typed(value: object) -> object:
         if not isinstance(value, bool):
@@ -50,7 +51,7 @@ def flag(name: str, default: object, says: str, *, own: bool = False) -> Key:
 
 
 def whole(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """A number of 0 or more."""
+    """Return a setting that is a whole number of 0 or more."""
 
     def typed(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -66,7 +67,7 @@ def whole(name: str, default: object, says: str, *, own: bool = False) -> Key:
 
 
 def number(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """A number."""
+    """Return a setting that is a number."""
 
     def typed(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -77,7 +78,7 @@ def number(name: str, default: object, says: str, *, own: bool = False) -> Key:
 
 
 def text(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """A text."""
+    """Return a setting that is a text."""
 
     def typed(value: object) -> object:
         if not isinstance(value, str):
@@ -88,7 +89,7 @@ def text(name: str, default: object, says: str, *, own: bool = False) -> Key:
 
 
 def choice(name: str, default: str, among: tuple[str, ...], says: str) -> Key:
-    """One of a few words."""
+    """Return a setting that is one of a few words."""
 
     def typed(value: object) -> object:
         if value not in among:
@@ -99,7 +100,7 @@ def choice(name: str, default: str, among: tuple[str, ...], says: str) -> Key:
 
 
 def texts(name: str, says: str, *, own: bool = False) -> Key:
-    """Several texts."""
+    """Return a setting that is a list of texts."""
 
     def typed(value: object) -> object:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):

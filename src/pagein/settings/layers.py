@@ -1,6 +1,6 @@
-"""Layers of settings laid over one another, and what they come to: one frozen value.
+"""Merge layers of settings into one frozen value.
 
-Pure: files come as their text, the environment as a mapping.
+Pure: files come as text, the environment as a mapping.
 """
 
 import difflib
@@ -28,7 +28,10 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class SettingsLayer:
-    """What one place says. name: which one, for people. values: of keys."""
+    """The values from one source.
+
+    name: the source, for people. values: by key.
+    """
 
     name: str
     values: Mapping[str, object]
@@ -36,10 +39,11 @@ class SettingsLayer:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All that can be set.
+    """Every setting with its origin.
 
-    engine, gateway: what these work with. store: its address or file, None for the workspace's own. values: every key. origins: where
-    the value of each came from.
+    engine, gateway: their settings.
+    store: address or file of the store; None for the workspace's own.
+    values: the value of every key. origins: the source of each value.
     """
 
     engine: Settings = field(default_factory=Settings)
@@ -50,7 +54,11 @@ class Config:
 
 
 def of_file(name: str, text: str, *, own: bool) -> SettingsLayer:
-    """What a file says. own: whether it is the user's, else it came with a workspace. Raises BadSetting with file, key and remedy."""
+    """Parse a settings file.
+
+    own: whether the file is the user's; else it came with a workspace.
+    Raises BadSetting with file, key and remedy.
+    """
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
@@ -76,7 +84,10 @@ def _of_file(name: str, key: str, value: object, *, own: bool) -> object:
 
 
 def of_environment(environment: Mapping[str, str]) -> SettingsLayer:
-    """What `PAGEIN_*` variables say; those that are empty say nothing. Raises BadSetting with variable and remedy."""
+    """Read the `PAGEIN_*` variables; an empty variable counts as absent.
+
+    Raises BadSetting with variable and remedy.
+    """
     values: dict[str, object] = {}
     for key in KEYS.values():
         told = environment.get(key.variable, "").strip()
@@ -89,7 +100,10 @@ def of_environment(environment: Mapping[str, str]) -> SettingsLayer:
 
 
 def laid(layers: Iterable[SettingsLayer]) -> Config:
-    """The layers over the defaults, later ones over earlier. Raises BadSetting for values that do not go together."""
+    """Merge the layers over the defaults; later layers win.
+
+    Raises BadSetting for values that contradict each other.
+    """
     values = {key.name: key.default for key in KEYS.values()}
     origins = dict.fromkeys(KEYS, DEFAULT)
     for layer in layers:

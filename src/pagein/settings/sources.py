@@ -1,4 +1,4 @@
-"""Where settings are read: the user's file, the workspace's, the environment."""
+"""Sources of settings: the user's file, the workspace's file, the environment."""
 
 import os
 from collections.abc import Mapping
@@ -15,9 +15,10 @@ VARIABLE: Final = "PAGEIN_CONFIG"
 def load_config(
     workspace: str | Path = ".", given: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
 ) -> Config:
-    """The settings for a workspace. given: what the caller or the command line says, which holds over all else.
+    """Load the settings for a workspace.
 
-    The user's file is the one that `PAGEIN_CONFIG` names, else `pagein.toml` in the user's configuration folder.
+    given: values from the caller or the command line, which win over every other source.
+    The user's file is the file that `PAGEIN_CONFIG` names, else `pagein.toml` in the user's configuration folder.
     Raises BadSetting with file, key and remedy.
     """
     told = os.environ if environment is None else environment
@@ -41,7 +42,7 @@ def _users(environment: Mapping[str, str]) -> Path:
 
 
 def _file(path: Path, *, own: bool, must: bool = False) -> list[SettingsLayer]:
-    """What a file says; nothing where there is none. must: there has to be one."""
+    """Read a settings file; without a file, return nothing, or raise BadSetting if `must` is set."""
     if not must and _is_out_of_reach(path):
         return []
     try:
@@ -56,7 +57,9 @@ def _file(path: Path, *, own: bool, must: bool = False) -> list[SettingsLayer]:
 
 
 def _is_out_of_reach(path: Path) -> bool:
-    """Whether a folder above keeps this user from knowing if there is a file: another's home says nothing to this user."""
+    """Return whether a parent folder hides from this user if the file exists: another user's home is no source of
+    settings.
+    """
     try:
         path.stat()
     except PermissionError:

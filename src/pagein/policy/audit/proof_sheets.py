@@ -1,7 +1,9 @@
-"""What a careful reader holds of one file who has nothing but the request: the ground of the witness and of the audit.
+"""The reader's sheet of one file: knowledge of a careful reader with nothing but the request, the ground of the witness
+and of the audit.
 
-A reader holds three things apart: which text stood last under which number; what it takes to stand there by now, for its own
-edits and the diffs that it was shown move lines whose numbers nobody has shown it since; and how long it was last told the file is.
+A reader keeps three things apart: the text last shown under each number; the text now believed to be at each number,
+for the reader's own edits and the shown diffs move lines whose numbers no later answer has shown; and the length of the
+file as last told.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +14,10 @@ from pagein.model.spans import Spans
 
 
 class MisledReader(Exception):
-    """The reader would take the file for something else than it is. line: where, if at one line."""
+    """The reader would have a false idea of the file.
+
+    line: the place, if at one line.
+    """
 
     def __init__(self, why: str, line: int | None = None) -> None:
         super().__init__(why)
@@ -22,10 +27,11 @@ class MisledReader(Exception):
 
 @dataclass(slots=True)
 class Sheet:
-    """What one reader holds of one file.
+    """One reader's knowledge of one file.
 
-    printed: the text that stood last under each number. taken: what the reader takes to stand under it by now. length: the number of
-    lines that it was told last, None where nobody told it, or its own edit changed it by it does not know how much.
+    printed: text last shown under each number.
+    taken: text that the reader now believes to be at each number.
+    length: number of lines last told; None if never told, or changed by the reader's own edit by an unknown number.
     """
 
     printed: dict[int, str] = field(default_factory=dict)
@@ -33,16 +39,19 @@ class Sheet:
     length: int | None = None
 
     def copy(self) -> "Sheet":
-        """The same, to go on from here another way."""
+        """Return a copy, for another branch from here."""
         return Sheet(dict(self.printed), dict(self.taken), self.length)
 
     @property
     def end(self) -> int:
-        """How many lines the reader takes the file to have."""
+        """Number of lines that the reader believes the file to have."""
         return max(self.taken, default=0) if self.length is None else self.length
 
     def whole(self, total: int) -> dict[int, str]:
-        """What a reader understands who is told that the file is unchanged and has so many lines. Raises Misled."""
+        """Return the reader's lines after "the file is unchanged and has `total` lines".
+
+        Raises MisledReader.
+        """
         seen = {n: self._taken(n, n) for n in range(1, total + 1)}
         if self.length != total:
             told = "nobody told how long it is" if self.length is None else f"was last said to have {self.length} lines"
@@ -51,7 +60,10 @@ class Sheet:
         return seen
 
     def in_place(self, first: int, last: int) -> dict[int, str]:
-        """What a reader understands who is told that these lines are unchanged: their numbers name them. Raises Misled."""
+        """Return the reader's lines after "these lines are unchanged", named by their numbers.
+
+        Raises MisledReader.
+        """
         seen = self.shown_as(first, last, first)
         for n, text in seen.items():
             if self._taken(n, n) != text:
@@ -61,7 +73,10 @@ class Sheet:
         return seen
 
     def shown_as(self, first: int, last: int, start: int) -> dict[int, str]:
-        """What a reader understands who is told that these lines were shown under the numbers from `start` on. Raises Misled."""
+        """Return the reader's lines after "these lines were shown under the numbers from `start` on".
+
+        Raises MisledReader.
+        """
         seen: dict[int, str] = {}
         for n in range(first, last + 1):
             text = self.printed.get(n - first + start)
@@ -77,9 +92,9 @@ class Sheet:
         return text
 
     def learns(self, seen: Mapping[int, str], total: int) -> None:
-        """Objects where a reader who is told that these lines changed takes every one of them to be so already.
+        """Raise MisledReader if the reader already believes every line that an answer reports as changed.
 
-        total: the length of the file. A diff of lines up to its end may also say that there were more.
+        total: the length of the file. A diff of lines up to its end may also report removed lines behind it.
         """
         if max(seen, default=0) >= total != self.length:
             return
@@ -91,10 +106,12 @@ class Sheet:
     def reads(
         self, seen: Mapping[int, str], printed: Iterable[int], told: int | None, reckoned: int | None = None
     ) -> None:
-        """The reader has understood an answer. seen: the lines that it stands for; printed: those that stand in it as text.
+        """Record an answer that the reader has understood.
 
-        told: the length of the file, where the answer tells it. reckoned: the length by what was told before and what the answer adds and
-        takes away, where it names the new one only in passing. If they differ, the reader does not know where the file ends.
+        seen: lines that the answer stands for. printed: lines in the answer as text.
+        told: length of the file, where the answer states it.
+        reckoned: length by earlier answers, plus and minus the lines of this answer, where the answer names the new
+            length only in passing. If they differ, the reader does not know where the file ends.
         """
         self.taken |= seen
         self.printed |= {n: seen[n] for n in printed if n in seen}
@@ -107,9 +124,10 @@ class Sheet:
                 self.taken.pop(told, None)
 
     def edits(self, copies: tuple[LineCopy, ...], own: Mapping[int, str], grown: int | None) -> None:
-        """The reader itself has edited the file. copies: what the edit left alone; own: its own text; grown: by how many lines.
+        """Record an edit by the reader.
 
-        Where nobody can tell what it left alone, the reader has lost its place, and is sure of nothing but its own text.
+        copies: lines that the edit left alone. own: its own text. grown: number of added lines; None if unknown.
+        Where the untouched lines are unknown, the reader has lost its place, and is sure of nothing but its own text.
         """
         edited = [copy for copy in copies if copy.base == copies[0].base]
         moved = {
@@ -122,11 +140,11 @@ class Sheet:
         self.taken = moved | dict(own)
 
     def writes(self, text: Mapping[int, str]) -> None:
-        """The reader itself has written the whole file: its lines stand in the call from the first to the last."""
+        """Record a write of the whole file by the reader; the call holds its lines from first to last."""
         self.printed |= text
         self.taken, self.length = dict(text), len(text)
 
 
 def numbers_of(lines: Spans) -> list[int]:
-    """The numbers in a set of lines, in order."""
+    """Return the numbers in a set of lines, in order."""
     return [n for first, last in lines for n in range(first, last + 1)]

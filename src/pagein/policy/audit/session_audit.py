@@ -1,8 +1,9 @@
-"""The audit: was every marker and diff that a kept session tells of borne out by what it had shown before?
+"""The session audit: check each marker and diff of a stored session against the text shown before it.
 
-The witness reads requests. A journal keeps no requests, only events; so this goes down a branch as the model did, keeps for each
-file what a careful reader would hold of it (`sheets`), and compares what that reader makes of each later answer with the stored
-bytes of its version, line by line. It shares no code with the policy: not its fold, its matching or its trust table.
+The witness reads requests. A journal stores no requests, only events; so the audit follows a branch as the model did,
+keeps a sheet of each file for a careful reader (`proof_sheets`), and compares the reader's idea of each later answer
+with the stored bytes of its version, line by line. It shares no code with the policy: not its fold, its matching or its
+trust table.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,10 @@ from pagein.policy.audit.proof_sheets import MisledReader, Sheet, numbers_of
 
 @dataclass(frozen=True, slots=True)
 class UnfoundedAnswer:
-    """An answer that the branch before it does not bear out. place: which event it is, from 0. line: where it fails, if at one line."""
+    """An answer without proof in the branch before it.
+
+    place: index of the event, from 0. line: first failing line, if at one line.
+    """
 
     place: int
     path: str
@@ -25,9 +29,10 @@ class UnfoundedAnswer:
 
 
 def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | None]) -> tuple[UnfoundedAnswer, ...]:
-    """Objections against the events of one branch, in their order; none means that every claim was borne out.
+    """Return the objections against the events of one branch, in order; an empty tuple means that every claim is
+    proven.
 
-    stored: the bytes of a version, None where they are lost; then nothing can be told of what rests on them, and that is objected to.
+    stored: returns the bytes of a version; None for a lost version, which is an objection to every answer based on it.
     """
     going = Audit(stored)
     told = ((place, going.heard(event)) for place, event in enumerate(events))
@@ -35,7 +40,10 @@ def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | N
 
 
 class Audit:
-    """An audit under way: what has been seen where a branch stands. Where branches part, go on with a `copy` for each."""
+    """An audit in progress, with the reader's sheets at one point of a branch.
+
+    Where branches part, continue with a `copy` for each.
+    """
 
     def __init__(self, stored: Callable[[ContentHash], bytes | None]) -> None:
         self._stored = stored
@@ -43,14 +51,14 @@ class Audit:
         self._truth: dict[ContentHash, list[str] | None] = {}
 
     def copy(self) -> "Audit":
-        """The same, to go on from here another way."""
+        """Return a copy, for another branch from here."""
         other = Audit(self._stored)
-        other._truth = self._truth  # what is true does not depend on the way
+        other._truth = self._truth  # stored versions are the same on every branch
         other._sheets = {path: sheet.copy() for path, sheet in self._sheets.items()}
         return other
 
     def heard(self, event: ReadEvent) -> UnfoundedAnswer | None:
-        """One event more. Returns the objection against it, if there is one; its place is 0."""
+        """Process another event, and return the objection against it, if any; its place is 0."""
         match event:
             case CompactionEvent():
                 self._sheets = {}
@@ -60,7 +68,7 @@ class Audit:
                 except MisledReader as objection:
                     return UnfoundedAnswer(0, event.path, objection.why, objection.line)
             case _:
-                pass  # asking for a fresh read takes nothing away that was seen
+                pass  # a request for a fresh read does not hide any seen text
         return None
 
     def _take(self, event: FileRead | FileWrite) -> None:
@@ -108,7 +116,7 @@ class Audit:
                 return seen
 
     def _by_diff(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
-        """A diff of the whole file changes what the reader takes it to be: all of its base must be that."""
+        """Return the lines after a diff of the whole file; the reader must believe in its whole base."""
         base = self._base(event)
         if sheet.length not in (None, len(base)):
             raise MisledReader(f"a diff of {len(base)} lines, where the file was last said to have {sheet.length}")
@@ -116,20 +124,22 @@ class Audit:
         if event.emitted is not None:
             shown = _lines_by_number(event.emitted, truth)
             rest = iter(base)
-            # the empty line behind a last newline is no line of a diff: it comes with the line before it
+            # the empty line after a last newline is not a line of a diff: it comes with the line before it
             last = len(truth) - (not truth[-1] and len(truth) - 1 in shown)
             for n, text in enumerate(truth[:last], start=1):
-                # what the diff does not show must stand in the base, in the same order
+                # lines outside the diff must be in the base, in the same order
                 if n not in shown and text not in rest:
                     raise MisledReader("a diff leaves out a line that is not in its base", n)
         return dict(enumerate(truth, start=1))
 
     def _by_range_diff(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
-        """A diff of a range changes what the reader takes these lines to be: from the first that stayed to the last."""
+        """Return the lines after a diff of a range; the reader must believe in its base from the first kept line to the
+        last.
+        """
         base = self._base(event)
         first = min((copy.first for copy in event.copies), default=1)
         last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
-        # the empty line behind a last newline is no line of a diff, and comes and goes with that newline
+        # the empty line after a last newline is not a line of a diff, and comes and goes with that newline
         is_unseen = base[-1] == "" and len(base) >= sheet.end
         _check_base_lines(sheet, base, first, min(last, len(base) - is_unseen))
         seen = _lines_by_number(event.emitted or NO_LINES, truth)
@@ -167,7 +177,7 @@ class Audit:
 
 
 def _check_base_lines(sheet: Sheet, base: Sequence[str], first: int, last: int) -> None:
-    """Objects where the reader does not take these lines to be as in the base of a diff."""
+    """Raise MisledReader where the reader's lines differ from the base of a diff."""
     for n in range(first, last + 1):
         if n not in sheet.taken:
             raise MisledReader("a diff against a version of which a line was never shown", n)
@@ -176,18 +186,20 @@ def _check_base_lines(sheet: Sheet, base: Sequence[str], first: int, last: int) 
 
 
 def _length(event: FileRead) -> int | None:
-    """The length of the file, where an answer tells it: the marker of a range of a file that changed elsewhere does not."""
+    """Return the file's length if the answer states it; the marker of a range in a changed file does not."""
     return None if event.mode == "unchanged_range" and event.base not in (None, event.version) else event.total
 
 
 def _expected_length(event: FileRead, sheet: Sheet) -> int | None:
-    """The length of the file by what was told before, where an answer about a range of it names the new one only in passing."""
+    """Return the length of the file by earlier answers, where an answer about a range names the new length only in
+    passing.
+    """
     if sheet.length is None or event.last >= event.total:
         return None
     if event.mode == "unchanged_range":
         return sheet.length
     if event.mode == "range_diff":
-        # only where the last line of the range stayed does the journal tell by how much the diff moves the lines behind it
+        # the journal shows how far the diff moves later lines only where the last line of the range stayed
         moved = (copy.at - copy.first for copy in event.copies if copy.at + copy.count - 1 == event.last)
         return next((sheet.length + by for by in moved), None)
     return None

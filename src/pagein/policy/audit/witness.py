@@ -1,17 +1,17 @@
-r"""The witness: is every marker and diff of a request borne out by the text of that same request?
+r"""The witness: check each marker and diff of a request against the text of the same request.
 
-It reads an outgoing message list from the first message to the last, as a careful reader would (`sheets`): which text stands
-under which number, what the model's own edits and the diffs that it was shown have moved since, and how long the file was said to
-be. Where an answer is a marker or a diff, it works out what that reader understands, and compares it with the stored bytes of the
-version. It shares no code with the policy and knows none of its reasons; the claims tell it only which call speaks of which version
-of which file, and which of the answer's lines are file text.
+It reads an outgoing message list from the first message to the last, as a careful reader would (`proof_sheets`): the
+text under each number, the lines moved since by the model's own edits and by the diffs that it was shown, and the
+length of the file as told. Where an answer is a marker or a diff, it works out what the reader understands, and
+compares that with the stored bytes of the version. It shares no code with the policy and knows none of its reasons; the
+claims tell it only which call speaks of which version of which file, and which of the answer's lines are file text.
 
 Rules of this file
 ------------------
-1. A marker that names lines means the text that stood last under these numbers: in a result, in a hunk of a diff, or in a write of the
-   whole file. The text of an edit stands under no number.
-2. A marker that says a file or lines are unchanged also means what the reader takes to stand there by now.
-3. A diff changes the file as the reader takes it to be. What it quotes, and what it leaves out, must stand there.
+1. A marker that names lines means the text last shown under these numbers: in a result, in a hunk of a diff, or in a
+   write of the whole file. The text of an edit has no numbers.
+2. A marker that says a file or lines are unchanged also means the text that the reader believes to be there now.
+3. A diff changes the file as the reader believes it to be. Its quoted and its omitted lines must be there.
 4. A length once told is part of what "unchanged" says.
 5. A number that the answer itself shows with other text means that text, unless the marker says "before this answer".
 """
@@ -39,12 +39,15 @@ _CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+
 _HEAD: Final = re.compile(r"--- a/[^\n]*\n\+\+\+ b/[^\n]*\n")
 _HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 _TOLD: Final = re.compile(r"\[(?:(\d+) more lines in file|Showing lines \d+-\d+ of (\d+))\b")
-"""What a host says behind the lines of a file that goes on."""
+"""A host's notice after the lines of a file that goes on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """A claim that the request does not bear out. line: the first line of the version where it fails, if there is one."""
+    """A claim that the request does not prove.
+
+    line: first failing line of the version, if any.
+    """
 
     call_id: str
     why: str
@@ -56,10 +59,10 @@ def witness(
     claims: Mapping[str, ReadClaim],
     stored: Callable[[ContentHash], bytes | None],
 ) -> tuple[Objection, ...]:
-    """Objections against a request, in the order of its messages; none means that every claim is borne out.
+    """Return the objections against a request, in message order; an empty tuple means that every claim is proven.
 
-    claims: by call id, what each tool call of the request that touches a file stands for. Calls without a claim are
-    plain text. stored: the bytes of a version, None where they are lost (then what rests on them is objected to).
+    claims: by call id, the meaning of each tool call that touches a file. Calls without a claim are plain text.
+    stored: returns the bytes of a version; None for a lost version, which is an objection to every claim based on it.
     Time grows with the text of the request and the lines of the files its diffs stand for.
     """
     return tuple(_RequestPass(claims, stored).objections(messages))
@@ -67,9 +70,10 @@ def witness(
 
 @dataclass(frozen=True, slots=True)
 class _AnswerStatement:
-    """What an answer says. lines: those that it stands for. length: of the file, None where it does not tell.
+    """The content of an answer.
 
-    reckoned: how long the file must be by what was said before, where the answer names its length only in passing.
+    lines: lines that it stands for. length: of the file; None if not stated.
+    reckoned: length of the file by earlier answers, where the answer names its length only in passing.
     """
 
     lines: dict[int, str]
@@ -79,9 +83,11 @@ class _AnswerStatement:
 
 @dataclass(frozen=True, slots=True)
 class _Marker:
-    """A marker that names lines. start: the number under which the first of them was shown, None for its own.
+    """A marker that names lines.
 
-    length: of the file, None where it does not tell. before: whether it says that it does not mean the answer in which it stands.
+    start: number under which the first line was shown; None for its own number.
+    length: of the file; None if not stated.
+    before: whether it excludes the answer that it is part of.
     """
 
     first: int
@@ -91,13 +97,13 @@ class _Marker:
     before: bool = False
 
     def understood(self, sheet: Sheet) -> dict[int, str]:
-        """The lines that it stands for."""
+        """Return the lines that the marker stands for."""
         if self.start is None:
             return sheet.in_place(self.first, self.last)
         return sheet.shown_as(self.first, self.last, self.start)
 
     def is_clear(self, sheet: Sheet, shown: Mapping[int, str]) -> None:
-        """Objects where the answer itself shows other text under a number that the marker names."""
+        """Raise MisledReader where the answer itself shows other text under a number that the marker names."""
         if self.start is None or self.before:
             return
         for n in range(self.start, self.start + self.last - self.first + 1):
@@ -124,7 +130,10 @@ def _marker(claim: ReadClaim, text: str) -> _Marker:
 
 
 def _line(claim: ReadClaim, number: int, row: str) -> str:
-    """The text of a line, without what the host puts in front of it. Where that is a number, it must be the line's."""
+    """Return the text of a line without the host's gutter.
+
+    A number in the gutter must be the line's.
+    """
     found = re.match(claim.gutter, row) if claim.gutter else None
     if found is None:
         return row
@@ -135,7 +144,7 @@ def _line(claim: ReadClaim, number: int, row: str) -> str:
 
 
 def _length(claim: ReadClaim, behind: str) -> int | None:
-    """How long an answer in text says that the file is: in words behind the lines, or by ending with the last one."""
+    """Return the file's length if an answer in text states it, by a notice or by ending with the last line."""
     found = _TOLD.search(behind)
     if found is not None:
         told = int(found[2]) if found[2] else claim.last + int(found[1])
@@ -185,7 +194,7 @@ class _RequestPass:
             sheet.taken = {}
         sheet.reads(said.lines, numbers_of(claim.emitted), said.length, said.reckoned)
 
-    # what an answer stands for
+    # the lines that an answer stands for
 
     def _as_text(self, claim: ReadClaim, text: str, behind: str) -> _AnswerStatement:
         rows = text.split("\n")
@@ -209,7 +218,7 @@ class _RequestPass:
         return _AnswerStatement(marker.understood(sheet), marker.length, reckoned)
 
     def _in_parts(self, claim: ReadClaim, sheet: Sheet, text: str, behind: str) -> _AnswerStatement:
-        """Walk down the answer: text where the claim says text, else a marker that leads to the next text."""
+        """Walk through an answer: text where the claim says text, else a marker that leads to the next text."""
         seen: dict[int, str] = {}
         found: list[_Marker] = []
         texts = dict.fromkeys(numbers_of(claim.emitted))
@@ -266,7 +275,7 @@ class _RequestPass:
         truth = self._true(claim.version)
         base = self._true(claim.copies[0].base) if claim.copies else None
         grown = None if base is None else claim.total - len(base)
-        if truth is None:  # which of the file's lines the call holds cannot be told; nothing is learned from it
+        if truth is None:  # the file's lines in the call are unknown, so the reader learns nothing
             sheet.edits(claim.copies, {}, grown)
             return
         own: dict[int, str] = {}
@@ -283,13 +292,13 @@ class _RequestPass:
         else:
             sheet.edits(claim.copies, own, grown)
 
-    # what is true
+    # comparison with the stored version
 
     def _compare(self, claim: ReadClaim, seen: Mapping[int, str]) -> None:
         truth = self._true(claim.version)
         if truth is None:
             if claim.kind == "text":
-                return  # it stands there as text, whatever became of our copy
+                return  # the text is in the request, whatever happened to the stored copy
             raise MisledReader("the version is not in the store", min(seen, default=None))
         if len(truth) != claim.total:
             raise MisledReader("the version has another number of lines")
@@ -308,7 +317,7 @@ class _RequestPass:
 
 
 class _Patch:
-    """A unified diff, laid over the lines seen of its base."""
+    """A unified diff, applied to the seen lines of its base."""
 
     def __init__(self, body: str, old: Mapping[int, str], old_total: int) -> None:
         self.added = 0
@@ -360,13 +369,13 @@ class _Patch:
             self._unended[side] = True
 
     def line(self, n: int, total: int) -> str:
-        """Line `n` of the new side, which has `total` lines."""
+        """Return line `n` of the new side, which has `total` lines."""
         if n in self._new:
             return self._new[n]
         shift = self._shift(n)
         text = self._old.get(n + shift)
         if text is None:
-            # behind a last newline there is an empty line, which no diff shows
+            # after a last newline there is an empty line, which no diff shows
             if n == total and n + shift >= self._old_total and not self._unended["+"]:
                 return ""
             raise MisledReader(f"line {n + shift} of the base was never shown", n)
@@ -381,14 +390,14 @@ class _Patch:
         return shift
 
     def length(self) -> int:
-        """Lines of the new side."""
+        """Return the number of lines of the new side."""
         ended = self._old_total - self._shifts[-1][1] if self._shifts else self._old_total
-        # the empty line behind the last newline comes or goes with that newline
+        # the empty line after the last newline comes or goes with that newline
         return ended + self._unended["-"] - self._unended["+"]
 
 
 def _first_missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:
-    """The first of these lines that does not stand in the texts; what one text cannot hold may go on in the next."""
+    """Return the index of the first line missing from the texts; lines may continue from one text to the next."""
     at = 0
     while at < len(block):
         low, high = 0, len(block) - at
@@ -405,7 +414,7 @@ def _first_missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:
 
 
 def _leaves(arguments: str) -> Iterator[str]:
-    """Every text in the arguments of a call."""
+    """Yield every text in the arguments of a call."""
     try:
         waiting = [json.loads(arguments)]
     except ValueError:

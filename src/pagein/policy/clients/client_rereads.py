@@ -1,16 +1,17 @@
-"""Reads that a client's own tools made, in a conversation without files: what the model was shown, and shorter answers to what it reads again.
+"""Rereads by a client's own tools: record the text shown, and answer later reads more briefly.
 
-The version of a file is what a result showed, gutter removed (DESIGN 11).
+The version of a file is the text of a result, gutter removed.
 
 Rules of this file
 ------------------
-1. An answer rests on text that stands in this very request, compared line by line with the text in hand. So nobody has to know
-   what else may have changed the file: what it shows now is what is told of it.
-2. A result counts as what stands in the request, never as what the client sent: stubs and previews show nothing.
-3. What shows a file in a way that cannot be told (a cut result, an edit without a place, lines quoted by a person) makes all that
-   was shown of it earlier useless as a base. The texts themselves stay, and with them what rests on them already.
-4. What an answer stands for is in one piece, some lines in a row at any place, so that an edit can quote it (`seams`).
-5. Who asks for the same lines again, right behind an answer that did not show them, is shown them.
+1. An answer rests on text in this very request, compared line by line with the text in hand. So no other change of the
+   file needs to be known: the answer describes the file as the result shows it now.
+2. A result counts as it is in the request, never as the client sent it: stubs and previews show nothing.
+3. Text of a file in an uncertain form (a cut result, an edit without a place, lines quoted by a person) makes earlier
+   text of the file useless as a base. The texts themselves stay, and with them the answers that already depend on them.
+4. The lines behind an answer are in one piece, some lines in a row at any place, so that an edit can quote it
+   (`file_seams`).
+5. A model that asks for the same lines again, right after an answer that did not show them, is shown them.
 """
 
 import re
@@ -46,7 +47,7 @@ from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
 
 LEAST_SPARED: Final = 100
-"""Characters that an answer must spare at least: each answer ties later decisions to the text it rests on."""
+"""Minimum characters that an answer must save: each answer makes later decisions depend on its base."""
 
 _MARKED: Final = ("unchanged", "unchanged_range", "moved", "partly_known")
 _NUMBERED: Final = re.compile(r"^[ ]*\d+(?:\t|→|: )", re.MULTILINE)
@@ -54,8 +55,10 @@ _NUMBERED: Final = re.compile(r"^[ ]*\d+(?:\t|→|: )", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class RereadRules:
-    """What rereads are decided by: the client, the bounds of the read policy, and the files whose content is never stored.
+    """Inputs to the decision on a reread.
 
+    profile: the client. settings: bounds of the read policy.
+    excluded: patterns of files whose content is never stored.
     whole: lines in a row that stay in one piece.
     """
 
@@ -68,19 +71,25 @@ class RereadRules:
 
 @dataclass(frozen=True, slots=True)
 class RereadAnswer:
-    """What may stand in place of a result. text: the whole result. markers: the lines of it that are ours."""
+    """A text to replace a result.
+
+    text: the whole result. markers: pagein's lines in it.
+    """
 
     text: str
     markers: tuple[str, ...]
 
 
-# --- what is said ---
+# --- the fold over messages ---
 
 
 def with_message(
     state: ClientReads, reader: RereadRules, message: Message, stands: Mapping[str, str] | None = None
 ) -> ClientReads:
-    """The state after one more message. stands: by call, the text that stands in the request where it is not the client's."""
+    """Return the state after another message.
+
+    stands: by call, the text in the request where it differs from the client's.
+    """
     if message.role == "assistant":
         calls = state.calls
         for block in message.blocks:
@@ -96,7 +105,7 @@ def with_message(
 
 
 def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, stands: str) -> ClientReads:
-    """The state after one result, in whose place `stands` stands in the request."""
+    """Return the state after a result with the text `stands` in the request."""
     call = state.calls.get(result.call_id)
     if call is None:
         return state
@@ -109,7 +118,7 @@ def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, sta
 def _apply_repeat(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
-    """The client refers to an earlier read; where that has left the window, what it showed may stand here."""
+    """Record a client's reference to an earlier read; where that read was evicted, its text may be here instead."""
     base = state.asked.get(_words_of_call(call))
     if base is not None:
         state = replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
@@ -124,9 +133,9 @@ def _answered_by(
     meaning = reader.profile.effect_of(call)
     if meaning == OTHERS_OUTPUT:
         return state
-    if is_withheld(result) or call.withheld is not None:  # nobody can tell what it said
+    if is_withheld(result) or call.withheld is not None:  # its text is unknown
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
-    if call.id in state.path_of:  # an id used twice: what is said of it would be said of both
+    if call.id in state.path_of:  # an id used twice: a statement about one call would count for both
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if all(access.op == "read" for access in meaning.accesses):
         return _apply_read(state, reader, call, result, stands)
@@ -134,7 +143,7 @@ def _answered_by(
 
 
 def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> RereadAnswer | None:
-    """What may stand in place of a result that comes next, None where the result itself is best."""
+    """Return a shorter text to replace the next result; None where the result itself is best."""
     call = state.calls.get(result.call_id)
     if call is None or is_withheld(result) or may_show_excluded(call, reader.excluded):
         return None
@@ -150,7 +159,7 @@ def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> Rerea
 
 
 def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> str | None:
-    """The call whose result a client's own marker refers to and that has left the window; None for any other result."""
+    """Return the evicted call to which a client's own marker refers; None for any other result."""
     call = state.calls.get(result.call_id)
     if call is None or not reader.profile.is_repeat(call, result):
         return None
@@ -184,7 +193,7 @@ def _decision(state: ClientReads, reader: RereadRules, path: str, shown: ShownTe
 
 
 def _in_one_piece(state: ClientReads, reader: RereadRules, request: ReadRequest, shown: ShownText) -> ReadDecision:
-    """What to answer, so that what an edit may quote of it stands in one piece."""
+    """Return an answer that keeps text an edit may quote in one piece."""
     path = request.document.key
 
     def fetch(version: ContentHash) -> bytes | None:
@@ -208,7 +217,7 @@ def _apply_read(
         state = replace(state, asked=state.asked.put(_words_of_call(call), call.id))
     shown = profile.lines_shown(call, result)
     if shown is None:
-        # something of these files stands there now, and nobody can tell which lines
+        # the window now shows unknown lines of these files
         return reduce(forgotten, (access.path for access in profile.effect_of(call).accesses), state)
     path = path_key(shown.path)
     text = _with_shown(state, path, shown)
@@ -218,14 +227,14 @@ def _apply_read(
         event: FileRead | None = _whole(path, text, shown)
     else:
         event = _answer_event(state, reader, path, shown, result, stands)
-    if event is None:  # its text does not stand there
+    if event is None:  # its text is not in the request
         return with_text(replace(state, gone=state.gone | {call.id}), path, text)
     held = FileStatement(call.id, event, text, state.turns, shown.gutter, shown.before, shown.after)
     return with_held(state, path, held)
 
 
 def _with_shown(state: ClientReads, path: str, shown: ShownText) -> str:
-    """The file after a read. One that is as it was is the same text, for every read holds it."""
+    """Return the file's text after a read; the same object if unchanged, as every read refers to it."""
     before = state.files.get(path, NO_READS).text
     text = overlaid(before, shown)
     return before if before is not None and before == text else text
@@ -240,7 +249,9 @@ def _whole(path: str, text: str, shown: ShownText) -> FileRead:
 def _answer_event(
     state: ClientReads, reader: RereadRules, path: str, shown: ShownText, result: ToolResult, stands: str
 ) -> FileRead | None:
-    """The answer that stands there, if it is the one that would be given; None for a stub, a preview, or whatever else."""
+    """Return the event of the answer in the request if it equals the expected answer; None for a stub, a preview or
+    other text.
+    """
     decision = _decision(state, reader, path, shown)
     told = None if decision is None else client_text(decision, shown, result.text)
     if decision is None or told is None or shown.with_text(result.text, told.text) != stands:
@@ -259,7 +270,7 @@ def _written(state: ClientReads, reader: RereadRules, call: ToolCall, is_shown: 
             if access.op != "read"
             else None
         )
-        # a call is evidence of one file; of the others it is only known that they changed
+        # a call is evidence of one file; the other files are only known to have changed
         if made is None or not is_shown or call.id in state.path_of or _is_again(state, call, access.path):
             state = forgotten(state, access.path)
         else:
@@ -272,7 +283,7 @@ def _is_again(state: ClientReads, call: ToolCall, path: str) -> bool:
 
 
 def _apply_quote(state: ClientReads, text: str) -> ClientReads:
-    """Somebody else, a person or the host, shows numbered lines: of files that are named with them, these may be."""
+    """Forget the files that a person or the host quotes with numbered lines, as the lines may be from them."""
     if _NUMBERED.search(text) is None:
         return state
     named = [path for path in state.files if path.rpartition("/")[2] in text]

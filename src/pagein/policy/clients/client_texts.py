@@ -1,4 +1,6 @@
-"""A decision on a read in the client's idiom: its own line numbers kept, and no word about the length of a file that it did not tell."""
+"""Wording of a read decision in the client's idiom: its own line numbers, and no length of a file that it did not
+state.
+"""
 
 import re
 from dataclasses import dataclass
@@ -19,14 +21,19 @@ _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed in lines ")
 
 @dataclass(frozen=True, slots=True)
 class ClientText:
-    """The text for the place of the lines. markers: the lines of it that are ours."""
+    """A text in place of the lines.
+
+    markers: pagein's lines in it.
+    """
 
     text: str
     markers: tuple[str, ...]
 
 
 def client_text(decision: ReadDecision, shown: ShownText, text: str) -> ClientText | None:
-    """How to say a decision where these lines of the result `text` stand; None where it is the lines themselves, or cannot be said."""
+    """Return the wording of a decision in place of these lines; None for plain lines, or for a decision without a
+    wording.
+    """
     event = decision.event
     total = event.total if shown.total is not None else None
     match event.mode:
@@ -51,7 +58,7 @@ def _marker(text: str) -> ClientText:
 def _diff(decision: ReadDecision, total: int | None) -> ClientText | None:
     head, _, body = decision.text.partition("\n")
     if UNSEEN in body or (total is None and decision.event.mode == "diff"):
-        return None  # it would quote lines that nobody was shown, or tell of an end that nobody saw
+        return None  # the diff would quote lines that were never shown, or state an end that was never seen
     found = _CHANGED.match(head)
     if found is not None:
         head = markers.lines_changed_marker(int(found[1]), decision.event.first, decision.event.last, total)
@@ -59,7 +66,7 @@ def _diff(decision: ReadDecision, total: int | None) -> ClientText | None:
 
 
 def _partly(text: str, event: FileRead, rows: list[str], total: int | None) -> ClientText | None:
-    """The client's own rows where lines are shown, and a marker for each run that is not."""
+    """Return the client's own rows where lines are shown, and a marker for each known run."""
     out: list[str] = []
     ours: list[str] = []
     emitted = event.emitted or NO_LINES

@@ -1,7 +1,8 @@
-"""The echo guard where a call cannot be held back: what is told to a model whose call has put text of ours into a file (law 8).
+"""The notice of the echo guard: tell the model after a call wrote a stub or marker into a file (law 8).
 
-The gateway sees a call when it stands in the reply, and its result when the next request comes. The reply stays as it is
-(thinking may be bound to it); the notice goes behind the results of that request, once.
+For clients where pagein cannot hold a call back. The gateway sees a call when it is in the reply, and its result with
+the next request. The reply stays unchanged (thinking may be bound to it); the notice goes after the results of that
+request, once.
 """
 
 import re
@@ -20,7 +21,10 @@ _MARKER_ROW: Final = re.compile(r"^\[readcache: [^\]\n]*\]$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class EchoHit:
-    """A call that wrote text of ours. echoes: that text. files: where it went, as far as the call tells."""
+    """A call that wrote a stub or marker.
+
+    echoes: that text. files: the files written, as far as the call names them.
+    """
 
     call_id: str
     tool: str
@@ -28,7 +32,10 @@ class EchoHit:
     files: tuple[str, ...]
 
     def notice(self, peek: str = "peek", read: str = "read") -> str:
-        """What to tell the model. peek, read: what the tools are called that give it the text."""
+        """Return the notice for the model.
+
+        peek, read: names of the tools that return the text.
+        """
         where = ", ".join(self.files) or "a file"
         stubs = dict.fromkeys(one.object_id for one in self.echoes if one.object_id is not None)
         marked = dict.fromkeys(one.text for one in self.echoes if one.kind == "marker")
@@ -48,7 +55,7 @@ class EchoHit:
 
 
 def echo_hit(profile: Profile, call: ToolCall, result: ToolResult, owned: OwnTexts) -> EchoHit | None:
-    """What of ours a call that has its result put into a file; None where it put none, failed, or writes no files."""
+    """Return the stubs and markers that a call wrote into a file; None if it wrote none, failed, or writes no files."""
     if not may_echo(call.arguments) or profile.is_failure(call, result):
         return None
     meaning = profile.effect_of(call)
@@ -60,7 +67,7 @@ def echo_hit(profile: Profile, call: ToolCall, result: ToolResult, owned: OwnTex
 
 
 def facts_in(stands: Iterable[str]) -> Iterator[Facts]:
-    """The markers in texts that stand in place of results, as `OwnTexts` knows them."""
+    """Yield the markers in texts that replace results, in the form of `OwnTexts`."""
     for text in stands:
         for match in _MARKER_ROW.finditer(text):
             yield facts_of(match[0])

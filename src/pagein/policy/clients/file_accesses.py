@@ -1,7 +1,8 @@
-"""What a tool call touches, and what it quotes: told from its name and arguments alone.
+"""File accesses and quotes of a tool call, derived from its name and arguments alone.
 
-Tools are known by their name as the clients spell it (Claude Code, codex, OpenCode, pi, Gemini CLI, Copilot CLI, SWE-agent); a tool of
-another name touches nothing. Shell commands are parsed with best effort, see `pagein.policy.clients.shell_reads`.
+Tools are known by their name as the clients spell it (Claude Code, codex, OpenCode, pi, Gemini CLI, Copilot CLI,
+SWE-agent); a tool of another name touches nothing. Shell commands are parsed with best effort, see
+`pagein.policy.clients.shell_reads`.
 """
 
 from collections.abc import Iterator
@@ -42,11 +43,11 @@ _SHORTEST_PATCH_LINE: Final = 12
 _LONGEST_PATCH_LINE: Final = 39
 
 
-@lru_cache(maxsize=64)  # parsing a command line costs more than all else that is done with a call
+@lru_cache(maxsize=64)  # parsing a command line costs more than the rest of the work on a call
 def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[FileAccess, ...]:
-    """The files that this call reads, edits, writes or deletes, in the order of its arguments.
+    """Return the files that this call reads, edits, writes or deletes, in the order of its arguments.
 
-    arguments: JSON text. cwd: folder of the session; paths inside it are told relative to it.
+    arguments: JSON text. cwd: folder of the session; paths inside it are returned relative to it.
     """
     row = arguments_of(arguments)
     tool = name.lower()
@@ -61,7 +62,7 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[FileAcc
 
 
 def quotes(call: ToolCall) -> tuple[str, ...]:
-    """The old texts that an edit must quote from the file, as it spells them; empty ones are left out."""
+    """Return the old texts that an edit must quote from the file, as it spells them; empty texts are left out."""
     if call.name.lower() not in EDITS:
         return ()
     row = arguments_of(call.arguments)
@@ -70,9 +71,9 @@ def quotes(call: ToolCall) -> tuple[str, ...]:
 
 
 def patch_lines(call: ToolCall) -> tuple[str, ...]:
-    """The removed and context lines of 12 to 39 characters that an apply_patch body quotes, without indentation.
+    """Return the removed and context lines of 12 to 39 characters in an apply_patch body, without indentation.
 
-    Source: kind P of the needs that the notes on real sessions define; longer lines are found as any other text is.
+    Longer lines are found in the same way as any other text.
     """
     body = patch_body(arguments_of(call.arguments))
     if body is None:
@@ -82,7 +83,7 @@ def patch_lines(call: ToolCall) -> tuple[str, ...]:
 
 
 def arguments_of(arguments: str) -> Row:
-    """The arguments of a call by name, nothing where their text is no JSON object."""
+    """Return the arguments of a call by name; empty if their text is not a JSON object."""
     import msgspec
 
     try:
@@ -93,7 +94,7 @@ def arguments_of(arguments: str) -> Row:
 
 
 def patch_body(row: Row) -> str | None:
-    """The patch in these arguments, from its first line on; None where there is none."""
+    """Return the patch in these arguments, from its first line on; None for no patch."""
     for key in _PATCHES:
         body = lines_of(row.get(key))
         begin = body.find(_BEGIN)

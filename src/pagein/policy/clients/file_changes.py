@@ -1,6 +1,6 @@
-"""What a call that writes or edits does to a file, told from its arguments and the file as it was shown.
+"""Effect of a write or edit call on a file, derived from its arguments and the file's shown text.
 
-An edit whose place cannot be told leaves the file unknown: then nothing that was shown of it may be stood for by a marker.
+An edit whose place is uncertain leaves the file unknown: then no marker may stand for earlier text of the file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ _UPDATE: Final = "*** Update File: "
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The file behind a call, and what the model knows of it because it made the change."""
+    """The file after a call, and the model's knowledge from making the change."""
 
     text: str
     event: FileWrite
@@ -44,9 +44,9 @@ def file_change(
     known: PathKnown,
     fetch: Callable[[ContentHash], bytes | None],
 ) -> FileChange | None:
-    """What a call that succeeded did to one file, known by `key`. before: the file as far as it was shown. None where it cannot be told.
+    """Return the effect of a successful call on one file, known by `key`; None if uncertain.
 
-    fetch: the text of a version.
+    before: the file as far as it was shown. fetch: returns the text of a version.
     """
     row = arguments_of(call.arguments)
     body = patch_body(row)
@@ -83,7 +83,7 @@ def _of_arguments(row: Row) -> Iterator[TextEdit]:
 
 
 def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
-    """The hunks of a patch that update this file, as replacements of whole lines with their ends."""
+    """Yield the hunks of a patch that update this file, as replacements of whole lines with their ends."""
     is_here = False
     old: list[str] = []
     new: list[str] = []
@@ -102,7 +102,7 @@ def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
 
 
 def _apply_edits(before: str, edits: Sequence[TextEdit], *, whole_lines: bool) -> str | None:
-    """The text after these replacements, None where one of them has no place or more than one."""
+    """Return the text after these replacements; None if a replacement has no place or several places."""
     if not edits:
         return None
     frame = "\n" if whole_lines else ""
@@ -119,7 +119,7 @@ def _apply_edits(before: str, edits: Sequence[TextEdit], *, whole_lines: bool) -
 
 
 def _copies(before: str, after: str) -> Iterable[LineCopy]:
-    """The lines that are the same before and after."""
+    """Yield the lines that are the same before and after."""
     old, new = before.split("\n"), after.split("\n")
     base = ContentHash.of(before.encode())
     i = j = 0

@@ -1,8 +1,10 @@
-"""Where a file stands in a window in pieces only: there an answer shows its text again, for an edit must quote it in one piece.
+"""Seams: places where the window shows a file only in pieces, so that an answer must show the text again for an edit to
+    quote.
 
-What an edit replaces it names byte for byte, some lines in a row. A text that was read, edited and read again can be known to its
-last line and stand nowhere as a whole: one half of a function in the first read, the other half in the edit. So any so many lines in
-a row of what an answer stands for are in one piece, in what it rests on or in the answer itself.
+An edit names the text that it replaces byte for byte, some lines in a row. A text that was read, edited and read again
+can be known to its last line and yet be nowhere as a whole: one half of a function in the first read, the other half in
+the edit. So any `WHOLE` lines in a row of the text that an answer stands for are in one piece, in its base or in the
+answer itself.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,16 +16,19 @@ from pagein.model.spans import Spans
 from pagein.policy.clients.window_files import FileStatement
 
 WHOLE: Final = 48
-"""Lines in a row that an answer leaves in one piece: of the texts that recorded edits replaced, 95 of 100 are no longer."""
+"""Lines in a row that an answer leaves in one piece: 95 of 100 texts that recorded edits replaced are no longer."""
 
 MOST_SEARCHED: Final = 64_000_000
-"""Characters that are searched for one answer."""
+"""Maximum characters searched for one answer."""
 
 _DIFFS: Final = ("diff", "range_diff")
 
 
 def pieces(chain: Iterable[FileStatement]) -> list[str]:
-    """The runs of lines that calls show of a file as its text, each with a line end in front and behind. A diff shows none: it marks its lines."""
+    """Return the runs of a file's lines that calls show as text, each between line ends.
+
+    A diff shows none, as it marks its lines.
+    """
     found: list[str] = []
     for one in chain:
         match one.event:
@@ -39,10 +44,11 @@ def pieces(chain: Iterable[FileStatement]) -> list[str]:
 
 
 def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHOLE, most: int = MOST_SEARCHED) -> Spans:
-    """Of these lines, which begin with number `first`, those in runs of `whole` that stand in none of the held pieces.
+    """Return the lines in runs of `whole` lines that no held piece contains.
 
-    Where runs end and begin is found by halving, so the work grows with the pieces that a text stands in, not with its lines. Beyond
-    `most` characters searched all that is left counts as torn: it is shown, which is never wrong.
+    first: number of the first line.
+    Where runs end and begin is found by halving, so the work grows with the pieces that a text is in, not with its
+    lines. Beyond `most` characters searched everything left counts as torn: it is shown, which is never wrong.
     """
     count = len(lines)
     whole = min(whole, count)
@@ -66,7 +72,7 @@ def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHO
         if stands(at, at + whole):
             at = _last(at + whole, count, partial(stands, at)) - whole + 1
             continue
-        # no run that ends with this one's last line begins in front of where the longest such run does
+        # a run that ends with the same last line cannot begin earlier than the longest such run
         end = at + whole
         begin = end - _last(0, whole, partial(ends, end))
         found.append((first + at, first + begin + whole - 2))
@@ -75,7 +81,9 @@ def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHO
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The last number up to `high` of which this holds; it does of `low`, and of no number behind one of which it does not."""
+    """Return the last number up to `high` for which `holds` is true, given that it is true from `low` up to some
+    number.
+    """
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)

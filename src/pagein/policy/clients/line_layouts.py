@@ -1,4 +1,4 @@
-"""How read tools lay out the lines of a file, and the way back to the lines."""
+"""Layouts of read tools' results: recover the file's lines from a result."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Final
 from pagein.model.messages import FileAccess
 from pagein.policy.clients.shell_reads import ExactRead
 
-_LONGEST_LINE: Final = 2000  # characters; read tools cut longer ones, so what they show of them is not the line
+_LONGEST_LINE: Final = 2000  # characters; read tools cut longer lines, so the result does not show the line
 _MOST_LINES: Final = 2000  # where read tools stop although more was asked for
 _NUMBERED: Final = r"[ ]*(\d+)\t"
 
@@ -17,9 +17,10 @@ _NUMBERED: Final = r"[ ]*(\d+)\t"
 class ShownText:
     """The lines of a file that a result shows.
 
-    path: as the call gives it. first: number of the first line. lines: their text, without gutter. total: lines of the file as the
-    client counts them, None where the result does not tell. before, after: characters of the result in front of the lines and
-    behind them (wrappers, notices). gutter: regular expression of what stands before each line, "" for nothing.
+    path: as the call gives it. first: number of the first line. lines: their text, without gutter.
+    total: lines of the file as the client counts them; None if the result does not state it.
+    before, after: characters of the result in front of and behind the lines (wrappers, notices).
+    gutter: regular expression of the text before each line; "" for no gutter.
     """
 
     path: str
@@ -36,15 +37,15 @@ class ShownText:
         return self.first + len(self.lines) - 1
 
     def rows(self, text: str) -> list[str]:
-        """The lines of this result as they stand in it, gutters and all."""
+        """Return the lines as they are in this result, with gutters."""
         return self._core(text).split("\n")
 
     def with_text(self, text: str, core: str) -> str:
-        """The result with other text where the lines stand. Wrappers and notices stay."""
+        """Return the result with other text in place of the lines; wrappers and notices stay."""
         return text[: self.before] + core + text[len(text) - self.after :]
 
     def size(self, text: str) -> int:
-        """Characters that the lines take in the result."""
+        """Return the number of characters that the lines take in the result."""
         return len(self._core(text))
 
     def _core(self, text: str) -> str:
@@ -55,9 +56,11 @@ class ShownText:
 class Layout:
     """One way to show lines.
 
-    before: what stands in front of the first line. gutter: what stands before each, group 1 its number; "" where they are not
-    numbered. after: what may stand behind the last line; group `total`: lines of the file, `more`: lines that follow, `next`: the line
-    to go on with. cuts: whether long lines are cut without leaving a trace, and long files with no notice.
+    before: text in front of the first line.
+    gutter: text before each line, with group 1 its number; "" for unnumbered lines.
+    after: text that may follow the last line; group `total`: lines of the file, `more`: lines that follow, `next`: the
+        line to continue with.
+    cuts: whether long lines are cut without a trace, and long files without a notice.
     """
 
     before: re.Pattern[str]
@@ -69,7 +72,7 @@ class Layout:
 def lines_shown_by(
     layouts: Sequence[Layout], access: FileAccess, arguments: Mapping[str, object], text: str
 ) -> ShownText | None:
-    """The lines that a read tool's result shows, by the first layout that fits."""
+    """Return the lines that a read tool's result shows, by the first layout that fits."""
     if not _is_plain(arguments):
         return None
     for layout in layouts:
@@ -80,7 +83,7 @@ def lines_shown_by(
 
 
 def _is_plain(arguments: Mapping[str, object]) -> bool:
-    """Whether offset and limit are such that every client takes them alike: positive whole numbers, or absent."""
+    """Return whether offset and limit mean the same to every client: positive whole numbers, or absent."""
     asked = (arguments.get("offset"), arguments.get("limit"))
     return all(one is None or (isinstance(one, int) and not isinstance(one, bool) and one > 0) for one in asked)
 
@@ -111,7 +114,7 @@ def _numbered_lines(layout: Layout, access: FileAccess, text: str) -> ShownText 
 
 
 def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
-    """Lines as they are, behind which a notice may stand. A notice that does not fit what was asked for is text."""
+    """Return unnumbered lines, without a notice behind them; a notice that contradicts the request counts as text."""
     head = layout.before.match(text)
     if head is None or not text:
         return None
@@ -135,7 +138,7 @@ def _total(layout: Layout, tail: re.Match[str], access: FileAccess, first: int, 
         return told
     if more is not None:
         return last + more
-    if _number(tail, "next") is not None:  # more follows, but how much is not told
+    if _number(tail, "next") is not None:  # more lines follow, of unknown number
         return None
     if access.end is not None:
         return last if last < access.end else None
@@ -148,7 +151,10 @@ def _number(match: re.Match[str], name: str) -> int | None:
 
 
 def raw_text(read: ExactRead, text: str, begin: int) -> ShownText | None:
-    """The lines in the output of a command that shows one file and does nothing else. begin: where the output begins."""
+    """Return the lines in the output of a command that only shows one file.
+
+    begin: where the output begins.
+    """
     end = len(text) - text.endswith("\n") if len(text) > begin else len(text)
     if end <= begin:
         return None

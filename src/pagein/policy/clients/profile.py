@@ -1,11 +1,11 @@
-"""A client profile: what the tools of one client mean, and how its results show it. Data and pure functions over it.
+"""Client profiles: data and pure functions that interpret one client's tools and their results.
 
 Rules of this file
 ------------------
 1. A tool that the profile does not name is just output: it reads nothing, writes nothing and never fails by its text.
-2. What a result shows is told from its own text, with the numbers that its own gutter, notices and arguments give. Where any of
-   them contradicts another, it shows nothing that could be told: that costs a saving, never a truth.
-3. Whether a call failed is what the wire says, or, where the wire has no word for it, what the client's text says.
+2. The lines of a result are derived from its own text, with the numbers of its own gutter, notices and arguments. Where
+   any of them contradicts another, no line counts as shown: that costs a saving, never a truth.
+3. A call failed if the wire format says so, or, where the wire format has no word for it, if the client's text says so.
 """
 
 import re
@@ -27,7 +27,10 @@ _END: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class CallEffect:
-    """What a call does. accesses: the files that it touches, as far as its arguments tell."""
+    """The effect of a call.
+
+    accesses: the files that it touches, as far as its arguments show.
+    """
 
     op: Op
     accesses: tuple[FileAccess, ...] = ()
@@ -40,12 +43,14 @@ OTHERS_OUTPUT: Final = CallEffect("other")
 class Profile:
     """One client; each is a value of its own.
 
-    ops: what its tools do, by name. layouts: how its read tool shows lines; the first that fits counts.
-    fails: by kind of tool, what a whole result looks like that reports a failure; `any` holds for each of them.
-    envelope: what its shell puts in front of the output, group 1 the exit code; None for output alone. after_output: what it may put behind.
-    torn: what output looks like of which something is missing. trims: whether blank lines around shell output are lost.
+    ops: operation of each tool, by name.
+    layouts: how its read tool shows lines; the first that fits counts.
+    fails: by kind of tool, the form of a result that reports a failure; `any` holds for each of them.
+    envelope: text that its shell puts in front of the output, group 1 the exit code; None for output alone.
+    torn: form of output with missing parts.
+    trims: whether blank lines around shell output are lost.
     counts_last: whether a trailing newline counts as one more line in its reads.
-    repeat: its own answer to a read that it answered before, None where it has none.
+    repeat: its own answer to a read that it answered before; never matches if it has none.
     """
 
     name: str
@@ -59,7 +64,7 @@ class Profile:
     repeat: re.Pattern[str] = _FAILS
 
     def effect_of(self, call: ToolCall) -> CallEffect:
-        """What a call does. A patch is an edit by whatever tool it comes."""
+        """Return the effect of a call; a patch is an edit in any tool."""
         op = self.ops.get(call.name)
         if op is None:
             return OTHERS_OUTPUT
@@ -68,28 +73,28 @@ class Profile:
         return CallEffect("edit" if changes else op, found)
 
     def is_failure(self, call: ToolCall, result: ToolResult) -> bool:
-        """Whether a result reports a failure, by the wire or by its text."""
+        """Return whether a result reports a failure, by the wire format or by its text."""
         op = self.ops.get(call.name)
         return result.is_error if op is None else result.is_error or _fails(self, op, result.text)
 
     def is_success(self, call: ToolCall, result: ToolResult) -> bool:
-        """Whether nothing says that a call failed."""
+        """Return whether nothing reports a failed call."""
         return not self.is_failure(call, result)
 
     def lines_shown(self, call: ToolCall, result: ToolResult) -> ShownText | None:
-        """The lines of one file that a result shows, None where that cannot be told exactly."""
+        """Return the lines of one file that a result shows; None if uncertain."""
         if self.is_failure(call, result) or result.images:
             return None
         return _lines_of_result(self, call.name, call.arguments, result.text)
 
     def is_repeat(self, call: ToolCall, result: ToolResult) -> bool:
-        """Whether a result is the client's own word that a read shows what an earlier one showed."""
+        """Return whether a result is the client's own note that an earlier read showed the same."""
         return self.ops.get(call.name) == "read" and self.repeat.fullmatch(result.text.strip()) is not None
 
     def annotate(self, message: Message, calls: Mapping[str, ToolCall] | None = None) -> Message:
-        """A message off the wire with what only the client's ways tell: accesses of calls; tool, failure and lines of results.
+        """Add to a message from the wire the accesses of calls, and the tool, failure and lines of results.
 
-        calls: the calls that it may answer, by id. What stands there already stays.
+        calls: the calls that it may answer, by id. Present values stay.
         """
         blocks = tuple(self._annotate(block, calls or {}) for block in message.blocks)
         same = all(new is old for new, old in zip(blocks, message.blocks, strict=True))
@@ -110,19 +115,19 @@ class Profile:
         return replace(block, name=told[0], is_error=told[1], shown=told[2])
 
 
-@lru_cache(maxsize=32)  # asked for when a result comes, when it is answered and when it was sent
+@lru_cache(maxsize=32)  # asked three times: when a result comes, when it is answered and when it was sent
 def _fails(profile: Profile, op: Op, text: str) -> bool:
     found = None if profile.envelope is None else profile.envelope.match(text)
     if found is not None:
         return int(found[1]) != 0
-    # what a client says of a failure stands at one of the ends; looking there alone keeps big outputs cheap
+    # a client reports a failure at one of the ends; a look there alone keeps big outputs cheap
     ends = text if len(text) <= 2 * _END else f"{text[:_END]}\0{text[-_END:]}"
     return any(profile.fails.get(kind, _FAILS).search(ends) is not None for kind in (op, "any"))
 
 
 @lru_cache(maxsize=16)
 def _lines_of_result(profile: Profile, name: str, arguments: str, text: str) -> ShownText | None:
-    """The lines of one file that the result of a call that succeeded shows."""
+    """Return the lines of one file that the result of a successful call shows."""
     meaning = profile.effect_of(ToolCall("", name, arguments))
     if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read" or profile.torn.search(text) is not None:
         return None
@@ -132,7 +137,7 @@ def _lines_of_result(profile: Profile, name: str, arguments: str, text: str) -> 
 
 
 def _shown_by_shell(profile: Profile, arguments: str, text: str) -> ShownText | None:
-    """Lines that a command line shows of one file, where it does nothing else."""
+    """Return the lines of one file from a command line that does nothing else."""
     read = exact_read(arguments_of(arguments))
     found = None if profile.envelope is None else profile.envelope.match(text)
     if read is None or (found is None) != (profile.envelope is None):
@@ -142,5 +147,5 @@ def _shown_by_shell(profile: Profile, arguments: str, text: str) -> ShownText | 
 
 
 def _is_certain(read: ExactRead, shown: ShownText) -> bool:
-    """Whether no line can have been lost at the beginning: they are numbered, or as many as were asked for."""
+    """Return whether no line can be missing at the beginning: numbered lines, or as many as were asked for."""
     return read.numbered or (read.last is not None and len(shown.lines) == read.last - read.first + 1)

@@ -1,7 +1,7 @@
-"""The clients that are known, as data, and how one is recognised. Texts: measured (docs/clients.md).
+"""The known clients, as data, and their recognition. Texts: measured (docs/clients.md).
 
-A tool's schema names a client better than a header does: behind one program name stand sub-agents and forks with other tools.
-So tools decide; a header is asked where no tool tells.
+A tool's schema names a client better than a header does: behind one program name there are sub-agents and forks with
+other tools. So tools decide; a header counts only where no tool tells.
 """
 
 import re
@@ -181,14 +181,17 @@ def _by_names() -> Iterator[tuple[str, Op]]:
 
 
 OTHER: Final = Profile("other", ops=dict(_by_names()), torn=_NOTHING)
-"""Any other client: tools of a known name touch the files that they name, and nothing is told from any result."""
+"""Any other client: tools of a known name touch the files that they name, and results prove nothing."""
 
 PROFILES: Final[Mapping[str, Profile]] = {one.name: one for one in (CLAUDE_CODE, CODEX, OPENCODE, PI, OTHER)}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool that a request offers its model. arguments: the names of those that its schema has."""
+    """A tool that a request offers its model.
+
+    arguments: names of the arguments in its schema.
+    """
 
     name: str
     arguments: frozenset[str] = frozenset()
@@ -207,7 +210,7 @@ _TELLING: Final[tuple[tuple[Profile, str, frozenset[str]], ...]] = (
     (CLAUDE_CODE, "Bash", frozenset({"command"})),
     (CODEX, "apply_patch", frozenset()),
 )
-"""A tool and arguments that it must have, and whose it is; the first that is offered counts."""
+"""Tools with their required arguments, each typical of one client; the first offered tool decides."""
 
 _HEADERS: Final[tuple[tuple[str, re.Pattern[str], Profile], ...]] = (
     ("originator", re.compile(r"\Acodex"), CODEX),
@@ -219,21 +222,21 @@ _HEADERS: Final[tuple[tuple[str, re.Pattern[str], Profile], ...]] = (
 
 
 def profile_of(tools: Iterable[ToolSpec] = (), headers: Mapping[str, str] | None = None) -> Profile:
-    """The profile of the client that offers these tools; by its headers where it offers none that tells. `OTHER` for a stranger."""
+    """Return the profile of a client by its tools, else by its headers; `OTHER` for an unknown client."""
     offered = {one.name: one.arguments for one in tools}
     for profile, name, arguments in _TELLING:
         if name in offered and arguments <= offered[name]:
             return profile
-    if offered:  # tools that nobody here knows mean nothing, whoever sends them
+    if offered:  # unknown tools mean nothing, whatever the client
         return OTHER
     told = {name.lower(): value for name, value in (headers or {}).items()}
     return next((profile for name, form, profile in _HEADERS if form.search(told.get(name, ""))), OTHER)
 
 
 def profile_by_calls(calls: Iterable[ToolCall]) -> Profile:
-    """The profile of the client whose model made these calls, for conversations of which nobody kept what tools were offered.
+    """Return the profile of the client whose model made these calls, for conversations without recorded tools.
 
-    A tool has the arguments that it was ever given.
+    A tool counts as having every argument that it was ever given.
     """
     given: dict[str, set[str]] = {}
     for call in calls:
@@ -242,7 +245,7 @@ def profile_by_calls(calls: Iterable[ToolCall]) -> Profile:
 
 
 def tools_of(value: object) -> tuple[ToolSpec, ...]:
-    """The tools of a request, given its decoded field `tools` in any of the three wire formats."""
+    """Return the tools of a request from its decoded field `tools`, in any of the three wire formats."""
     return tuple(_specs(value))
 
 

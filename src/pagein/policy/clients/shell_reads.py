@@ -1,7 +1,7 @@
-"""Which files a shell command line shows, as far as a best-effort parse can tell.
+"""Files that a shell command line shows, by a best-effort parse.
 
-Known are `cat`, `nl`, `head`, `tail`, `sed -n 'a,bp'`, `bat`, `less` and `more`, alone or piped into another of them that narrows the
-range. A file that goes through any other filter shows unknown lines of itself, and is left out.
+Known are `cat`, `nl`, `head`, `tail`, `sed -n 'a,bp'`, `bat`, `less` and `more`, alone or piped into another of them
+that narrows the range. A file that goes through any other filter shows unknown lines of itself, and is left out.
 """
 
 import re
@@ -36,7 +36,10 @@ _FORMS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class _ShellView:
-    """What one command of a pipeline shows: of which files, which lines. `start` None: lines that cannot be told."""
+    """The files and lines that one command of a pipeline shows.
+
+    start: first line; None for unknown lines.
+    """
 
     files: tuple[str, ...] = ()
     start: int | None = None
@@ -45,7 +48,7 @@ class _ShellView:
 
     @property
     def span(self) -> tuple[int | None, int | None]:
-        """First and last line as an access tells them: a whole file has neither."""
+        """First and last line as an access states them: a whole file has neither."""
         return (None, None) if self.end is None and self.start == 1 else (self.start, self.end)
 
 
@@ -53,7 +56,10 @@ _NOTHING: Final = _ShellView(is_viewer=False)
 
 
 def shell_reads(command: str, folder: str | None = None) -> Iterator[FileAccess]:
-    """The reads of a command line, in order. folder: where it runs; a leading `cd` changes it."""
+    """Yield the reads of a command line, in order.
+
+    folder: where it runs; a leading `cd` changes it.
+    """
     for pipeline in _pipelines(command):
         words = pipeline[0]
         if words[:1] == ["cd"] and len(words) > 1:
@@ -81,7 +87,7 @@ def _pipelines(command: str) -> Iterator[list[list[str]]]:
                 pipeline.append([])
             else:
                 pipeline[-1].append(token)
-    except ValueError:  # an open quote: what came before it still counts
+    except ValueError:  # an open quote: earlier commands still count
         return
     yield pipeline
 
@@ -103,7 +109,7 @@ def _view_of_command(words: Sequence[str]) -> _ShellView:
 
 
 def _arguments(words: Sequence[str]) -> list[str]:
-    """The words without redirections and what they point at."""
+    """Return the words without redirections and their targets."""
     kept: list[str] = []
     skip = False
     for word in words:
@@ -148,10 +154,10 @@ def _view_of_sed(words: Sequence[str]) -> _ShellView:
 
 
 def _narrow_view(first: _ShellView, then: _ShellView) -> _ShellView:
-    """What is left of the first command's lines behind the second; nothing that can be told, if that is no viewer."""
+    """Return the first command's lines after the second; unknown if the second is no viewer."""
     if not then.is_viewer or then.files:
         return _NOTHING
-    if first.start is None or then.start is None:  # the last lines of something of unknown length
+    if first.start is None or then.start is None:  # the last lines of an output of unknown length
         return _ShellView(first.files)
     start = first.start + then.start - 1
     ends = [end for end in (first.end, None if then.end is None else first.start + then.end - 1) if end is not None]
@@ -166,7 +172,10 @@ def _join_path(folder: str | None, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExactRead:
-    """A command line that shows lines of one file and does nothing else. last: None for all that follow. numbered: as `cat -n` does."""
+    """A command line that only shows lines of one file.
+
+    last: None for every following line. numbered: as `cat -n` does.
+    """
 
     path: str
     first: int
@@ -175,7 +184,7 @@ class ExactRead:
 
 
 def exact_read(arguments: Mapping[str, object]) -> ExactRead | None:
-    """The read that a shell call makes, by its arguments; None where it does, or might do, anything else."""
+    """Return the read that a shell call makes, by its arguments; None if it does, or might do, anything else."""
     command = arguments.get("cmd", arguments.get("command"))
     if isinstance(command, list):
         command = command[-1] if len(command) == _SHELL_WORDS and str(command[1]).startswith("-") else None
@@ -203,5 +212,5 @@ def _exact(pipelines: Sequence[list[list[str]]], folder: str | None) -> ExactRea
 
 
 def _is_simple(words: Sequence[str]) -> bool:
-    """Whether this is one of the forms of which every word is understood."""
+    """Return whether this command has one of the forms in which every word is understood."""
     return any(form.fullmatch("\0".join(words)) is not None for form in _FORMS)

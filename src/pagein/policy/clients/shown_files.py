@@ -1,7 +1,7 @@
-"""What a file looks like as far as the conversation tells: lines that were shown, and stand-ins for those that nobody showed.
+"""Reconstruction of a file from the conversation: shown lines, and placeholders for unseen lines.
 
-Such a text names a version. That it holds lines from several times does no harm: what may be said of it is only what is known
-to stand in the window (`pagein.policy.reads.knowledge`), and stand-ins are known to nobody.
+Such a text names a version. It may hold lines from several times, which does no harm: an answer may state only lines
+known to be in the window (`pagein.policy.reads.knowledge`), and placeholders are never known.
 """
 
 from typing import Final
@@ -12,17 +12,17 @@ UNSEEN: Final = "\0never shown, line "
 
 
 def path_key(path: str) -> str:
-    """The name under which a file is known: the path as the call gives it, without what says nothing."""
+    """Return the normalised path of a file, without empty and `.` parts."""
     parts = path.replace("\\", "/").split("/")
     kept = [part for place, part in enumerate(parts) if part != "." and (part or place == 0)]
     return "/".join(kept)
 
 
 def overlaid(before: str | None, shown: ShownText) -> str:
-    """The file after a read of some of its lines.
+    """Return the file's text after a read of some of its lines.
 
-    Where the read does not tell how long the file is, a line nobody showed stands behind those that it showed: no answer may then take
-    them for the whole file.
+    Where the read does not state the length of the file, an unseen line follows the shown lines, so that no answer may
+    mistake them for the whole file.
     """
     lines = [] if before is None else before.split("\n")
     length = shown.total if shown.total is not None else max(len(lines), shown.last + 1)
@@ -33,7 +33,7 @@ def overlaid(before: str | None, shown: ShownText) -> str:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text can be told in UTF-8, as files are."""
+    """Return whether a text can be encoded in UTF-8, as files are."""
     try:
         text.encode()
     except UnicodeEncodeError:

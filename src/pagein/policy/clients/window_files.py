@@ -1,11 +1,12 @@
-"""What stands in the window of each file that a client's tools read or changed, call by call, and what rests on what.
+"""The text in the window of each file that a client's tools read or changed, call by call, with dependencies.
 
 Rules of this file
 ------------------
-1. A chain holds what calls said of one file, in the order of the window. What is known of the file is folded from it.
-2. What leaves is taken out of its chain. What is left is not borne out any more where it rested on that: it is named, and must
-   leave too.
-3. To forget a file ends what may rest on its texts, not the texts: what rests on them already is still borne out.
+1. A chain holds the statements of calls about one file, in the order of the window. The model's knowledge of the file
+   is folded from it.
+2. An evicted result is taken out of its chain. Remaining answers that depended on it are not proven any more: they are
+   named, and must leave too.
+3. Forgetting a file forbids new references to its texts; existing references stay valid.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,9 +29,10 @@ FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
 
 @dataclass(frozen=True, slots=True)
 class FileStatement:
-    """What one call says of a file. call: "" where no call says it. text: the file by it. born: the model call before which it was said.
+    """The statement of one call about a file.
 
-    gutter, before, after: as in `ShownText`, of the result as it stands.
+    call: "" for a statement without a call. text: the file after it. born: the model call before which it was made.
+    gutter, before, after: as in `ShownText`, of the result as it is in the request.
     """
 
     call: str
@@ -43,12 +45,12 @@ class FileStatement:
 
     @property
     def stands_for_more(self) -> bool:
-        """Whether other text must bear it out."""
+        """Whether the answer needs other text as proof."""
         return isinstance(self.event, FileRead) and self.event.mode not in ("full", "baseline_fallback")
 
     @property
     def claim(self) -> ReadClaim | None:
-        """What the witness is told of the call."""
+        """The claim for the witness; None for a refresh."""
         if isinstance(self.event, FileRefresh):
             return None
         return replace(claim_of(self.event), gutter=self.gutter, before=self.before, after=self.after)
@@ -56,7 +58,10 @@ class FileStatement:
 
 @dataclass(frozen=True, slots=True)
 class FileReads:
-    """All that stands in the window of one file, in order, and the file as it looks by now (None: that cannot be told)."""
+    """The window's statements about one file, in order, and its present text.
+
+    text: None if uncertain.
+    """
 
     chain: tuple[FileStatement, ...] = ()
     text: str | None = None
@@ -67,7 +72,10 @@ NO_READS: Final = FileReads()
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The client's own reference to an earlier read. base: the call of that read. born: the model call before which it was said."""
+    """The client's own reference to an earlier read.
+
+    base: call of the earlier read. born: the model call before which the reference was made.
+    """
 
     base: str
     born: int
@@ -75,11 +83,14 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class ClientReads:
-    """What the reads of a conversation have shown, at one point of it. Made by steps that share what they keep.
+    """The file text that a conversation has shown, at one point of it; immutable, with shared structure.
 
-    calls: those that nobody answered yet. path_of: the file of each call that stands in a chain. asked: the call that made each
-    read last, by its arguments; repeats: what the client itself answered with a reference to an earlier read, with that read.
-    gone: calls of such reads whose results left the window. turns: messages of the model so far.
+    calls: calls without a result yet.
+    path_of: the file of each call in a chain.
+    asked: the last call of each read, by its arguments.
+    repeats: the client's own references to earlier reads.
+    gone: calls of such reads with evicted results.
+    turns: messages of the model so far.
     """
 
     known: Knowledge = NOTHING
@@ -92,32 +103,32 @@ class ClientReads:
     turns: int = 0
 
     def claims(self) -> dict[str, ReadClaim]:
-        """What each call of the window stands for, for the witness."""
+        """Return the claim of each call in the window, for the witness."""
         held = (one for file in self.files.values() for one in file.chain)
         return {one.call: claim for one in held if one.call and (claim := one.claim) is not None}
 
     def versions(self) -> dict[ContentHash, bytes]:
-        """The texts of all versions, as the conversation told them."""
+        """Return the text of every version in the conversation."""
         held = (one for file in self.files.values() for one in file.chain)
         return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, FileRefresh)}
 
     def statement_of(self, call: str) -> FileStatement | None:
-        """What a call says of its file, None where it is in no chain."""
+        """Return a call's statement about its file; None if it is in no chain."""
         path = self.path_of.get(call)
         chain = () if path is None else self.files[path].chain
         return next((one for one in reversed(chain) if one.call == call), None)
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
-        """Calls whose answers are not proven once the results of these have left; none of these themselves."""
+        """Return the calls whose answers lose their proof when these results leave, without the leaving calls."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
         found = (_unproven(_without_calls(self.files[path].chain, gone)) for path in sorted(paths))
         return frozenset[str]().union(*found)
 
     def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
-        """Calls whose results must stay, because an answer, ours or the client's, may rest on them that is to stay as a read would.
+        """Return the calls whose results must stay, as an answer that stays may depend on them.
 
-        That is one born behind call `last`; or, by `work`, one of a file that is still at work.
+        An answer stays if it was sent after call `last`; or, by `work`, if its file is still being worked on.
         """
         held = {one.base for one in self.repeats.values() if self._stays(one.base, one.born, last, work)} - self.gone
         for file in self.files.values():
@@ -130,7 +141,7 @@ class ClientReads:
         return _stays(() if path is None else self.files[path].chain, born, last, work)
 
     def calls_needed_with(self, calls: Iterable[str]) -> frozenset[str]:
-        """Calls whose results must stay as long as those of these calls, because these may rest on them."""
+        """Return the calls whose results must stay as long as these, because these may depend on them."""
         held: set[str] = set()
         for call in calls:
             path = self.path_of.get(call)
@@ -140,7 +151,7 @@ class ClientReads:
         return frozenset(held)
 
     def fetch(self, path: str, version: ContentHash) -> bytes | None:
-        """The text of a version of this file."""
+        """Return the text of a version of this file."""
         for one in reversed(self.files.get(path, NO_READS).chain):
             if not isinstance(one.event, FileRefresh) and one.event.version == version:
                 return one.text.encode()
@@ -151,7 +162,7 @@ START: Final = ClientReads()
 
 
 def _stays(chain: tuple[FileStatement, ...], born: int, last: int, work: Work | None) -> bool:
-    """Whether an answer that was born before this call is to stay, by what was said of its file since."""
+    """Return whether an answer stays, given its first call and the later statements about its file."""
     if work is None or not chain:
         return born > last
     changes = (one.born for one in chain if not isinstance(one.event, FileRead))
@@ -159,7 +170,7 @@ def _stays(chain: tuple[FileStatement, ...], born: int, last: int, work: Work | 
 
 
 def with_held(state: ClientReads, path: str, held: FileStatement) -> ClientReads:
-    """A call said this of a file."""
+    """Return the state after a call's statement about a file."""
     chain = (*state.files.get(path, NO_READS).chain, held)
     return replace(
         state,
@@ -170,13 +181,13 @@ def with_held(state: ClientReads, path: str, held: FileStatement) -> ClientReads
 
 
 def with_text(state: ClientReads, path: str, text: str) -> ClientReads:
-    """The file looks so by now, though nothing in the window shows it."""
+    """Return the state with a new text of the file that no result in the window shows."""
     file = state.files.get(path, NO_READS)
     return replace(state, files=state.files.put(path, replace(file, text=text)))
 
 
 def forgotten(state: ClientReads, given: str) -> ClientReads:
-    """Nothing that was shown of this file may be a base from here on."""
+    """Return the state in which no earlier text of this file may be a base."""
     path = path_key(given)
     file = state.files.get(path)
     if file is None:
@@ -187,7 +198,7 @@ def forgotten(state: ClientReads, given: str) -> ClientReads:
 
 
 def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
-    """The state once the results of these calls have left the window, and what rested on them with them."""
+    """Return the state after the results of these calls, and their dependents, have left the window."""
     gone = frozenset(calls)
     paths = sorted({path for call in gone if (path := state.path_of.get(call)) is not None})
     bases = frozenset(call for call in state.asked.values() if call in gone)
@@ -204,7 +215,7 @@ def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
 
 
 def _without_calls(chain: Iterable[FileStatement], gone: frozenset[str]) -> Iterator[FileStatement]:
-    """What is left of a chain without the texts of these calls. That a file was changed by one of them stays."""
+    """Yield the chain without the texts of these calls; a change of the file by one of them stays."""
     for one in chain:
         if one.call not in gone:
             yield one
@@ -220,7 +231,7 @@ def _refold_path(state: ClientReads, path: str) -> ClientReads:
 
 
 def restore_results(state: ClientReads, calls: Iterable[str]) -> ClientReads:
-    """The state once the results of these calls stand in the window as the client sent them, in place of our answers."""
+    """Return the state after the results of these calls are in the window as the client sent them."""
     for call in calls:
         path = state.path_of.get(call)
         if path is None:
@@ -240,11 +251,11 @@ def _in_full(held: FileStatement) -> FileStatement:
 
 
 def _unproven(chain: Iterable[FileStatement]) -> frozenset[str]:
-    """Calls in what is left of a chain that are not borne out any more."""
+    """Return the calls in the rest of a chain that are not proven any more."""
     seen, wrong = NOTHING, set[str]()
     for one in chain:
         if isinstance(one.event, FileRefresh):
-            continue  # the texts are still there
+            continue  # the texts are still in the window
         if isinstance(one.event, FileRead) and not proven(seen, one.event):
             wrong.add(one.call)
         seen = with_event(seen, one.event)

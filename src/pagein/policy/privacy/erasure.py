@@ -1,10 +1,11 @@
-"""Texts that were ordered to be forgotten: what is left of them, where they stand in other texts, and how these are told without them.
+"""Erasure: tombstones of texts that a person ordered to be forgotten, their detection in other texts, and redacted
+    journals.
 
 Rules of this file
 ------------------
-1. A text is known again by a fingerprint of its first characters, rolled over whatever comes, and then by its keyed digest. Nothing that is
-   kept tells the text to anybody who has not the store's secret.
-2. A text that is told anew keeps its shape: JSON stays JSON, also inside of JSON.
+1. A text is recognised by a fingerprint of its first characters, rolled over each candidate, and then by its keyed
+   digest. Nothing stored reveals the text to a reader without the store's secret.
+2. A redacted text keeps its shape: JSON stays JSON, also inside of JSON.
 """
 
 import contextlib
@@ -33,9 +34,9 @@ from pagein.model.text_removal import PrivateSpan, Tombstone
 from pagein.policy.privacy.redaction import Finds, digest_of, replace_words, without, words_of_block
 
 SHORTEST: Final = 6
-"""Characters that a text must have to be forgotten: a shorter one stands in too much that has nothing to do with it."""
+"""Minimum characters of a text to be forgotten: a shorter text occurs in too many unrelated places."""
 FORGOTTEN: Final = "forgotten"
-"""What stands for a forgotten text as the name of its kind; and the kind of the note behind which nothing is bound to what was sent before."""
+"""Name of the span of a forgotten text, and kind of the note after which nothing is bound to earlier requests."""
 SAYS_SO: Final = "forgotten by order of the user"
 _WINDOW: Final = 16
 _PRIME: Final = (1 << 61) - 1
@@ -58,25 +59,28 @@ _WITHOUT_TEXT: Final = frozenset(
         "request.tools",
     }
 )
-"""Kinds of notes that hold nothing of what anybody said, and without which a session cannot go on."""
+"""Kinds of notes without any words of a conversation, needed for a session to go on."""
 
 
 def tombstone(text: str, key: bytes) -> Tombstone:
-    """What is left of a text."""
+    """Return the tombstone of a text: digest, length and fingerprint."""
     beginning = _fingerprint(text[:_WINDOW], _base(key))
     return Tombstone(digest_of(key, text), len(text), beginning)
 
 
 @dataclass(frozen=True, slots=True)
 class ErasedTexts:
-    """The texts that were forgotten in a store. Costs nothing where there are none, else a pass for each length of beginnings."""
+    """The texts that were forgotten in a store.
+
+    Search costs nothing without tombstones, else a pass for each length of beginnings.
+    """
 
     key: bytes = b""
     tombstones: tuple[Tombstone, ...] = ()
     _by_window: dict[int, dict[int, list[Tombstone]]] = field(default_factory=dict, compare=False)
 
     def finds(self, text: str) -> tuple[PrivateSpan, ...]:
-        """Where forgotten texts stand in a text, in order; none overlaps another."""
+        """Return the spans of forgotten texts in a text, in order, without overlap."""
         found: list[PrivateSpan] = []
         for one in sorted(self._found(text), key=lambda one: (one.start, -one.end)):
             if not found or one.start >= found[-1].end:
@@ -97,7 +101,7 @@ class ErasedTexts:
 
 
 def finder(texts: Sequence[str]) -> Finds:
-    """Finds these very texts, as they are and as they stand in JSON, and in JSON that stands in JSON."""
+    """Return a function that finds these texts, as they are, in JSON, and in JSON inside JSON."""
     forms = dict.fromkeys(form for text in texts for form in forms_of(text))
 
     def finds(text: str) -> tuple[PrivateSpan, ...]:
@@ -114,7 +118,7 @@ def finder(texts: Sequence[str]) -> Finds:
 
 
 def forms_of(text: str) -> tuple[str, ...]:
-    """A text as it may stand in a store."""
+    """Return a text in each form that a store may contain."""
     forms = dict.fromkeys((text,))
     for _ in range(_NESTED):
         forms |= dict.fromkeys(
@@ -124,12 +128,12 @@ def forms_of(text: str) -> tuple[str, ...]:
 
 
 def whole_text(text: str) -> tuple[PrivateSpan, ...]:
-    """Finds all of a text, whatever it is."""
+    """Return one span over the whole text."""
     return (PrivateSpan(0, len(text), FORGOTTEN),) if text else ()
 
 
 def retold(text: str, finds: Finds, names: Mapping[str, str]) -> str:
-    """A text without what is found in it, and with the new names of what was named anew. What was JSON is JSON still."""
+    """Return a text without the found spans and with renamed contents; JSON stays JSON."""
     if names:
         text = _HASH.sub(lambda match: names.get(match[0], match[0]), text)
     found = finds(text)
@@ -137,15 +141,18 @@ def retold(text: str, finds: Finds, names: Mapping[str, str]) -> str:
 
 
 def is_gone(text: str) -> bool:
-    """Whether nothing is left of a text that was told anew."""
+    """Return whether nothing is left of a redacted text."""
     return _NOTHING_LEFT.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRedaction:
-    """How entries of journals are told anew. names: new names of contents, in hexadecimal. gone: objects of which nothing is left.
+    """Redaction of journal entries.
 
-    wholly: whether nothing that anybody said is to be left.
+    key: secret for digests. finds: finds the spans to remove.
+    names: new names of contents, by old name, in hexadecimal.
+    gone: objects without any content left.
+    wholly: whether to remove every word of the conversation.
     """
 
     key: bytes
@@ -155,7 +162,10 @@ class EntryRedaction:
     wholly: bool = False
 
     def line(self, line: bytes) -> bytes:
-        """A line of a journal; the same one where nothing is found in it. One that cannot be read is none any more where it is."""
+        """Redact a line of a journal; return the same line if nothing is found.
+
+        An unreadable line with a find becomes an empty entry.
+        """
         text = line.decode("utf-8", "surrogateescape")
         if not self.wholly and not self.finds(text) and not any(one in text for one in (*self.gone, *self.names)):
             return line
@@ -170,7 +180,7 @@ class EntryRedaction:
         return again.encode("utf-8", "surrogateescape") if head in again or head not in made.decode() else made
 
     def touched_path(self, line: bytes) -> str | None:
-        """The file that a note on a reading is of, where the reading rests on something that is told anew; None for any other line."""
+        """Return the file of a note on a reading that depends on redacted content; None for any other line."""
         path = path_of_reading(line)
         text = "" if path is None else line.decode("utf-8", "surrogateescape")
         return path if text and (self.finds(text) or any(one in text for one in self.names)) else None
@@ -224,7 +234,7 @@ class EntryRedaction:
 
 
 def path_of_reading(line: bytes) -> str | None:
-    """The file that a line of a journal is a note on a reading of, None where it is none."""
+    """Return the file of a note on a reading; None for any other line of a journal."""
     if _READING not in line:
         return None
     entry = decode_entry(line)
@@ -240,13 +250,13 @@ def path_of_reading(line: bytes) -> str | None:
 
 
 def unread(line: bytes) -> bytes:
-    """A note on a reading as one that says nothing: of its file nothing is known any more."""
+    """Return a note on a reading without content, so that its file counts as unknown."""
     entry = decode_entry(line)
     return encode_entry(replace(entry, body=NoteEntry(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
 
 
 def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:
-    """The texts in a JSON object or list, and in such that stand in its strings; of any other text that itself."""
+    """Yield the strings in a JSON object or list, also in JSON inside strings; yield any other text itself."""
     value = None
     if depth and text.lstrip()[:1] in ("{", "["):
         with contextlib.suppress(ValueError, RecursionError):
@@ -284,7 +294,7 @@ def _fingerprint(text: str, base: int) -> int:
 
 
 def _roll_fingerprints(text: str, window: int, base: int) -> Iterator[tuple[int, int]]:
-    """The fingerprint of each run of so many characters, with where it begins."""
+    """Yield the start and fingerprint of each run of `window` characters."""
     if len(text) < window:
         return
     value, top = _fingerprint(text[:window], base), pow(base, window - 1, _PRIME)

@@ -1,8 +1,7 @@
-"""Which tool calls may have shown what must not be stored.
+"""Detection of tool calls that may have shown an excluded file.
 
-Law 9: content of excluded files, and shell output that shows them, is never stored; hence it is never paged out either
+Law 9: content of excluded files, and shell output that shows them, is never stored; hence it is never evicted either
 and stays in the window. The test errs on the side of keeping: a command that merely names such a file counts.
-Source: readcache spec 17, `notes/prior-art.md` 2.2.
 """
 
 import fnmatch
@@ -34,14 +33,14 @@ EXCLUDED: Final = (
     ".pgpass",
     ".git-credentials",
 )
-"""Names of files whose content is never stored, as patterns over the last part of a path. Case does not matter."""
+"""Patterns of file names with content that is never stored, matched with the last part of a path in any case."""
 
 _WORD: Final = re.compile(r"""[^\s"'`\\/=:;,|&<>(){}\[\]]+""")
 _WILD: Final = re.compile(r"\[[^\]]*\]?|[*?]")
 
 
 def is_excluded(path: str, patterns: Iterable[str] = EXCLUDED) -> bool:
-    """Whether a file of this path must never be stored, by its last component."""
+    """Return whether the last component of this path matches an excluded pattern."""
     name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return _names(tuple(patterns)).fullmatch(name.lower()) is not None
 
@@ -53,12 +52,12 @@ def _names(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=16)
 def _hints(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """What a text must hold for any name in it to match: a cheap first look."""
+    """Return the longest fixed part of each pattern, for a cheap first search."""
     return tuple(max(_WILD.split(pattern.lower()), key=len) for pattern in patterns)
 
 
 def may_show_excluded(call: ToolCall, patterns: Iterable[str] = EXCLUDED) -> bool:
-    """Whether the result of this call may hold content of an excluded file."""
+    """Return whether the result of this call may contain an excluded file."""
     if call.withheld is not None and not call.withheld.part:
         return True
     names = tuple(patterns)
@@ -67,7 +66,7 @@ def may_show_excluded(call: ToolCall, patterns: Iterable[str] = EXCLUDED) -> boo
     arguments = call.arguments.lower()
     if "\\u" not in arguments and not any(hint in arguments for hint in _hints(names)):
         return False
-    # also as they stand, for those that are no JSON; and whole, for names with blanks in them
+    # the raw text too, for arguments that are not JSON; and each text whole, for names with blanks in them
     texts = (call.arguments, *texts_in(call.arguments))
     return any(
         is_excluded(text, names) or any(is_excluded(word, names) for word in _WORD.findall(text)) for text in texts

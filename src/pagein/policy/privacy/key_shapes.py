@@ -1,8 +1,9 @@
-r"""The shapes of keys that vendors give out, as data: how each begins, of what letters it is made, and how long it is.
+r"""Shapes of vendors' keys, as data: fixed beginning, alphabet and length.
 
-The shapes are facts from the vendors' documents and from the rule lists of gitleaks 8 (MIT licence), whose names of rules are kept
-where there is one. Only shapes that tell themselves are listed: by a fixed beginning, or by the name in front of them. Expressions are
-RE2's, over bytes; the last group that took part is the key. `words` are what a text must hold for a rule to match, so that most texts cost one look.
+The shapes are facts from the vendors' documents and from the rule lists of gitleaks 8 (MIT licence), with gitleaks'
+rule names where there is one. Only recognisable shapes are listed: with a fixed beginning, or behind a name.
+Expressions are in RE2's syntax, over bytes; the last group that took part is the key. `words` are needed in a text for
+a rule to match, so that most texts cost one look.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,11 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One kind of key. entropy: bits per character that the key must have at least (Shannon), 0: whatever."""
+    """One kind of key.
+
+    words: texts of which one must be present. expression: regular expression of the key.
+    entropy: minimum bits per character of the key (Shannon); 0: any.
+    """
 
     name: str
     words: tuple[str, ...]
@@ -25,14 +30,14 @@ _NAMES: Final = (
 )
 _WORDS: Final = ("PASS", "PWD", "SECRET", "KEY", "TOKEN", "CREDENTIAL")
 _VALUE: Final = r"""([^\s"'`$<>{}()\[\],;*\\|&]{6,}(?:[$(){}\[\],;*|&][^\s"'`\\<>]+)?)"""
-# a variable on a line of its own, as `printenv` and `docker compose config` print it: its value may hold anything, and ends with the line
+# a variable on its own line, as `printenv` and `docker compose config` print it: its value may hold anything, and ends with the line
 _LINE: Final = (
     r"""(?m:^)(?:[ ]{0,6}\d{1,6}[\t:|])?[ \t]{0,40}(?:-[ ]{1,3})?(?:export[ ]|ENV[ ])?["']?"""
     r"""(?:[A-Z0-9_]{0,80}(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIALS?|API_?KEY|ACCESS_?KEY|SECRET_?KEY)(?:_[A-Z0-9]+){0,2}"""
     r"""|[A-Z0-9_]{0,80}_(?:KEY|PASS|PWD)|KEY|SSHPASS)["']?"""
 )
 _TO_ITS_END: Final = r"""(?:"([^"\n]{6,})"|'([^'\n]{6,})'"""
-# a member of a JSON object, also where the object stands in a string of another (`\"password\": \"...\"`); names in small letters are taken only here
+# a member of a JSON object, also of JSON inside a JSON string (`\"password\": \"...\"`); only here are names in small letters accepted
 _MEMBER: Final = (
     r"""(?i:[a-z0-9_.-]*(?:password|passwd|passphrase|secret|credentials?|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key"""
     r"""|signing[_-]?key|master[_-]?key|encryption[_-]?key|(?:access|auth|refresh|bearer|api|id|session|bot|secret|private)[_-]?token))"""
@@ -119,7 +124,7 @@ SHAPES: Final = (
     Shape("airtable-token", ("pat",), r"\b(pat[A-Za-z0-9]{14}\.[a-f0-9]{64})\b", 3.0),
     Shape("postman-api-token", ("PMAK-",), r"\b(PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34})\b", 3.0),
     Shape("figma-token", ("figd_",), r"\b(figd_[\w-]{40})", 3.0),
-    # whoever gives them out
+    # of any vendor
     Shape("private-key", ("PRIVATE KEY",), r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----((?s:.+?)-----END[ A-Z0-9]{0,40}PRIVATE KEY)", 3.5),
     Shape("private-key-cut", ("PRIVATE KEY",), r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----((?:[^A-Za-z0-9+/=]{0,16}(?:\\[nr]){0,2}\s{0,16}(?:\d{1,6}[^A-Za-z0-9+/=]{1,4})?[A-Za-z0-9+/=]{40,100})+)", 3.5),
     Shape("age-secret-key", ("AGE-SECRET-KEY-1",), r"\b(AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58})\b"),

@@ -1,12 +1,14 @@
-"""What must not be stored is kept without it (law 9): calls that may show an excluded file, their results, and keys wherever they stand.
+"""Redaction of messages before storage (law 9): calls that may show an excluded file, their results, and keys anywhere.
 
 Rules of this file
 ------------------
-1. What is journaled is the message without such text, in this process as in any other: so the state of a branch is the same before
-   and after a restart (law 6). Beside the text stand its length, which weights need, and its keyed digest, which tells it from others.
-2. The window shows the text as it came. The process that saw it remembers it for that; where a client tells its conversation anew with
-   each request nobody needs to.
-3. A block that is kept without some of its text never leaves the window: what cannot be stored cannot be recalled (law 1).
+1. The journal holds the message without such text, in this process as in any other: so the state of a branch is the
+   same before and after a restart (law 6). In place of the text the journal holds its length, which weights need, and
+   its keyed digest, which tells it from other texts.
+2. The window shows the original text. The process that saw the text remembers it for that purpose; a client that sends
+   its whole conversation with each request makes this needless.
+3. A block stored without some of its text never leaves the window: a text that cannot be stored cannot be recalled (law
+   1).
 """
 
 import hmac
@@ -27,18 +29,21 @@ _DIGITS: Final = 32
 _Worded: TypeAlias = Text | Thinking | ToolCall | ToolResult | Other
 _Place: TypeAlias = tuple[type[Block], str]
 Finds: TypeAlias = Callable[[str], Sequence[PrivateSpan]]
-"""Finds what of a text must not be stored, in order."""
+"""A function that returns the spans of a text unfit for the store, in order."""
 
 
 def is_withheld(block: Block) -> bool:
-    """Whether a block was kept without all of its text. Journals of older versions tell it by the text alone."""
+    """Return whether a block was stored without some of its text.
+
+    Journals of older versions show this by the text alone.
+    """
     if isinstance(block, ToolResult) and block.text == WITHHELD:
         return True
     return not isinstance(block, Image) and block.withheld is not None
 
 
 def without(text: str, found: Sequence[PrivateSpan]) -> str:
-    """A text without what must not be stored of it, and with how much that was."""
+    """Return a text with a note of the length in place of each found span."""
     parts: list[str] = []
     end = 0
     for one in found:
@@ -48,7 +53,7 @@ def without(text: str, found: Sequence[PrivateSpan]) -> str:
 
 
 def without_in_json(text: str, finds: Finds) -> str:
-    """The same for a JSON text, in whose strings is looked; for one that is none as for any other."""
+    """Redact the strings of a JSON text; treat any other text as plain."""
     try:
         value = decode_json(text.encode("utf-8", "surrogatepass"))
     except ValueError:
@@ -70,11 +75,13 @@ def _without(value: object, finds: Finds) -> object:
 
 @dataclass(slots=True)
 class SessionRedaction:
-    """What is kept of the messages of one session.
+    """Redaction of one session's messages.
 
-    key: gives the secret that digests are keyed with; asked only where something is withheld. finds: finds what else must not be
-    stored. shown: digests of texts that are left out wherever a result holds them, because they were read from an excluded file by a
-    name that does not tell.
+    patterns: names of excluded files.
+    key: returns the secret for digests; called only where something is redacted.
+    finds: finds other text unfit for the store.
+    shown: digests of texts to redact in any result, because they were read from an excluded file through a harmless
+        name.
     """
 
     patterns: tuple[str, ...] = EXCLUDED
@@ -84,26 +91,29 @@ class SessionRedaction:
     _seen: dict[_Place, tuple[_Worded, _Worded]] = field(default_factory=dict)
 
     def of(self, message: Message, private: Collection[str] = ()) -> Message:
-        """The message as it is kept; the same one where it says nothing that must not be. private: calls whose results are left out."""
+        """Return the message as stored; the same object if nothing needs redaction.
+
+        private: calls with results to leave out.
+        """
         asked = {block.id for block in message.blocks if isinstance(block, ToolCall) and self._is_private(block)}
         blocks = tuple(self._block(block, asked, private) for block in message.blocks)
         return message if _same(blocks, message.blocks) else replace(message, blocks=blocks)
 
     def shows(self, message: Message) -> Message:
-        """A message of the window with what was left out of it, as far as this process saw that."""
+        """Return a message of the window with its redacted text, as far as this process saw the text."""
         if not self._seen or not any(is_withheld(block) for block in message.blocks):
             return message
         blocks = tuple(self._shown(block) for block in message.blocks)
         return message if _same(blocks, message.blocks) else replace(message, blocks=blocks)
 
     def add(self, text: str) -> str:
-        """An excluded file was read, and showed this text. Returns the digest that tells it again."""
+        """Record the text of an excluded file, and return its digest."""
         digest = digest_of(self.key(), text)
         self.shown.add(digest)
         return digest
 
     def inherit(self, other: "SessionRedaction") -> None:
-        """Know what another session of this process saw."""
+        """Add the texts that another session of this process saw."""
         self.shown |= other.shown
         self._seen |= other._seen  # noqa: SLF001 -- of its own class
 
@@ -141,7 +151,7 @@ class SessionRedaction:
             return block
         digest = block.withheld.digest
         found = self._seen.get((type(block), digest))
-        if found is None:  # a result or call that could not stand where it stood is text
+        if found is None:  # a result or call in an invalid place was turned into text
             found = self._seen.get((ToolResult, digest)) or self._seen.get((ToolCall, digest))
             if found is None or not isinstance(block, Text):
                 return block
@@ -157,7 +167,7 @@ class SessionRedaction:
 
 
 def words_of_block(block: _Worded) -> str:
-    """The text of a block, whatever it is called there."""
+    """Return the text of a block of any kind."""
     match block:
         case ToolCall():
             return block.arguments
@@ -168,7 +178,7 @@ def words_of_block(block: _Worded) -> str:
 
 
 def replace_words(block: _Worded, words: str) -> _Worded:
-    """The block with another text."""
+    """Return the block with another text."""
     match block:
         case ToolCall():
             return replace(block, arguments=words)
@@ -179,7 +189,7 @@ def replace_words(block: _Worded, words: str) -> _Worded:
 
 
 def digest_of(key: bytes, *texts: str) -> str:
-    """The keyed digest of a text that is not stored."""
+    """Return the keyed digest of a text that is not stored."""
     made = hmac.new(key, digestmod=sha256)
     for text in texts:
         raw = text.encode("utf-8", "surrogatepass")

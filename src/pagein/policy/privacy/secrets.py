@@ -1,11 +1,11 @@
-"""Keys and passwords in a text, told by their shape: what must not be stored, wherever it comes from (law 9).
+"""Detection of keys and passwords in a text by shape, for redaction before storage (law 9).
 
 Rules of this file
 ------------------
-1. A text that holds none of the words that any shape begins with costs one look; any other one more look for each shape whose word it holds.
+1. A text without the words of any shape costs one look; any other text one more look for each shape with a word in it.
    Each look is linear in the text.
-2. Where in doubt a text is no key: what is withheld stays in the window for good, and that costs. A key must look drawn by lot where its
-   shape says so (`entropy`), and what stands for a key in examples is none.
+2. A doubtful text is no key: redacted text stays in the window for good, and that costs. A key must look random where
+   its shape says so (`entropy`), and a placeholder in an example is no key.
 """
 
 import math
@@ -27,11 +27,13 @@ _EXAMPLES: Final = (
 _NAMES_OF_KEYS: Final = ("key", "token", "secret", "password", "credentials")
 _MANY: Final = 0.8
 _TELLING: Final = 512
-"""Bytes of a value by which it is judged."""
+"""Bytes of a value that are examined."""
 _WORDY: Final = 3.2
 _DRAWN_FROM: Final = 20
 _CHANGES: Final = 0.4
-"""Share of neighbours in a path's letters that are not of one kind (small, capital, digit): about .6 where drawn by lot, under .3 in words."""
+"""Minimum share of neighbouring letters of different kinds (small, capital, digit): about .6 in random text, under .3
+in words.
+"""
 _KINDS: Final = 3
 _BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
 _BASE64_URL: Final = frozenset(string.ascii_letters + string.digits + "-_")
@@ -42,7 +44,7 @@ _REFERENCES: Final = (("${", "}"), ("$(", ")"), ("`", "`"), ("<", ">"), ("[pagei
 
 
 def keys_in(text: str) -> tuple[PrivateSpan, ...]:
-    """The keys in a text, in order; none overlaps another."""
+    """Return the spans of the keys in a text, in order, without overlap."""
     raw = text.encode("utf-8", "surrogatepass")
     words, shapes = _words()
     likely = dict.fromkeys(shapes[place] for place in words.Match(raw) or ())
@@ -61,7 +63,7 @@ def keys_in(text: str) -> tuple[PrivateSpan, ...]:
 
 
 def entropy(text: str) -> float:
-    """Bits per character, by how often each stands in the text (Shannon)."""
+    """Return the Shannon entropy of a text, in bits per character."""
     counts = Counter(text)
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
 
@@ -85,7 +87,7 @@ def _is_key(shape: Shape, key: str) -> bool:
 
 
 def _is_spoken_of(line: str, *, prose: bool) -> bool:
-    """Whether a line names where the value comes from, rather than the value: a variable, a command, a call, words."""
+    """Return whether a line names the source of the value instead of the value: a variable, a command, a call, words."""
     value = line.strip("\"', ;\t\r")
     if any(value.startswith(begin) and end in value for begin, end in _REFERENCES) or _name_pattern().fullmatch(
         value.encode()
@@ -95,7 +97,7 @@ def _is_spoken_of(line: str, *, prose: bool) -> bool:
 
 
 def _looks_drawn(key: str) -> bool:
-    """Whether a value behind a telling name may be a password, rather than the code or the words that name one."""
+    """Return whether a value behind a telling name may be a password, instead of code or words."""
     letters = sum(one.isalpha() for one in key)
     digits = sum(one.isdigit() for one in key)
     if not letters or key.startswith((".", "http")) or (key.startswith(("/", "-")) and not _is_base64(key)):
@@ -108,7 +110,9 @@ def _looks_drawn(key: str) -> bool:
 
 
 def _is_base64(key: str) -> bool:
-    """Whether what begins as a path or a flag does is base64 that happens to begin so: long, of one alphabet, its kinds of letters mixed."""
+    """Return whether a value with the beginning of a path or flag is base64 by chance: long, one alphabet, mixed
+    letters.
+    """
     plain = key.rstrip("=,")
     if len(plain) < _DRAWN_FROM or not (set(plain) <= _BASE64 or set(plain) <= _BASE64_URL):
         return False
@@ -125,7 +129,7 @@ def _in_characters(raw: bytes, found: list[PrivateSpan]) -> Iterator[PrivateSpan
 
 @cache
 def _words() -> tuple[Any, tuple[Shape, ...]]:
-    """What tells in one look which of the words a text holds, and the shape of each word."""
+    """Return a matcher for the words of every shape, and the shape of each word."""
     import re2
 
     found, shapes = re2.Set.SearchSet(_options()), []

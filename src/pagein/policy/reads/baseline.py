@@ -1,8 +1,8 @@
-"""What the host's built-in `read` would answer: the baseline that every saving is measured against.
+"""The host's built-in `read`, reproduced: the baseline for every saving.
 
-Parity is the whole point, oddities included: lines are split at line feeds alone, so that a trailing newline makes one
-more line; offsets and limits that are zero, negative or fractional do what a JavaScript slice does with them; the
-counts in `truncation` describe the selected text, not the file. Nothing here touches a file.
+Parity matters, oddities included: lines are split at line feeds alone, so that a trailing newline makes one more line;
+offsets and limits that are zero, negative or fractional do what a JavaScript slice does with them; the counts in
+`truncation` describe the selected text, not the file. Nothing here touches a file.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _JS_EXPONENT_FROM = 1e21
 
 @dataclass(frozen=True, slots=True)
 class ReadCaps:
-    """How much one read shows: whole lines up to `lines`, and up to `bytes` of UTF-8 with the line feeds between."""
+    """Maximum size of one read: whole lines up to `lines`, and up to `bytes` of UTF-8 with the line feeds between."""
 
     lines: int = 2000
     bytes: int = 50 * _KIB
@@ -28,7 +28,10 @@ DEFAULT_CAPS = ReadCaps()
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """How a text was cut to the caps. `by` is None where it was not. Sizes in bytes of UTF-8."""
+    """The cut of a text to the caps.
+
+    by: the cap that applied; None for an uncut text. Sizes are in bytes of UTF-8.
+    """
 
     content: str
     by: Literal["lines", "bytes"] | None
@@ -61,9 +64,9 @@ class Truncation:
 class Baseline:
     """The host's answer to a read.
 
-    body: the lines shown, joined by line feeds. notice: what is said after them where more follows, with the blank
-    line before it; alone where not even the first line fits.
-    first, shown: the lines in `body` are the `shown` ones from line `first` (from 1); those and no others were emitted.
+    body: the lines shown, joined by line feeds.
+    notice: text after them where more follows, with the blank line before it; alone where not even the first line fits.
+    first, shown: `body` holds exactly `shown` lines from line `first` (from 1).
     total: lines in the file, a trailing newline counting as one more.
     truncation: how it was cut, None where it was not.
     """
@@ -77,12 +80,12 @@ class Baseline:
 
     @property
     def text(self) -> str:
-        """What the model is shown."""
+        """The text for the model."""
         return self.body + self.notice
 
     @property
     def last(self) -> int:
-        """The last line shown; `first - 1` where none is."""
+        """Number of the last line shown; `first - 1` for no line."""
         return self.first + self.shown - 1
 
     @property
@@ -94,9 +97,10 @@ class Baseline:
 def baseline(
     text: str, given: str, *, offset: float | None = None, limit: float | None = None, caps: ReadCaps = DEFAULT_CAPS
 ) -> Baseline:
-    """The host's answer to a read of a file with this text, by the path `given`.
+    """Return the host's answer to a read of a file with this text, by the path `given`.
 
-    offset: first line, from 1. limit: number of lines. Raises BadInput, in the host's words, past the end.
+    offset: first line, from 1. limit: number of lines.
+    Raises BadInput, in the host's words, past the end.
     """
     lines = text.split("\n")
     start: float = max(0, offset - 1) if offset else 0
@@ -122,7 +126,7 @@ def baseline(
 
 
 def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:
-    """The first of these lines that fit under both caps. A line feed counts for each line but the first."""
+    """Return the first lines that fit under both caps; each line feed between them counts."""
     text = "\n".join(lines)
     count = max(1, len(lines))
     size = byte_length(text)
@@ -157,12 +161,12 @@ def _cut_notice(cut: Truncation, lines: list[str], start: float, given: str) -> 
 
 
 def byte_length(text: str) -> int:
-    """Length in bytes of UTF-8. A lone surrogate counts as the replacement character that it would be sent as."""
+    """Return the length in bytes of UTF-8; a lone surrogate counts as its replacement character."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def format_size(size: int) -> str:
-    """A size as the host writes it: `900B`, `50.0KB`, `1.5MB`."""
+    """Format a size as the host does: `900B`, `50.0KB`, `1.5MB`."""
     if size < _KIB:
         return f"{size}B"
     if size < _MIB:
@@ -177,7 +181,7 @@ def _one_decimal(size: int, unit: int) -> str:
 
 
 def number(value: float) -> str:
-    """A number as JavaScript prints it: no `.0` behind whole ones."""
+    """Format a number as JavaScript does: no `.0` behind whole numbers."""
     if isinstance(value, int) or (value.is_integer() and abs(value) < _JS_EXPONENT_FROM):
         return str(int(value))
     return repr(value).replace("inf", "Infinity").replace("nan", "NaN")

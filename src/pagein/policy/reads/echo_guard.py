@@ -1,9 +1,9 @@
-"""The echo guard: is text of ours about to be written into a file? (law 8)
+"""The echo guard: detect stubs and markers in text that a call is about to write into a file (law 8).
 
-Models copy what they see, and a stub or marker that lands in a file destroys what it stood for. The check looks at what a
-write or edit call is about to write. What counts is *owned* text alone: a stub whose id carries the tag of this store, a
-marker or hint that this branch has answered a read or a recall with. The same form made by somebody else, or standing in the file already,
-is text like any other.
+Models copy what they see, and a stub or marker that lands in a file destroys the text that it stood for. The check
+looks at the text that a write or edit call is about to write. Only *owned* text counts: a stub whose id carries the tag
+of this store, or a marker or hint with which this branch has answered a read or a recall. The same form from another
+source, or already in the file, is text like any other.
 """
 
 import json
@@ -23,7 +23,7 @@ from pagein.policy.reads import markers
 _ID: Final = r"pg-[0-9a-f]{8}-[0-9a-f]{8}"
 _QUOTE: Final = r"\\*[\"'\u2018\u2019\u201c\u201d]"
 _STUB: Final = re.compile(
-    rf"\[(?:pagein|RLM externalized): ({_ID})(?= \|)"  # the first line of a stub, of whatever dialect
+    rf"\[(?:pagein|RLM externalized): ({_ID})(?= \|)"  # the first line of a stub, in any dialect
     rf"|Use (?:rlm_)?peek\({_QUOTE}({_ID}){_QUOTE}\) to view"  # its second
 )
 _MARKER: Final = re.compile(r"\[(?:readcache:|Showing|Output truncated\.|End of|This goes on) [^\]\n]*\]")
@@ -36,7 +36,10 @@ Facts: TypeAlias = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """Owned text that is about to be written. text: how it begins. object_id: of a stub, what it stands for."""
+    """Owned text that is about to be written.
+
+    text: its beginning. object_id: the object behind a stub.
+    """
 
     kind: Literal["stub", "marker"]
     text: str
@@ -45,13 +48,16 @@ class Echo:
 
 @dataclass(frozen=True, slots=True)
 class OwnTexts:
-    """What is ours. made_here: whether this store made an id. served: what the branch's reads and recalls were answered with."""
+    """The texts that pagein itself produced.
+
+    made_here: whether this store made an id. served: markers and hints in the branch's answers to reads and recalls.
+    """
 
     made_here: Callable[[ObjectId], bool]
     served: Container[Facts] = frozenset()
 
     def echoes(self, text: str) -> Iterator[Echo]:
-        """Owned stubs and markers in a text, in the order of their places, stubs first."""
+        """Yield the owned stubs in a text, then the owned markers, each in order of place."""
         for match in _STUB.finditer(text):
             name = next(group for group in match.groups() if group)
             if self._is_ours(name):
@@ -63,31 +69,31 @@ class OwnTexts:
     def _is_ours(self, name: str) -> bool:
         try:
             return self.made_here(ObjectId.parse(name))
-        except BadName:  # the pattern is no looser than the name's own; were it ever, this is text
+        except BadName:  # cannot happen while the pattern is as strict as the parser; else the match is plain text
             return False
 
 
 def facts_of_read(event: ReadEvent) -> Iterator[Facts]:
-    """The markers that a read was answered with, reduced to what they say. Of a diff's line the count is not told."""
+    """Yield the markers of a read's answer, reduced to wording and numbers; for a diff without the count."""
     if isinstance(event, FileRead):
         yield from _of(event)
 
 
 def facts_of_recall(recall: RecallNote) -> Iterator[Facts]:
-    """The hints that stood below a recalled part."""
+    """Yield the hints below a recalled part."""
     yield from map(facts_of, recall.hints)
 
 
 def may_echo(text: str) -> bool:
-    """Whether a text has anything of the form of ours in it: a cheap first look."""
+    """Return whether a text has anything of the form of a stub or marker: a cheap first look."""
     return _STUB.search(text) is not None or _MARKER.search(text) is not None
 
 
 def echoes(call: ToolCall, owned: OwnTexts, before: str = "") -> tuple[Echo, ...]:
-    """What of ours this write or edit would put into its file.
+    """Return the owned text that this write or edit would put into its file.
 
-    before: the file's text as it is, where the host knows it. What stands there, or in the text that an edit replaces, is no
-    echo. A call whose arguments are no JSON is judged by their text.
+    before: the file's present text, where the host knows it. Text in the file, or in the text that an edit replaces, is
+        no echo. A call with arguments that are not JSON is judged by their text.
     """
     written, replaced = _texts(call)
     found = [echo for text in written for echo in owned.echoes(text)]
@@ -104,7 +110,7 @@ def echoes(call: ToolCall, owned: OwnTexts, before: str = "") -> tuple[Echo, ...
 
 
 def remedy(found: Iterable[Echo], *, peek: str = "peek", read: str = "read") -> str:
-    """What to tell the model instead of carrying the call out."""
+    """Return the message for the model in place of carrying out the call."""
     stubs = list(dict.fromkeys(echo.object_id for echo in found if echo.object_id is not None))
     marked = list(dict.fromkeys(echo.text for echo in found if echo.kind == "marker"))
     lines = ["This call would write text into a file that only stands for other text. Nothing was written."]
@@ -114,7 +120,7 @@ def remedy(found: Iterable[Echo], *, peek: str = "peek", read: str = "read") -> 
 
 
 def facts_of(marker: str) -> Facts:
-    """A marker reduced to its wording and its numbers; of changed lines their count is left out, as no journal keeps it."""
+    """Reduce a marker to its wording and its numbers, without the count of changed lines, which no journal keeps."""
     numbers = tuple(int(number) for number in _NUMBER.findall(marker))
     wording = _NUMBER.sub("#", marker)
     return wording, numbers[1:] if "lines changed" in marker else numbers
@@ -137,7 +143,7 @@ def _of(event: FileRead) -> Iterator[Facts]:
 
 
 def _runs(event: FileRead) -> Iterator[Facts]:
-    """One marker may rest on several copies that go on from each other, so those are put together."""
+    """Yield a marker for each run of adjacent copies, as one marker may rest on several copies."""
     runs: list[tuple[int, int, int]] = []
     for copy in sorted(event.copies, key=lambda one: one.at):
         if runs and (copy.at, copy.first) == (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]):
@@ -152,11 +158,11 @@ def _runs(event: FileRead) -> Iterator[Facts]:
             yield facts_of(markers.moved_marker(at, last, event.total, first))
 
 
-# --- what a call writes ---
+# --- the text that a call writes ---
 
 
 def _texts(call: ToolCall) -> tuple[list[str], list[str]]:
-    """The texts in a call's arguments: those it may write, and those that it says are there already."""
+    """Return the texts in a call's arguments: texts to write, and texts already in the file."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -185,7 +191,7 @@ def _leaves(name: str, value: object, deep: int) -> Iterator[tuple[str, str]]:
 
 
 def _of_patch(text: str) -> tuple[str, str]:
-    """Of a patch, the lines that it adds, and those that it takes away or leaves."""
+    """Return the added lines of a patch, and its removed or unchanged lines."""
     lines = text.split("\n")
     added = [line[1:] for line in lines if line.startswith("+")]
     there = [line[1:] for line in lines if line.startswith(("-", " "))]

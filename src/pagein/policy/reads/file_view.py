@@ -1,10 +1,11 @@
-"""What the model takes a file to look like, line by line, and under which numbers it was shown that.
+"""The file view: the model's idea of a file, line by line, with the line numbers in the window.
 
 Rules of this file
 ------------------
-1. Two numbers belong to a line that was shown: the one under which the model takes it to stand by now, and the one under which its
-   text stands in the window. The model's own edits and the diffs that it was shown move the first. Nothing moves the second.
-2. Another text under a number hides the earlier one: who looks for what was shown under that number finds the later text.
+1. A line that was shown has two numbers: its present number in the model's view, and the number under which its text is
+   in the window. The model's own edits and the diffs that it was shown move the first. Nothing moves the second.
+2. Another text under a number hides the earlier one: a reader who looks for the line under that number finds the later
+   text.
 3. A line whose place cannot be followed is left out. That costs a saving and is never wrong.
 """
 
@@ -21,10 +22,12 @@ _MAX_PIECES: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class ViewPiece:
-    """The model takes lines `first` to `last` of the file to be the lines from `start` on of version `source`.
+    """Lines `first` to `last` of the file in the model's view, equal to the lines from `start` on of version `source`.
 
-    shown: whether that text stands in the window under the numbers from `start` on, and no other text was shown under these since.
-    told: the latest version of which the model was told that they are its lines `first` to `last`; None for none.
+    shown: whether that text is in the window under the numbers from `start` on, and no other text was shown under these
+        since.
+    told: the latest version of which the model was told that these are its lines `first` to `last`; None for no
+        version.
     """
 
     first: int
@@ -36,24 +39,24 @@ class ViewPiece:
 
     @property
     def count(self) -> int:
-        """How many lines they are."""
+        """Number of lines."""
         return self.last - self.first + 1
 
     @property
     def in_place(self) -> bool:
-        """Whether the text stands in the window under the numbers that the lines have."""
+        """Whether the text is in the window under the lines' present numbers."""
         return self.shown and self.start == self.first
 
     def part(self, first: int, last: int) -> "ViewPiece":
-        """The lines `first` to `last` of these."""
+        """Return the lines `first` to `last` of this piece."""
         return replace(self, first=first, last=last, start=self.start + first - self.first)
 
     def at(self, first: int, told: ContentHash | None) -> "ViewPiece":
-        """The same text in another place of the file."""
+        """Return the same text at another place of the file."""
         return replace(self, first=first, last=first + self.count - 1, told=told)
 
     def is_of(self, version: ContentHash) -> bool:
-        """Whether the model was told that these are the lines of this version that have these numbers."""
+        """Return whether the model was told that this version has these lines under these numbers."""
         return self.told == version or (self.source == version and self.start == self.first)
 
 
@@ -62,17 +65,23 @@ View: TypeAlias = tuple[ViewPiece, ...]
 
 
 def view_of_text(version: ContentHash, lines: Spans, *, numbered: bool = True) -> View:
-    """Lines of a version that stand as text in the window. numbered: whether a reader can tell their numbers there."""
+    """Return a view of a version's lines that are in the window as text.
+
+    numbered: whether a reader can tell their numbers there.
+    """
     return tuple(ViewPiece(first, last, version, first, version, shown=numbered) for first, last in lines)
 
 
 def lines_where(view: View, holds: Callable[[ViewPiece], bool]) -> Spans:
-    """The lines of the pieces of which this holds."""
+    """Return the lines of the pieces that satisfy a condition."""
     return Spans.of(*((piece.first, piece.last) for piece in view if holds(piece)))
 
 
 def copy_pieces(view: View, copy: LineCopy, told: ContentHash) -> list[ViewPiece]:
-    """The lines of a copy, in their new place, as far as the view holds their text. Text that can still be named comes first."""
+    """Return the lines of a copy at their new place, as far as the view holds their text.
+
+    Text that a marker can still name comes first.
+    """
     lines = Spans.of((copy.first, copy.first + copy.count - 1))
     found: list[ViewPiece] = []
     for candidates in (
@@ -90,7 +99,7 @@ def copy_pieces(view: View, copy: LineCopy, told: ContentHash) -> list[ViewPiece
 
 
 def move_pieces(view: View, copy: LineCopy, told: ContentHash) -> list[ViewPiece]:
-    """The lines of a copy of the version that was edited, in their new place, where the model took them to be as in that version."""
+    """Return the lines of a copy at their new place, where the model believed them equal to the edited version."""
     lines = Spans.of((copy.first, copy.first + copy.count - 1))
     return [
         piece.part(first, last).at(copy.at + first - copy.first, told)
@@ -100,14 +109,14 @@ def move_pieces(view: View, copy: LineCopy, told: ContentHash) -> list[ViewPiece
 
 
 def with_pieces(view: View, new: Iterable[ViewPiece]) -> View:
-    """The view with these in place of what stood there, in normal form and bounded."""
+    """Return the view with new pieces over the old ones, merged and bounded in number."""
     added = list(new)
     rest = cut(view, drop=lines_where(tuple(added), lambda _: True))
     return _bound_view(_merge_pieces(sorted((*rest, *added), key=lambda piece: piece.first)))
 
 
 def hidden(view: Iterable[ViewPiece], numbers: Spans, version: ContentHash) -> View:
-    """The view once the text of this version was shown under these numbers: no other text can be named by them."""
+    """Return the view after the text of this version was shown under these numbers: no other text can be named by them."""
     out: list[ViewPiece] = []
     for piece in view:
         over = numbers.clamp(piece.start, piece.start + piece.count - 1)
@@ -122,7 +131,7 @@ def hidden(view: Iterable[ViewPiece], numbers: Spans, version: ContentHash) -> V
 
 
 def retold(view: View, lines: Spans, version: ContentHash) -> View:
-    """The view once the model was told that these lines stand so in this version."""
+    """Return the view after the model was told that this version has these lines unchanged."""
     return with_pieces(
         view,
         [replace(piece.part(first, last), told=version) for piece, first, last in _parts(view, lines)],
@@ -130,12 +139,12 @@ def retold(view: View, lines: Spans, version: ContentHash) -> View:
 
 
 def cut(view: View, *, drop: Spans = NO_LINES) -> View:
-    """The view without these lines."""
+    """Return the view without these lines."""
     if not drop:
         return view
     out: list[ViewPiece] = []
     for piece in view:
-        # most pieces are not concerned; telling so by two numbers keeps a step cheap on files read in many parts
+        # most pieces are not affected; comparing two numbers keeps a step cheap on files read in many parts
         if piece.last < drop.runs[0][0] or piece.first > drop.runs[-1][1]:
             out.append(piece)
         else:
@@ -144,13 +153,13 @@ def cut(view: View, *, drop: Spans = NO_LINES) -> View:
 
 
 def forget_version(view: View, version: ContentHash) -> View:
-    """The view where nothing is known of this version any more."""
+    """Return the view without any knowledge of this version."""
     kept = (piece for piece in view if piece.source != version)
     return tuple(replace(piece, told=None) if piece.told == version else piece for piece in kept)
 
 
 def numbered_pieces(view: View) -> list[ViewPiece]:
-    """What the numbers in the window name, in their order: each piece by `start`. No number twice."""
+    """Return the pieces that the numbers in the window name, sorted by `start`, without a repeated number."""
     found: list[ViewPiece] = []
     behind = 1  # the first number that nothing names yet
     for piece in sorted((piece for piece in view if piece.shown), key=lambda piece: piece.start):
@@ -170,7 +179,7 @@ def _parts(view: View, lines: Spans) -> Iterator[tuple[ViewPiece, int, int]]:
 def _merge_pieces(pieces: Iterable[ViewPiece]) -> list[ViewPiece]:
     out: list[ViewPiece] = []
     for each in pieces:
-        # strange records may tell of a line twice
+        # malformed records may list a line twice
         piece = each.part(max(each.first, out[-1].last + 1), each.last) if out else each
         if out and _follows(out[-1], piece):
             out[-1] = replace(out[-1], last=piece.last)

@@ -1,12 +1,13 @@
-"""What the model knows of each file: a fold over the events of a branch.
+"""The model's knowledge of each file: a fold over the events of a branch.
 
 Rules of this file
 ------------------
 1. An answer proves the lines it emitted, and nothing else. Markers and diffs carry knowledge only from lines that are
    known when they come, so a chain of them can never begin by itself.
-2. Three things are kept per path. *Versions*: which lines of which version stand somewhere in the window. *View*: what the
-   model takes the file to look like now, and under which numbers it was shown that (`view`). *Total*: how many lines it was
-   last told that the file has. A marker may name only numbers that the window shows; a diff may stand only on the view.
+2. Three things are kept per path. *Versions*: which lines of which version are somewhere in the window. *View*: the
+   file as the model now believes it to be, and the line numbers under which it was shown (`file_view`). *Total*: the
+   length of the file that the model was told last. A marker may name only numbers that the window shows; a diff may be
+   based only on the view.
 3. Forgetting is always allowed, and always under-claims. That is why it is bounded.
 4. Nothing before a compaction matters after it, and no record, however strange, stops the fold.
 """
@@ -37,7 +38,10 @@ _MAX_VERSIONS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class VersionKnown:
-    """What stands in the window of one version. total: lines the version has."""
+    """The known lines of one version.
+
+    spans: lines in the window. total: lines of the version.
+    """
 
     spans: Spans
     total: int
@@ -50,12 +54,14 @@ class VersionKnown:
 
 @dataclass(frozen=True, slots=True)
 class PathKnown:
-    """Everything known of one path.
+    """The model's knowledge of one path.
 
-    versions: by hash, the latest touched last. view: the file as the model takes it to be. total: its lines by what the
-    model was told last, None where that cannot be said.
-    stale: lines that somebody asked to see anew, until an answer shows them. blocked: the same lines, until an answer
-    to a *range* request shows them; a full read does not settle a refreshed range (prior art 2.5, item 2).
+    versions: by hash, the latest touched last.
+    view: the file as the model believes it to be.
+    total: its number of lines as the model was told last; None if uncertain.
+    stale: lines that a refresh asked for, until an answer shows them.
+    blocked: the same lines, until an answer to a *range* request shows them; a full read does not settle a refreshed
+        range.
     """
 
     versions: tuple[tuple[ContentHash, VersionKnown], ...] = ()
@@ -65,34 +71,34 @@ class PathKnown:
     blocked: Spans = NO_LINES
 
     def lines_known(self, version: ContentHash) -> VersionKnown | None:
-        """What is known of one version."""
+        """Return the knowledge of one version; None for an unknown version."""
         for name, known in reversed(self.versions):
             if name == version:
                 return known
         return None
 
     def last_complete(self) -> tuple[ContentHash, VersionKnown] | None:
-        """The version touched last among those that are known whole."""
+        """Return the latest touched version that is known whole."""
         for name, known in reversed(self.versions):
             if known.complete:
                 return name, known
         return None
 
     def fresh(self, version: ContentHash) -> Spans:
-        """The lines of this version that stand in the window under their own numbers, and are the last text shown there."""
+        """Return the lines of this version whose last shown text is in the window under their own numbers."""
         return views.lines_where(self.view, lambda piece: piece.in_place and piece.is_of(version))
 
     def lines_taken_for(self, version: ContentHash) -> Spans:
-        """The lines that the model takes to be as in this version, under whatever number it was shown them."""
+        """Return the lines that the model believes equal to this version, whatever number they were shown under."""
         return views.lines_where(self.view, lambda piece: piece.is_of(version))
 
     def is_taken_for(self, version: ContentHash) -> bool:
-        """Whether the model takes the whole file to be this version."""
+        """Return whether the model believes the whole file equal to this version."""
         known = self.lines_known(version)
         return known is not None and self.total == known.total and self.lines_taken_for(version).holds(1, known.total)
 
     def names(self, copy: LineCopy) -> bool:
-        """Whether the numbers of a copy name its text in the window."""
+        """Return whether the numbers of a copy name its text in the window."""
         numbers = (
             (piece.start, piece.start + piece.count - 1)
             for piece in self.view
@@ -101,7 +107,7 @@ class PathKnown:
         return Spans.of(*numbers).holds(copy.first, copy.first + copy.count - 1)
 
     def takes(self, copy: LineCopy) -> bool:
-        """Whether the model takes the text of a copy to stand where the copy has it already."""
+        """Return whether the model believes the text of a copy to be at its new place already."""
         by = copy.at - copy.first
         lines = views.lines_where(
             self.view, lambda piece: piece.source == copy.base and piece.first - piece.start == by
@@ -114,13 +120,16 @@ UNKNOWN: Final = PathKnown()
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """State at one point of a branch. seq: valid reads and writes so far since the last compaction."""
+    """Knowledge of every path at one point of a branch.
+
+    seq: valid reads and writes so far since the last compaction.
+    """
 
     paths: SharedMap[PathKnown]
     seq: int = 0
 
     def of(self, path: str) -> PathKnown:
-        """What is known of a path; nothing, where it was never shown."""
+        """Return the knowledge of a path; empty if the path was never shown."""
         return self.paths.get(path, UNKNOWN)
 
 
@@ -128,14 +137,14 @@ NOTHING: Final = Knowledge(SharedMap())
 
 
 def fold(events: Iterable[ReadEvent], start: Knowledge = NOTHING) -> Knowledge:
-    """The state after these events. Folding in parts gives what folding the whole gives."""
+    """Return the state after these events. Folding in parts gives the same as folding the whole."""
     for event in events:
         start = step(start, event)
     return start
 
 
 def step(state: Knowledge, event: ReadEvent) -> Knowledge:
-    """The state after one more event. Cost: that of the event's path, however long the branch."""
+    """Return the state after another event. Cost: linear in the event's path, however long the branch."""
     match event:
         case FileRead():
             return _apply_read(state, event)
@@ -150,9 +159,9 @@ def step(state: Knowledge, event: ReadEvent) -> Knowledge:
 
 
 def proven(state: Knowledge, event: FileRead) -> bool:
-    """Whether all that an answer stands for is known in the state before it, under the numbers that it names.
+    """Return whether the state before an answer proves every line of the answer, under the numbers that it names.
 
-    False for a marker or diff whose base was hidden since (paged out, compacted): render it in full, or hide it too.
+    False for a marker or diff whose base was hidden since (evicted, compacted): render it in full, or hide it too.
     """
     if rule_of(event).anchors:
         return True
@@ -163,7 +172,7 @@ def proven(state: Knowledge, event: FileRead) -> bool:
             if path.total != event.total or not all(path.takes(copy) for copy in event.copies):
                 return False
         case "range_diff":
-            # what lies between the copies is told by the diff itself
+            # the diff itself shows the lines between the copies
             first = min((copy.first for copy in event.copies), default=1)
             last = max((copy.first + copy.count - 1 for copy in event.copies), default=0)
             if event.base is None or not path.lines_taken_for(event.base).holds(first, last):
@@ -180,7 +189,7 @@ def proven(state: Knowledge, event: FileRead) -> bool:
 
 
 def lines_made_known(path: PathKnown, event: FileRead) -> Spans:
-    """The lines of the served version that become known by an answer, given what was known of its path before."""
+    """Return the lines of the served version that an answer makes known, given the earlier knowledge of its path."""
     known: dict[ContentHash, Spans] = {}
     lines, whole = NO_LINES, False
     match rule_of(event).proof:
@@ -215,31 +224,34 @@ def _apply_read(state: Knowledge, event: FileRead) -> Knowledge:
     )
     drop = _behind(path.view, event.total)
     if not _accounts_for_length(before, event):
-        drop = drop.unite(Spans.of((event.total, event.total)))  # so that the next read of it shows where the file ends
+        drop = drop.unite(
+            Spans.of((event.total, event.total))
+        )  # so that the next read of the last line shows where the file ends
     path = replace(path, view=views.cut(path.view, drop=drop))
-    # a marker that says that something changed elsewhere tells only with some hosts how long the file is now
+    # the marker of a file that changed elsewhere gives the new length only with some hosts
     tells = event.mode != "unchanged_range" or event.base in (None, event.version) or path.total == event.total
     path = replace(path, total=event.total if tells else None)
     return Knowledge(state.paths.put(event.path, path), seq)
 
 
 def _accounts_for_length(before: int | None, event: FileRead) -> bool:
-    """Whether an answer leaves nothing open about the end of the file. before: the length that the model was told last.
+    """Return whether an answer leaves nothing open about the end of the file.
 
-    A marker or diff of a range names the new length in passing. Where that is not the old one and what the answer itself adds or
-    takes away, lines went or came that nobody was told of.
+    before: the length that the model was told last.
+    A marker or diff of a range names the new length in passing. Where that is not the old one and what the answer
+    itself adds or takes away, lines were removed or added without any report to the model.
     """
     if event.last >= event.total or event.mode not in ("unchanged_range", "range_diff"):
         return True
     grown = 0
     if event.mode == "range_diff":
-        # what the diff takes away behind the last line that stayed is not in the event; whoever counts none sends a line more at worst
+        # lines that the diff removes after the last kept line are not in the event; counting zero of them sends a line too many at worst
         grown = event.last - max((copy.first + copy.count - 1 for copy in event.copies), default=event.last)
     return before is not None and before + grown == event.total
 
 
 def _view_after(view: View, event: FileRead, spans: Spans) -> View:
-    """What the model takes the file for once it has seen an answer that makes these lines known."""
+    """Return the model's view after an answer that makes these lines known."""
     rule = rule_of(event)
     if rule.proof in ("base in place", "base lines"):
         return views.retold(view, spans, event.version)
@@ -261,7 +273,7 @@ def _apply_write(state: Knowledge, event: FileWrite) -> Knowledge:
         if held is not None:
             there = Spans.of((copy.at, copy.at + copy.count - 1))
             spans = spans.unite(held.spans.shift(copy.at - copy.first).intersect(there))
-    # the model knows that its own text stands in the file now; of the rest only what it can follow from where it stood
+    # the model knows that its own text is in the file now; of the rest, only lines that it can follow from their old place
     edited = event.copies[0].base if event.copies else None
     left = [
         piece
@@ -280,7 +292,7 @@ def _apply_write(state: Knowledge, event: FileWrite) -> Knowledge:
 
 
 def _total_after(path: PathKnown, event: FileWrite) -> int | None:
-    """The length of the file as its own writer reckons it: the length told last, and what was added or taken away."""
+    """Return the file's length as its writer computes it: the last told length, plus added and minus removed lines."""
     if event.whole:
         return event.total
     before = path.lines_known(event.copies[0].base) if event.copies else None
@@ -297,7 +309,7 @@ def _with_version(path: PathKnown, version: ContentHash, more: VersionKnown) -> 
 
 
 def _behind(view: Iterable[ViewPiece], total: int) -> Spans:
-    """The lines of a view behind the end of the file."""
+    """Return the lines of a view behind the end of the file."""
     return Spans.of((total + 1, max((piece.last for piece in view), default=0)))
 
 

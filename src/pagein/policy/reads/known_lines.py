@@ -1,4 +1,4 @@
-"""The requested lines beside what the model has seen: which of them it knows, and where it knows them from."""
+"""Comparison of the requested lines with the lines that the model has seen."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from pagein.policy.reads.read_request import ReadDecision, ReadingSettings, Read
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One request, with the texts that could be had.
+    """A read request with the available texts of the file's versions.
 
-    texts: lines of each earlier version, and of the current one. withheld: lines that must be shown as text, because
-    somebody asked to see them anew.
+    texts: lines of each earlier version, and of the current version.
+    withheld: lines that must be shown as text, because a refresh asked for them.
     """
 
     request: ReadRequest
@@ -32,7 +32,7 @@ class Sight:
         return self.texts[self.request.document.hash]
 
     def in_place(self) -> Spans:
-        """Requested lines that have the number under which they were shown last, and are as they were then."""
+        """Return the requested lines with the same number and the same text as when last shown."""
         first, last = self.request.first, self.request.last
         found: list[tuple[int, int]] = []
         for piece in self.known.view:
@@ -41,17 +41,17 @@ class Sight:
         return Spans.of(*found).subtract(self.withheld)
 
     def as_taken(self) -> bool:
-        """Whether the whole file is what the model takes it to be, to its last line."""
+        """Return whether the whole file equals the model's view, to its last line."""
         if self.withheld or self.known.total != self.request.total:
             return False
         return self.already().holds(1, self.request.total)
 
     def already(self) -> Spans:
-        """Lines of the file that are what the model takes them to be, under whatever number it was shown them."""
+        """Return the lines of the file that equal the model's view, whatever number they were shown under."""
         return Spans.of(*(run for piece in self.known.view for run in self._same(piece)))
 
     def _same(self, piece: ViewPiece) -> Iterator[tuple[int, int]]:
-        """Lines of a piece that are in the current text what the model takes them for."""
+        """Yield runs of a piece with the same text in the current file."""
         theirs = self._text_of(piece)
         ours = self.lines[piece.first - 1 : piece.last]
         if theirs == ours:
@@ -61,16 +61,16 @@ class Sight:
             yield from ((n, n) for n, (their, our) in both if their == our)
 
     def _text_of(self, piece: ViewPiece) -> Sequence[str]:
-        """The lines of a piece; none of them where its version cannot be had."""
+        """Return the lines of a piece; empty if its version is not available."""
         return self.texts.get(piece.source, ())[piece.start - 1 : piece.start - 1 + piece.count]
 
     def moved(self, wanted: Iterable[tuple[int, int]]) -> list[MovedLines]:
-        """Runs of the wanted lines that were shown last under other numbers."""
+        """Return runs of the wanted lines that were last shown under other numbers."""
         found = ShownLineIndex(self._segments(), self.settings.min_run).runs(self.lines, wanted)
         return [run for run in found if run.at != run.shown_as]
 
     def _segments(self) -> Iterator[tuple[int, Sequence[str]]]:
-        """What the numbers in the window name, in rows without a gap: the first number of each, and the texts."""
+        """Yield rows of adjacent lines that the numbers in the window name: the first number of each, and the texts."""
         first, texts = 1, list[str]()
         for piece in numbered_pieces(self.known.view):
             theirs = self._text_of(piece)
@@ -84,7 +84,7 @@ class Sight:
         yield first, texts
 
     def copies(self, at: int, count: int, shown_as: int) -> tuple[LineCopy, ...]:
-        """What `count` lines from `at` rest on, if they are what was shown last under the numbers from `shown_as`."""
+        """Return the sources of `count` lines from `at`, if they equal the lines last shown from number `shown_as` on."""
         out: list[LineCopy] = []
         for piece in numbered_pieces(self.known.view):
             a, b = max(piece.start, shown_as), min(piece.start + piece.count - 1, shown_as + count - 1)
@@ -93,7 +93,7 @@ class Sight:
         return tuple(out)
 
     def taken(self, first: int, last: int, at: int) -> tuple[LineCopy, ...]:
-        """What lines `first` to `last` of the file rest on as the model takes it to be, if they are those from `at` on now."""
+        """Return the sources of the view's lines `first` to `last`, if they are now the lines from `at` on."""
         out: list[LineCopy] = []
         for piece in self.known.view:
             a, b = max(piece.first, first), min(piece.last, last)
@@ -111,7 +111,10 @@ class Sight:
         emitted: Spans = NO_LINES,
         copies: tuple[LineCopy, ...] | None = None,
     ) -> ReadDecision:
-        """A decision for this request; with `copies` it carries metadata v2, but for a diff of the whole file."""
+        """Return a decision for this request.
+
+        With `copies` it carries metadata v2, except for a diff of the whole file.
+        """
         request = self.request
         event = FileRead(
             request.document.key,
@@ -129,5 +132,5 @@ class Sight:
         return ReadDecision(text, event, reason)
 
     def proves(self, decision: ReadDecision, lines: Spans) -> bool:
-        """Whether the fold will say, after this answer, that these lines are known."""
+        """Return whether the fold will know these lines after this answer."""
         return lines_made_known(self.known, decision.event).contains(lines)
