@@ -2,13 +2,14 @@
 
 Rules of this file
 ------------------
-1. A message is known by its name, which covers everything before it (`message_chain`). The known messages of a request show where its
-   branch continues.
-2. A sent request is sent again unchanged: if a request's last message ended an earlier request, there is no new decision in any process.
-3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and only a journaled
-   request is sent. Any failure takes back everything.
-4. A lost message with a bridge is put back, before a decision, when a request contains it again. If that is impossible, the conversation
-   continues after the last message before it, and later messages are recorded anew.
+1. A message is known by its name, which covers everything before it (`message_chain`). The known messages of a request
+   show where its branch continues.
+2. A sent request is sent again unchanged: if a request's last message ended an earlier request, there is no new
+   decision in any process.
+3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and
+   only a journaled request is sent. Any failure takes back everything.
+4. A lost message with a bridge is put back, before a decision, when a request contains it again. If that is impossible,
+   the conversation continues after the last message before it, and later messages are recorded anew.
 """
 
 import contextlib
@@ -76,9 +77,7 @@ class ResolvedRequest:
 
 
 class BranchResolver:
-    """Resolve the requests of a session. Not thread-safe. `Traffic` explains `begins_anew` and
-    `marks`.
-    """
+    """Resolve the requests of a session. Not thread-safe. `Traffic` explains `begins_anew` and `marks`."""
 
     def __init__(self, talk: Talk, *, begins_anew: bool, marks: cache_breakpoints.BreakpointSettings) -> None:
         self._talk = talk
@@ -134,7 +133,7 @@ class BranchResolver:
         self.learn()
         return stood
 
-    def mended(self, script: Transcript, envelope: Envelope) -> Transcript:
+    def restore_lost(self, script: Transcript, envelope: Envelope) -> Transcript:
         """Return the messages of a request after lost messages were put back or recorded anew. Raises StoreError.
 
         script: the messages as read.
@@ -153,7 +152,7 @@ class BranchResolver:
                 self._talk.move(here)  # the entry from which other processes continue
                 self._talk.note(MENDED, json.dumps({"messages": len(lost)}))
             for place, _ in lost:
-                self.places.mended(names[place])
+                self.places.mark_restored(names[place])
         broken = self.places.first_lost(names)
         if broken is not None:
             with self._talk.turn():

@@ -17,8 +17,8 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     """Return the allowed decisions for a request.
 
     An invalid request allows none. Bound thinking forbids an epoch before it, except after a user message: then the
-    thinking may be removed
-    (T8, M10), and with new recall tools all thinking. Bound thinking also forbids masked arguments.
+    thinking may be removed (T8, M10), and with new recall tools all thinking. Bound thinking also forbids masked
+    arguments.
 
     here: returns the state at the current entry.
     has_exchanges: True if the session has hidden recall exchanges.

@@ -126,9 +126,8 @@ class Engine:
         model: name of the session's model, if known.
 
         A session that is not in use and was idle for a while may be closed and later reopened from the store, without
-        `workspace` and `model`. An
-        unavailable store is no error here: reads and requests report it. Raises BadInput for a name that is empty or
-        not a text.
+        `workspace` and `model`. An unavailable store is no error here: reads and requests report it. Raises BadInput
+        for a name that is empty or not a text.
         """
         if not isinstance(name, str):
             raise BadInput(f"a session's name is a text, not {name!r}")
@@ -169,7 +168,7 @@ class Engine:
             self._journals,
             self._begin_session,
             self._outside,
-            self._recalling,
+            self._make_recall,
             settings.excluded,
             settings.valve,
             settings.manifest_budget if settings.manifest else None,
@@ -180,7 +179,7 @@ class Engine:
             self.session,
         )
 
-    def _recalling(self, branch: RecallBranch) -> SessionRecall:
+    def _make_recall(self, branch: RecallBranch) -> SessionRecall:
         return SessionRecall(branch, self._pager, self._keeper, self._reach)
 
     def _begin_session(self, name: str) -> Session:
@@ -222,8 +221,7 @@ class Engine:
             `splice_answer`).
         envelope: the parsed body, if the caller has it from `parse_body`.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
-            reports them by
-        `note_keepalive`; 0 if it sends none.
+            reports them by `note_keepalive`; 0 if it sends none.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
@@ -253,9 +251,8 @@ class Engine:
         """Return the request to send after a failed or late decision.
 
         Sends the last rendering of its conversation with the client's new messages, if known; else the body of
-        `unchanged_request`. Does not wait
-        for a running decision. The request is journaled as soon as possible. The arguments are as in `prepare`. Raises
-        nothing.
+        `unchanged_request`. Does not wait for a running decision. The request is journaled as soon as possible. The
+        arguments are as in `prepare`. Raises nothing.
         """
         asked = PreparedRequest(body, api, at, original=body)
         try:
@@ -289,8 +286,7 @@ class Engine:
         """Return a request without a decision: the client's bytes, without invalid thinking.
 
         A model that binds thinking to its prompt refuses thinking from a window of pagein's once that window is gone.
-        Only such thinking is
-        removed.
+        Only such thinking is removed.
 
         hint: as in `prepare`.
         patience: seconds to wait for a busy session; after that, every thinking block is removed.

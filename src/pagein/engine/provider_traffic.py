@@ -3,8 +3,8 @@
 Rules of this file
 ------------------
 1. The branch and the decision of a request are made in one turn (`branch_resolution`).
-2. A failure takes back everything. Then the last rendering of the branch is sent with the client's new messages; else the client's
-   request without invalid thinking (law 7).
+2. A failure takes back everything. Then the last rendering of the branch is sent with the client's new messages; else
+   the client's request without invalid thinking (law 7).
 3. Requests of a session run one at a time.
 """
 
@@ -51,8 +51,7 @@ class Traffic:
     """The requests of a session. Thread-safe; threads take turns.
 
     begins_anew: True if a request that shares only tools and instructions with earlier ones is the same conversation
-        after a compaction by the
-    client. This holds where clients name their sessions.
+        after a compaction by the client. This holds where clients name their sessions.
     marks: settings for added cache breakpoints.
     shared: resources shared with other sessions; None for separate ones.
     """
@@ -118,7 +117,7 @@ class Traffic:
                 head = head_of(envelope, script, context)
                 call = PendingCall(script, envelope, body, head, offers, envelope, body, lasting, context=context)
                 self._placing.learn()
-                script = self._placing.mended(script, envelope)
+                script = self._placing.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 call = replace(call, script=script)
                 call = self._placing.resolve_offer(call, self._placing.known_length(script.units))
@@ -127,7 +126,7 @@ class Traffic:
                 stood = self._placing.resolve(call, at, claim)
                 if stood is None:
                     return replace(asked, body=call.body, offered=call.own_tool_names, changed_by_client=("messages",))
-                self._shared.forwarding.note_sent(self._talk.name, _as_sent(stood, self._placing))
+                self._shared.forwarding.note_sent(self._talk.name, _last_sent(stood, self._placing))
                 return self._learn_usage(replace(asked, offered=stood.call.own_tool_names), stood)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
@@ -358,7 +357,7 @@ def _problem_words(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def _as_sent(stood: ResolvedRequest, placing: BranchResolver) -> LastSent:
+def _last_sent(stood: ResolvedRequest, placing: BranchResolver) -> LastSent:
     return _last_rendered(stood.call, stood.made, placing, stood.chosen)
 
 

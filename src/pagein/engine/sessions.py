@@ -4,8 +4,8 @@ Rules of this file
 ------------------
 1. A name means one object, as long as the object is in use.
 2. Opening a long session takes a while; callers of other sessions do not wait for it.
-3. A stored session may be closed when it was idle for longest, and is reopened from the store with the same content. A session with
-   unsaved entries stays open.
+3. A stored session may be closed when it was idle for longest, and is reopened from the store with the same content. A
+   session with unsaved entries stays open.
 """
 
 from collections import OrderedDict
@@ -41,11 +41,11 @@ class Sessions:
 
     def get(self, name: str, make: Callable[[], Session]) -> Session:
         """Return the open session of this name, or open it with `make`. Raises the errors of `make`."""
-        found, gate = self._found(name)
+        found, gate = self._find(name)
         if found is not None:
             return found
         with gate:
-            found, _ = self._found(name)
+            found, _ = self._find(name)
             if found is not None:
                 return found
             try:
@@ -72,7 +72,7 @@ class Sessions:
         with self._lock:
             return len(self._held)
 
-    def _found(self, name: str) -> tuple[Session | None, Lock]:
+    def _find(self, name: str) -> tuple[Session | None, Lock]:
         with self._lock:
             found = self._open.get(name)
             if found is not None:

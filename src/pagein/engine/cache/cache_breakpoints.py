@@ -2,15 +2,16 @@
 
 Rules of this file
 ------------------
-1. The choice is journaled after the request. A retry of the request has the same breakpoints in every process, even if the choice would
-   differ by then.
-2. An added breakpoint has the cache TTL of the client's next breakpoint after it, so that none precedes one with a longer TTL (M15).
-   Without a later breakpoint of the client, or without room (M14), none is added.
-3. Breakpoints are added only to requests that write the prompt anew: an epoch was opened, or the cache holds nothing of the prompt, and
-   pagein changed the bytes already. In other requests an added breakpoint would write nothing, because their prefix is already
-   cached (A2).
-4. An epoch reads the cache up to its first change, if a breakpoint is after a live entry there (A3): an entry of an added breakpoint or,
-   in newer messages, of a request's end. The breakpoint to read comes before the one at the frontier, which pays at the next epoch.
+1. The choice is journaled after the request. A retry of the request has the same breakpoints in every process, even if
+   the choice would differ by then.
+2. An added breakpoint has the cache TTL of the client's next breakpoint after it, so that none precedes one with a
+   longer TTL (M15). Without a later breakpoint of the client, or without room (M14), none is added.
+3. Breakpoints are added only to requests that write the prompt anew: an epoch was opened, or the cache holds nothing of
+   the prompt, and pagein changed the bytes already. In other requests an added breakpoint would write nothing, because
+   their prefix is already cached (A2).
+4. An epoch reads the cache up to its first change, if a breakpoint is after a live entry there (A3): an entry of an
+   added breakpoint or, in newer messages, of a request's end. The breakpoint to read comes before the one at the
+   frontier, which pays at the next epoch.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,13 +1,11 @@
 """Predict the cache reads of each request of a session, and explain the difference to the reported reads.
 
 Called after a request was answered, outside the request path. There is one simulator for each session: entries of other
-sessions make a
-call read more than predicted, which needs no explanation.
+sessions make a call read more than predicted, which needs no explanation.
 
 Token estimates are off by up to a third for prompts with much JSON. So sizes come from the provider where an earlier
-answer reported
-them: of a whole prompt, and of the part before its last breakpoint. Between two known sizes the estimate only
-    interpolates.
+answer reported them: of a whole prompt, and of the part before its last breakpoint. Between two known sizes the
+estimate only interpolates.
 """
 
 from bisect import bisect_left
@@ -94,14 +92,14 @@ class Forecasts:
         branch.
         """
         with self._lock:
-            return self._answered(sent, usage)
+            return self._record_usage(sent, usage)
 
-    def _answered(self, sent: SentRequest, usage: Usage) -> Forecast:
+    def _record_usage(self, sent: SentRequest, usage: Usage) -> Forecast:
         price = _prices(sent.head.model, sent.api)
         before = self._before(sent)
         laid = self._layouts.laid(sent, before.laid if before is not None else None)
         request = laid.cache_request()
-        served = self._served(request, price)
+        served = self._simulate(request, price)
         end = _last(request, price)
         held = self._learn_sizes(request, end, usage, price)
         asked = _AnsweredRequest(laid, end, held)
@@ -110,7 +108,7 @@ class Forecasts:
         facts = replace(_facts(before, asked, served, usage, predicted), proven=proven)
         return Forecast(facts.expected, facts.predicted, diagnose(facts))
 
-    def _served(self, request: CacheRequest, price: Prices) -> CacheUsage:
+    def _simulate(self, request: CacheRequest, price: Prices) -> CacheUsage:
         simulator = self._simulators.get(price.name)
         if simulator is None:
             simulator = self._simulators[price.name] = CacheSimulator(price.cache)

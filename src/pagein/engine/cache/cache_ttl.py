@@ -2,8 +2,8 @@
 session.
 
 The cached prefix is journaled after each answered request, so another process can continue from it. Only for Messages,
-where the client's
-breakpoints set the TTL, and only if the caller can keep a session alive (`Traffic.prepare`, `lasting`).
+where the client's breakpoints set the TTL, and only if the caller can keep a session alive (`Traffic.prepare`,
+`lasting`).
 """
 
 from dataclasses import dataclass, replace
@@ -114,8 +114,8 @@ class CacheTerms:
     def anchor(self) -> int | None:
         """The message at the end of the anchor, if lookups from other breakpoints may miss the anchor.
 
-        That happens after a pause, when only the anchor is cached, and when the client returns to an earlier model after messages to
-        another one.
+        That happens after a pause, when only the anchor is cached, and when the client returns to an earlier model
+        after messages to another one.
         """
         if self.returning >= 0:
             return self.returning
@@ -246,7 +246,10 @@ def terms(
 
 
 def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
-    """Another model is asked from now on. Its cache is another one; the anchor in the cache of the model before may be read on a return."""
+    """Return the cached prefix after a switch to another model, which has a separate cache.
+
+    The anchor in the cache of the earlier model is remembered for a return.
+    """
     lease = held.lease
     left = held.place if lease.anchored > 0 else -1
     return replace(
@@ -255,7 +258,7 @@ def _after_switch(held: CachedPrefix, lifetimes: Lifetimes) -> CachedPrefix:
 
 
 def economics(usual: Economics, terms: CacheTerms) -> Economics:
-    """Return the prices of this call: when the cache is cold, what a change would cost, and savings outside the window."""
+    """Return the prices of a call: expiry of the cache, cost of a rewrite, savings outside the window."""
     lease, lifetimes = terms.before.lease, terms.lifetimes
     expires = lease.expires()
     write = lifetimes.price(terms.rewriting)

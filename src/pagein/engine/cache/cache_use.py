@@ -1,17 +1,17 @@
-"""Track whether a breakpoint-based cache takes part in a conversation, judged by the client's breakpoints on the
-branch.
+"""Track whether a breakpoint-based cache takes part in a conversation, by the client's breakpoints on the branch.
 
 Rules of this file
 ------------------
-1. For Messages the cache holds only the prompt before a breakpoint. A request without breakpoints neither reads nor writes the cache; with
-   breakpoints in tools or system prompt alone, only these are cached, and nothing of the conversation. Other formats and other caches
-   need no breakpoints.
-2. A change is journaled before the request: the client stops setting breakpoints, or starts again. So the same branch has the same
-   prices in every process. For a client that always sets breakpoints nothing is journaled.
-3. A provider that reports tokens read or written is believed: then a proxy after pagein sets breakpoints, and the cache takes part. If
-   the client sets breakpoints on the prompt prefix, these are reported too; then the report counts only if next to nothing was paid in
-   full.
-4. A client that stopped setting breakpoints may return to an entry in the cache. Its TTL is unknown, so the longest is assumed.
+1. For Messages the cache holds only the prompt before a breakpoint. A request without breakpoints neither reads nor
+   writes the cache; with breakpoints in tools or system prompt alone, only these are cached, and nothing of the
+   conversation. Other formats and other caches need no breakpoints.
+2. A change is journaled before the request: the client stops setting breakpoints, or starts again. So the same branch
+   has the same prices in every process. For a client that always sets breakpoints nothing is journaled.
+3. A provider that reports tokens read or written is believed: then a proxy after pagein sets breakpoints, and the cache
+   takes part. If the client sets breakpoints on the prompt prefix, these are reported too; then the report counts only
+   if next to nothing was paid in full.
+4. A client that stopped setting breakpoints may return to an entry in the cache. Its TTL is unknown, so the longest is
+   assumed.
 """
 
 import re

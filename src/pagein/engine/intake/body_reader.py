@@ -3,8 +3,9 @@
 Rules of this file
 ------------------
 1. The result equals a full parse by `open_body`. If any step fails, the body is parsed whole.
-2. A body that equals an earlier one, byte by byte up to the end of a message, has the messages of the earlier one up to there. The rest
-   is parsed with a placeholder in their place. The placeholder must not occur in the rest, so that a duplicate message list is noticed.
+2. A body that equals an earlier one, byte by byte up to the end of a message, has the messages of the earlier one up to
+   there. The rest is parsed with a placeholder in their place. The placeholder must not occur in the rest, so that a
+   duplicate message list is noticed.
 3. Memory is bounded: up to `MOST_KEPT` bytes of bodies are remembered, the most recently used ones.
 """
 

@@ -5,7 +5,8 @@ Rules of this file
 1. The prompt prefix (leading system messages) is not part of the chain: it may change while the conversation continues.
    `Transcript.head` counts its items.
 2. All output of a model in one turn is one message, in however many wire messages.
-3. After a message where the journal is broken (`MessageIndex.breaks`) names differ from before, so later messages are recorded anew.
+3. After a message where the journal is broken (`MessageIndex.breaks`) names differ from before, so later messages are
+   recorded anew.
 4. Only messages that differ, byte by byte, from a known request are decoded and named.
 """
 

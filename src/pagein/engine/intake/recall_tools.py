@@ -2,18 +2,21 @@
 
 Rules of this file
 ------------------
-1. Tools come before everything that a provider caches. So all requests of a conversation have the tools, byte for byte the same even
-   after an upgrade, or none has; the journal of the branch holds the choice. Rule 5 has the only exception.
-2. Agents get the tools: requests that offer functions of the client and let the model choose. Titles, searches of the provider and
-   probes do not, and decide nothing.
+1. Tools come before everything that a provider caches. So all requests of a conversation have the tools, byte for byte
+   the same even after an upgrade, or none has; the journal of the branch holds the choice. Rule 5 has the only
+   exception.
+2. Agents get the tools: requests that offer functions of the client and let the model choose. Titles, searches of the
+   provider and probes do not, and decide nothing.
 3. A client that brings pagein's tools by itself (over MCP, say) does not get them twice.
 4. A response that the provider stores is continued by its id, past pagein. So such requests get no tools.
-5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in which they weigh
-   next to nothing. Any other client with a small first prompt gets them with the first eviction. That voids the cache once, and is part
-   of the price of that decision (`Begins`).
-6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known agent's shell.
-7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is treated like the
-   callers of the library: stubs name `peek` and `search`, and the author of the history has the engine to ask.
+5. Tools cost tokens in each request, even if nothing is ever saved (law 5). A known coding agent grows a window in
+   which they weigh next to nothing. Any other client with a small first prompt gets them with the first eviction. That
+   voids the cache once, and is part of the price of that decision (`Begins`).
+6. Nothing is evicted without a way to recall it: pagein's tools, offered here or brought by the client, or a known
+   agent's shell.
+7. A history of calls without any list of tools (a recording, a custom loop) does not show what its model can do. It is
+   treated like the callers of the library: stubs name `peek` and `search`, and the author of the history has the engine
+   to ask.
 """
 
 import re

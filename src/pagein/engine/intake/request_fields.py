@@ -2,7 +2,8 @@
 
 Rules of this file
 ------------------
-1. Callers put a reply's own objects into the next request, as the SDKs allow. They become the JSON that the SDK would send.
+1. Callers put a reply's own objects into the next request, as the SDKs allow. They become the JSON that the SDK would
+   send.
 2. Any iterable becomes a list, as in the SDKs. It is read once; the sent request holds the list.
 3. A value that no request can hold raises BadInput with its place.
 """

@@ -2,8 +2,9 @@
 
 Rules of this file
 ------------------
-1. A client that changes its first messages from call to call gets nothing from a cache, and the journal would hold every call of it in
-   full. After a few such calls in a row its requests are passed through, until a request continues the one before.
+1. A client that changes its first messages from call to call gets nothing from a cache, and the journal would hold
+   every call of it in full. After a few such calls in a row its requests are passed through, until a request continues
+   the one before.
 """
 
 from collections.abc import Mapping, Sequence

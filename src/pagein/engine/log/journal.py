@@ -2,13 +2,13 @@
 
 Rules of this file
 ------------------
-1. No entry is changed or removed. A branch is the path from the root to an entry. Only a session without a store may drop its past
-   (`forget`): later states are the same, but no one can return to earlier entries.
-2. An entry without a name from the client is named by the hash of its parent's name and its content. So the same conversation has the
-   same names in every process, and repeating a message at the same place adds nothing.
+1. No entry is changed or removed. A branch is the path from the root to an entry. Only a session without a store may
+   drop its past (`forget`): later states are the same, but no one can return to earlier entries.
+2. An entry without a name from the client is named by the hash of its parent's name and its content. So the same
+   conversation has the same names in every process, and repeating a message at the same place adds nothing.
 3. The state at an entry is folded from its branch alone and remembered, so one more entry costs one step.
-4. A bridge only fills the place of a lost entry. The lost entry replaces its bridge when it is added again there; then all states are
-   folded anew, as if it had never been lost.
+4. A bridge only fills the place of a lost entry. The lost entry replaces its bridge when it is added again there; then
+   all states are folded anew, as if it had never been lost.
 """
 
 import hashlib
@@ -141,7 +141,7 @@ class Journal(Generic[S]):
             tell(gone)
 
     @property
-    def mended(self) -> int:
+    def mended_count(self) -> int:
         """Number of bridges that were replaced by the lost entry."""
         return len(self._mended)
 

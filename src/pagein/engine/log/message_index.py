@@ -2,13 +2,10 @@
 it.
 
 The entries after a message, up to the next message (decisions, requests, recalls), belong to the message; the last of
-them is the
-place where the conversation continues. A bridge for a lost entry counts as a message, because later messages follow it.
-A compaction
-belongs to the messages after it: the messages before it may continue as if there were no compaction. A conversation
-also continues
-after a break (`BROKEN`): messages after the break are added again. The index reads entries alone, so every process sees
-the same.
+them is the place where the conversation continues. A bridge for a lost entry counts as a message, because later
+messages follow it. A compaction belongs to the messages after it: the messages before it may continue as if there were
+no compaction. A conversation also continues after a break (`BROKEN`): messages after the break are added again. The
+index reads entries alone, so every process sees the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -99,7 +96,7 @@ class MessageIndex:
         """Return the number of the first lost message, or None."""
         return next((place for place, name in enumerate(names) if name in self._lost or name not in self._stands), None)
 
-    def mended(self, name: EntryId) -> None:
+    def mark_restored(self, name: EntryId) -> None:
         """Record that the lost message of this name is back."""
         parent = self._lost.pop(name)
         self._going_on.add(_ROOT if parent is None else self._owners[parent])

@@ -93,7 +93,7 @@ class Pager:
             for kind, whole in kinds.items()
             for one, kept in zip(
                 whole,
-                self._stored(session, [(each.result, each.tool, each.resident.tokens) for each in whole], kind),
+                self._store(session, [(each.result, each.tool, each.resident.tokens) for each in whole], kind),
                 strict=True,
             )
         }
@@ -106,23 +106,23 @@ class Pager:
 
     def keep_said(self, session: str, name: str, text: str, tokens: int) -> StoredObject:
         """Store the text of messages that are evicted whole. Raises StoreError; then the messages must stay."""
-        return self._stored(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
+        return self._store(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
 
     def preview(self, session: str, entering: Sequence[PreviewCandidate], settings: Previews) -> tuple[PagedOut, ...]:
         """Store these results, and return their previews in the same order. Raises StoreError."""
-        stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in entering])
+        stored = self._store(session, [(one.result, one.tool, one.tokens) for one in entering])
         return tuple(_make_preview(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
 
     def stand_in(self, session: str, entering: Sequence[StandIn]) -> tuple[PagedOut, ...]:
         """Store these results, and return the texts that enter in their place, in the same order. Raises StoreError."""
         results = [one.entering for one in entering]
-        stored = self._stored(session, [(one.result, one.tool, one.tokens) for one in results])
+        stored = self._store(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
 
     def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> ThinkingObject:
         """Store thinking that an epoch evicts. Raises StoreError; then the thinking must stay."""
         result = ToolResult(f"{THINKING}-{epoch}", text)
-        (stored,) = self._stored(session, [(result, THINKING, tokens)], THINKING)
+        (stored,) = self._store(session, [(result, THINKING, tokens)], THINKING)
         return ThinkingObject(str(stored.id), stored.content, tokens, len(text))
 
     def secret(self) -> bytes:
@@ -141,7 +141,7 @@ class Pager:
         """Return whether this store made an id. Raises StoreError."""
         return name.is_made_with(self._blobs.secret())
 
-    def _stored(
+    def _store(
         self, session: str, results: Sequence[tuple[ToolResult, str, int]], kind: str = TOOLCALL
     ) -> tuple[StoredObject, ...]:
         if not results:

@@ -120,10 +120,8 @@ class JournalPersistence:
         """Read the entries that other processes added. Raises StoreError.
 
         The session continues at the entry that any process reached last. There are two exceptions: the session was
-        moved since, or it has
-        unsaved entries. With unsaved entries, other processes' records of files, pins and compactions are repeated after
-        them. All other notes
-        belong to a request and stay where they are.
+        moved since, or it has unsaved entries. With unsaved entries, other processes' records of files, pins and
+        compactions are repeated after them. All other notes belong to a request and stay where they are.
         """
         if self._journals is None:
             return
@@ -148,7 +146,7 @@ class JournalPersistence:
         Entries added within are stored at the end. Any exception takes them back. Raises StoreError.
         """
         with self.lock:
-            before, count, within, mended = self._stand(), None, self._alone, self._journal.mended
+            before, count, within, mended = self._stand(), None, self._alone, self._journal.mended_count
             try:
                 with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
                     if self._journals is not None:
@@ -161,7 +159,7 @@ class JournalPersistence:
             except BaseException:
                 if count is not None:
                     self._journal.take_back(len(self._journal) - count)
-                    self._journal.take_back_mended(self._journal.mended - mended)
+                    self._journal.take_back_mended(self._journal.mended_count - mended)
                     self.leaf, self._moved, self._unkept, self._mine, self._seen = before
                 else:  # entries of other processes are handled at the next call
                     self.leaf, self._moved, self._unkept, self._mine, _ = before

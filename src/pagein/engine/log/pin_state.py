@@ -1,8 +1,7 @@
 """The pins on a branch: results to keep, drop or restore, and texts to show in every window.
 
 A fold over the entries of the branch (law 6); of two orders about one object the later wins. The fold also maps object
-ids to calls
-while stubs replace their results.
+ids to calls while stubs replace their results.
 """
 
 from collections.abc import Collection, Iterable

@@ -2,7 +2,8 @@
 
 Rules of this file
 ------------------
-1. Decided by the branch alone (law 6): a result is private because of its call in the window, and because of records of reads.
+1. Decided by the branch alone (law 6): a result is private because of its call in the window, and because of records of
+   reads.
 2. A result whose call is no longer in the window is treated as text, and text is never evicted.
 """
 

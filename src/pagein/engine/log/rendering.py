@@ -1,8 +1,8 @@
 """The request as a linked list with a shared beginning.
 
 Each cell is one message after another cell. Branches, epochs and requests with a common beginning share the cells of
-that beginning.
-So one more message costs one more cell, and walking back from two ends finds the place where two requests differ.
+that beginning. So one more message costs one more cell, and walking back from two ends finds the place where two
+requests differ.
 """
 
 from collections.abc import Iterator

@@ -3,14 +3,13 @@
 Rules of this file
 ------------------
 1. A valid conversation comes out as the very messages that went in.
-2. A sent request is never changed again: every repair happens between two requests (law 4). So the messages after an assistant message
-   are *held* until the next assistant message, or the next request, settles them.
+2. A sent request is never changed again: every repair happens between two requests (law 4). So the messages after an
+   assistant message are *held* until the next assistant message, or the next request, settles them.
 3. Each call is answered right after its message, once. An unanswered call gets a result with a note.
 4. Text is never lost: a result without its call becomes text.
 
 Recordings have all of these gaps: calls of a client that died, results cut from their calls by a compaction, late
-results, two
-assistant messages in a row. See rules M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
+results, two assistant messages in a row. See rules M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -2,10 +2,10 @@
 
 Rules of this file
 ------------------
-1. A snapshot is a cache of the journal: without it, or with a damaged or outdated one, the journal is folded anew, and the state is
-   the same.
-2. It holds the same content as the entries of its session (law 9) and is bound to them: a store that changes or drops an entry drops
-   the snapshot.
+1. A snapshot is a cache of the journal: without it, or with a damaged or outdated one, the journal is folded anew, and
+   the state is the same.
+2. It holds the same content as the entries of its session (law 9) and is bound to them: a store that changes or drops
+   an entry drops the snapshot.
 3. It is taken at a sent request. Entries up to there are loaded on demand, and messages of the window on first access.
 """
 
@@ -132,13 +132,13 @@ class Snapshots:
         said: dict[EntryId, Message] = {}
         read = self._reader(session)
 
-        def named(name: str) -> Message:
+        def lazy_message(name: str) -> Message:
             said[name] = one = Unread.of(read, name)
             return one
 
         try:
             with pause_collection():
-                root = _graphs().decode(data, named)
+                root = _graphs().decode(data, lazy_message)
             lines = [decode_entry(line.encode(), 0) for line in root["newest"]]
             newest = [entry for entry in lines if isinstance(entry, Entry)]
             names = set(root["states"]["places"]["owners"])

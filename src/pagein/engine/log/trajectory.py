@@ -83,7 +83,7 @@ class Trajectory:
             # ASCII: half a surrogate pair in a pattern must not cost the line
             text = json.dumps(timed, separators=(",", ":"), default=str)
             line = (without_in_json(text, keys_in) if keys_in(text) else text).encode() + b"\n"
-            with self._lock, self._opened(len(line)) as file:
+            with self._lock, self._open_locked(len(line)) as file:
                 _write(file, line)
         except (OSError, ValueError, RecursionError) as problem:
             self._failure = f"{type(problem).__name__}: {problem}"
@@ -91,7 +91,7 @@ class Trajectory:
             self._failure = None
 
     @contextlib.contextmanager
-    def _opened(self, room: int) -> Iterator[int]:
+    def _open_locked(self, room: int) -> Iterator[int]:
         """Yield the locked file with room for this many bytes."""
         for _ in range(_ATTEMPTS):
             file = self._open()

@@ -2,9 +2,10 @@
 
 Rules of this file
 ------------------
-1. The text for finished turns is put in front of the user's next words, in that message. The text for steps of a turn is put after the
-   words that began the turn. So the roles alternate as before.
-2. A message carries one text of either kind. The new text also covers turns that were removed before and were next to it.
+1. The text for finished turns is put in front of the user's next words, in that message. The text for steps of a turn
+   is put after the words that began the turn. So the roles alternate as before.
+2. A message carries one text of either kind. The new text also covers turns that were removed before and were next to
+   it.
 3. System messages stay.
 """
 

@@ -2,13 +2,13 @@
 
 Rules of this file
 ------------------
-1. Reads and writes are journaled when they happen, and then found in the window by their text: an answer in the result of a call,
-   written text in the arguments of a call. Until the next request every event counts as visible; from then on only found events count,
-   because the request holds nothing else.
-2. There are two states. *Known* is the basis of the policy: it ends at a compaction, and a refresh reduces it. *Seen* is everything that
-   the window proves, in the order of its messages: it includes texts that a compaction kept.
-3. When results are evicted, the states of their files are folded anew without them. Answers without proof are listed (`unproven`), and
-   must be evicted too or be shown in full before the next request.
+1. Reads and writes are journaled when they happen, and then found in the window by their text: an answer in the result
+   of a call, written text in the arguments of a call. Until the next request every event counts as visible; from then
+   on only found events count, because the request holds nothing else.
+2. There are two states. *Known* is the basis of the policy: it ends at a compaction, and a refresh reduces it. *Seen*
+   is everything that the window proves, in the order of its messages: it includes texts that a compaction kept.
+3. When results are evicted, the states of their files are folded anew without them. Answers without proof are listed
+   (`unproven`), and must be evicted too or be shown in full before the next request.
 4. A text that could belong to several calls belongs to none: that only costs a saving.
 """
 

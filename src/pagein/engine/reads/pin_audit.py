@@ -1,8 +1,7 @@
 """Audit stored sessions for pins, with code that is independent of `engine.log.pin_state`.
 
 It reports: an evicted result that was pinned or vetoed; a restored result that differs from the stored one; a pinned
-text that entered in
-other words, or without an order.
+text that entered in other words, or without an order.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -2,9 +2,10 @@
 
 Rules of this file
 ------------------
-1. Everything follows from the entries of the branch (law 6): the client profile is noted, and the entry of a stand-in has its text.
-2. A read counts once a request holds its result, or the model went on after it; until then the result waits, because another text may
-   still enter in its place.
+1. Everything follows from the entries of the branch (law 6): the client profile is noted, and the entry of a stand-in
+   has its text.
+2. A read counts once a request holds its result, or the model went on after it; until then the result waits, because
+   another text may still enter in its place.
 3. Only a result that no request has held may be replaced (law 4), and only after it was stored (law 1).
 """
 
@@ -227,7 +228,7 @@ class ClientRereads:
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
         self._fold: Fold[ClientReadState] = Fold(
-            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settled), "rereads"
+            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settle), "rereads"
         )
         self._last: tuple[ClientReadState, ClientReadState] | None = None
         self._journal = journal
@@ -241,9 +242,9 @@ class ClientRereads:
 
     def state_at_request(self, leaf: EntryId | None) -> ClientReads:
         """Return the client's reads once a request holds the messages up to this entry."""
-        return self._settled(self.at(leaf)).reads
+        return self._settle(self.at(leaf)).reads
 
-    def _settled(self, seen: ClientReadState) -> ClientReadState:
+    def _settle(self, seen: ClientReadState) -> ClientReadState:
         """Return the settled state, remembered because it is needed before and after a request."""
         last = self._last
         if last is None or last[0] is not seen:
@@ -260,7 +261,7 @@ class ClientRereads:
         seen = self.at(leaf)
         if seen.profile is None or not seen.waiting:
             return []
-        return reread_stand_ins(self._journal.state_at(leaf), seen, self._rules, self._recalled)
+        return reread_stand_ins(self._journal.state_at(leaf), seen, self._rules, self._recall_text)
 
     def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[InsertEntry]:
         """Yield notices to the model about calls since the last request that wrote pagein's text into a file (law 8).
@@ -287,7 +288,7 @@ class ClientRereads:
                 notice = found.notice()
                 yield InsertEntry(ECHO, notice, math.ceil(self._count(notice)), (call.id,))
 
-    def _recalled(self, away: PagedOut) -> str | None:
+    def _recall_text(self, away: PagedOut) -> str | None:
         try:
             return self._pager.recall(away.object_id)
         except (NotRecallable, StoreError):  # then the client's own marker stays, as without pagein

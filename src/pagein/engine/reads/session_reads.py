@@ -3,12 +3,12 @@
 Rules of this file
 ------------------
 1. A file is read once per call; the same bytes are hashed, shown, stored and decided on.
-2. Content is stored before an answer that depends on it is journaled, and the answer is journaled before it is given. A crash in between
-   leaves an extra blob, or an answer that no model saw: never a marker without its base.
+2. Content is stored before an answer that depends on it is journaled, and the answer is journaled before it is given. A
+   crash in between leaves an extra blob, or an answer that no model saw: never a marker without its base.
 3. After any failure in pagein the caller gets the client's own answer without metadata, and the reason (law 7).
 4. Content of excluded files, and of files with keys, is shown like any other, but neither stored nor journaled (law 9).
-5. Files are read in parallel; decisions and journal entries happen one at a time, each on the current branch, so that parallel calls of
-   one turn see each other's answers.
+5. Files are read in parallel; decisions and journal entries happen one at a time, each on the current branch, so that
+   parallel calls of one turn see each other's answers.
 """
 
 import base64

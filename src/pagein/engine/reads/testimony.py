@@ -1,8 +1,8 @@
 """Collect the input of the witness: messages of a request, claims of calls, and answers that are not in a message yet.
 
 An answer without a message is appended in the form that the client will use: a marker in its original words, which the
-hash in the journal
-confirms; a diff, or a text with markers, from the store under that hash; plain text from the version that it shows.
+hash in the journal confirms; a diff, or a text with markers, from the store under that hash; plain text from the
+version that it shows.
 """
 
 import json
@@ -131,8 +131,8 @@ def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tup
     """Yield the objections of the witness to a stored session, each once, with the entry of the judged request.
 
     Judges the last request before each eviction, and the last request of each branch. A branch without messages is
-    judged by its reads.
-    Reads by a client's own tools are judged in the same requests. Entries come parents first, with whole branches.
+    judged by its reads. Reads by a client's own tools are judged in the same requests. Entries come parents first, with
+    whole branches.
     """
     rules = Rules(Residency())
     journal = replay_journal(START, lambda state, body: step(state, body, rules), entries)

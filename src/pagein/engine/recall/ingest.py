@@ -2,10 +2,11 @@
 
 Rules of this file
 ------------------
-1. The tree yields only files of its folder, and says for each whether its content may be stored; other content is not even read (law 9).
+1. The tree yields only files of its folder, and says for each whether its content may be stored; other content is not
+   even read (law 9).
 2. A file with unchanged content is not stored again; a changed file is stored under a new id.
-3. Objects and the entries that name them are stored in one transaction, a batch of files at a time. So an ingest that is cancelled, or
-   dies, has ingested whole files, and the journal has an entry for each.
+3. Objects and the entries that name them are stored in one transaction, a batch of files at a time. So an ingest that
+   is cancelled, or dies, has ingested whole files, and the journal has an entry for each.
 """
 
 import math
@@ -164,15 +165,15 @@ class _Run:
 
     def skip(self, path: str, why: str) -> None:
         self.skipped.append((path, why))
-        self._told(path)
+        self._report(path)
 
     def take(self, done: Done) -> None:
         self.done.append(done)
         if done.known:
             self.skipped.append((done.path, "already ingested"))
-        self._told(done.path)
+        self._report(done.path)
 
-    def _told(self, path: str) -> None:
+    def _report(self, path: str) -> None:
         self.passed += 1
         if self.tell is not None:
             self.tell(self.passed, self.total, path)
@@ -228,7 +229,7 @@ class Ingester:
         began = self._owner.clock()
         bounds = limits if limits is not None else self._limits
         matched = self._tree.match(patterns, signal)
-        report = self._refused(matched, bounds, confirm)
+        report = self._refusal(matched, bounds, confirm)
         if report is None:
             report = self._run(matched, bounds, tell, signal)
         details: dict[str, object] = {
@@ -239,7 +240,7 @@ class Ingester:
         self._owner.log("ingest", [one.object_id for one in report.done], details, self._owner.clock() - began)
         return report
 
-    def _refused(
+    def _refusal(
         self, matched: TreeMatches, bounds: Limits, confirm: Callable[[int], bool] | None
     ) -> IngestReport | None:
         count = len(matched.files)

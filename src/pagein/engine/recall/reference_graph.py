@@ -45,8 +45,7 @@ class Expansion:
     version: the referenced version; None if unresolved.
     why: the reason of a failed resolution; None otherwise.
     values: the requested fields that the version has, in request order. Every version has `content`, which may be null;
-        `metadata` is
-    `Fields`.
+        `metadata` is `Fields`.
     """
 
     link: Link

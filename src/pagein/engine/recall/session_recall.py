@@ -3,8 +3,8 @@
 Rules of this file
 ------------------
 1. A recall returns exactly the stored text; the store verifies it (law 1).
-2. A recall is journaled, so that the recalled text counts as recently recalled on this branch (law 6). If that fails, the answer is given
-   anyway, and the failure is reported (law 7).
+2. A recall is journaled, so that the recalled text counts as recently recalled on this branch (law 6). If that fails,
+   the answer is given anyway, and the failure is reported (law 7).
 3. The session's own objects are folded from its branch: evicted results and ingested files.
 """
 
@@ -316,7 +316,7 @@ class SessionRecall:
             return ()
         secret = self._keeper.blobs.secret()
         return echo_guard.echoes(
-            call, echo_guard.OwnTexts(lambda name: name.is_made_with(secret), self._served()), before
+            call, echo_guard.OwnTexts(lambda name: name.is_made_with(secret), self._served_markers()), before
         )
 
     # --- for ingest, which journals through the same branch ---
@@ -414,7 +414,7 @@ class SessionRecall:
     def _log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], began: float) -> None:
         self.log(operation, objects, details, self._clock() - began)
 
-    def _served(self) -> frozenset[echo_guard.Facts]:
+    def _served_markers(self) -> frozenset[echo_guard.Facts]:
         return frozenset(self._served_facts())
 
     def _served_facts(self) -> Iterator[echo_guard.Facts]:

@@ -1,8 +1,7 @@
 """Race between a decision and its caller: the first to claim the request wins.
 
 So the journal records only requests that were sent: a decision after the caller gave up is dropped, and a caller waits
-for a decision
-that is being stored.
+for a decision that is being stored.
 """
 
 from threading import Lock

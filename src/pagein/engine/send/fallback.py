@@ -2,8 +2,8 @@
 
 Rules of this file
 ------------------
-1. First choice: the last rendering with the client's new messages. Second: the client's request without invalid thinking. Third: the
-   client's request as it came, which the agent would have sent without pagein.
+1. First choice: the last rendering with the client's new messages. Second: the client's request without invalid
+   thinking. Third: the client's request as it came, which the agent would have sent without pagein.
 2. A candidate is taken if the provider would refuse it for no rule that the client's request obeys.
 3. A candidate that raises an error is skipped. The reasons are reported, the original failure first.
 """
@@ -56,13 +56,13 @@ def fallback(
         body = request.body()
         return check_body(_values(request), request.api, size=len(body))
 
-    def rendered() -> WireRequest | None:
+    def render() -> WireRequest | None:
         if last is None or not _breaks_marks(check(last)):
             return last
         return with_marks(last, changes(_values(last), last.api, _NO_MARKS_OF_THE_CLIENT))
 
     candidates: list[tuple[Used, Callable[[], WireRequest | None]]] = [
-        ("last", rendered),
+        ("last", render),
         ("cleaned", lambda: cleaned),
     ]
     reasons = [failure]

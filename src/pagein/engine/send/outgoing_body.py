@@ -3,9 +3,9 @@
 Rules of this file
 ------------------
 1. Without replacement, insert, recall tool or added breakpoint, the client's own bytes are sent.
-2. A change must not make a provider refuse a request that it would accept from the client (law 3). The final bytes are checked: each
-   spliced message keeps its shape, and everything new since the request before on its branch obeys every rule, with all cache
-   breakpoints if pagein set some. A small request with a decision is checked as a whole.
+2. A change must not make a provider refuse a request that it would accept from the client (law 3). The final bytes are
+   checked: each spliced message keeps its shape, and everything new since the request before on its branch obeys every
+   rule, with all cache breakpoints if pagein set some. A small request with a decision is checked as a whole.
 3. Costs as much as is new; tools and instructions are parsed once.
 """
 

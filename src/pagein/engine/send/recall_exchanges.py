@@ -2,11 +2,11 @@
 
 Rules of this file
 ------------------
-1. The client saw one answer, and sends it back as one message. The provider saw more: the message with the recall calls, pagein's
-   results, and the model's answer to them. Later requests send this full exchange in place of the client's message, so that the
-   provider's prefix stays the same.
-2. The client's message is recognised by its text and calls, right after the request that it answers, because clients encode an answer
-   in their own forms.
+1. The client saw one answer, and sends it back as one message. The provider saw more: the message with the recall
+   calls, pagein's results, and the model's answer to them. Later requests send this full exchange in place of the
+   client's message, so that the provider's prefix stays the same.
+2. The client's message is recognised by its text and calls, right after the request that it answers, because clients
+   encode an answer in their own forms.
 3. The exchange is journaled after that request, so it holds in every process, and on that branch alone.
 """
 

@@ -2,15 +2,15 @@
 
 Rules of this file
 ------------------
-1. Only the window decides: a result is replaced if its text in the window is not the client's. So the deciding entry does not matter,
-   and a restored result is the client's again. The same holds for a user message that lost a long text or reports removed turns. Removed
-   turns are not sent.
-2. Redacted content (law 9) is sent as the client sent it. Its message in the window is found by name, and the name comes from the
-   client's own bytes: so the text is not needed to continue.
-3. If thinking is bound to the prompt before it, an epoch removes all thinking after its frontier for good (T2, T8), and new recall
-   tools remove all thinking. Later thinking is bound to the window without it. Thinking that answered the client's own prompt (while
-   pagein was off, or failed) is removed where pagein's prompt differs. If thinking is not bound, an epoch removes thinking of finished
-   turns if the settings say so (`thoughts`), also for good.
+1. Only the window decides: a result is replaced if its text in the window is not the client's. So the deciding entry
+   does not matter, and a restored result is the client's again. The same holds for a user message that lost a long text
+   or reports removed turns. Removed turns are not sent.
+2. Redacted content (law 9) is sent as the client sent it. Its message in the window is found by name, and the name
+   comes from the client's own bytes: so the text is not needed to continue.
+3. If thinking is bound to the prompt before it, an epoch removes all thinking after its frontier for good (T2, T8), and
+   new recall tools remove all thinking. Later thinking is bound to the window without it. Thinking that answered the
+   client's own prompt (while pagein was off, or failed) is removed where pagein's prompt differs. If thinking is not
+   bound, an epoch removes thinking of finished turns if the settings say so (`thoughts`), also for good.
 4. Costs as much as the window differs from the one before.
 """
 

@@ -2,11 +2,12 @@
 
 Rules of this file
 ------------------
-1. The last sent requests are stored apart from the sessions, so that they are available while another thread decides in a session,
-   however long that takes.
-2. Messages that a request shares with a sent one are sent as before; the rest is sent unchanged. The bytes are checked like any other
-   request; if a provider would refuse them, the next best candidate is sent (`fallback`).
-3. Memory is bounded: up to `MOST_KEPT` bytes of messages are remembered, the most recently used conversations, at least one.
+1. The last sent requests are stored apart from the sessions, so that they are available while another thread decides in
+   a session, however long that takes.
+2. Messages that a request shares with a sent one are sent as before; the rest is sent unchanged. The bytes are checked
+   like any other request; if a provider would refuse them, the next best candidate is sent (`fallback`).
+3. Memory is bounded: up to `MOST_KEPT` bytes of messages are remembered, the most recently used conversations, at least
+   one.
 """
 
 from collections import OrderedDict

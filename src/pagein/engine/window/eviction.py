@@ -2,9 +2,11 @@
 
 Rules of this file
 ------------------
-1. Content is stored before its stub may be sent. If the store cannot be written, nothing is evicted, and the failure is reported (law 1).
+1. Content is stored before its stub may be sent. If the store cannot be written, nothing is evicted, and the failure is
+   reported (law 1).
 2. A pinned result stays, with everything that it depends on. A recently recalled text stays for a while.
-3. A restored text is exactly the stored text. A read answer with markers is not restored: the window might no longer prove it.
+3. A restored text is exactly the stored text. A read answer with markers is not restored: the window might no longer
+   prove it.
 """
 
 import functools
@@ -175,10 +177,8 @@ def _plan_overflow(
     """Plan for a nearly full window: evict results first, then whole turns and steps.
 
     The plan does not change unless the window is full. It also stays, with True as third value, if the bankroll does
-    not cover the rewrite
-    and the window is below the limit: the session can still continue, end, be compacted or pause, and then the rewrite
-    would be wasted, or
-    free later.
+    not cover the rewrite and the window is below the limit: the session can still continue, end, be compacted or pause,
+    and then the rewrite would be wasted, or free later.
     """
     gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
     if scene.state.hand.off or not _is_full(scene, moment, gain):

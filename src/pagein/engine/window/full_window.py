@@ -3,8 +3,9 @@
 Rules of this file
 ------------------
 1. The user's last message and the model's last message stay, with all answers to the latter; system messages stay too.
-2. A call and its result are evicted together: as a step, which is an assistant message and the messages up to the next one. A turn
-   begins with words of a person and ends before the next such words; it is evicted whole, or some of its steps are.
+2. A call and its result are evicted together: as a step, which is an assistant message and the messages up to the next
+   one. A turn begins with words of a person and ends before the next such words; it is evicted whole, or some of its
+   steps are.
 3. Content that must not be stored stays (law 9), with its step; so do pinned results and content without a text form.
 4. Oldest first, until enough is evicted. Content stays if its stub would not be shorter.
 """

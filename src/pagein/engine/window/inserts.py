@@ -2,11 +2,11 @@
 
 Rules of this file
 ------------------
-1. A text enters once, with a request that holds something new, as a separate block after the newest message; then it is part of the
-   window.
+1. A text enters once, with a request that holds something new, as a separate block after the newest message; then it is
+   part of the window.
 2. A pinned text enters again, verbatim, after the client compacted it away.
-3. A manifest page is written only at an epoch's edge, and lists new objects. After the client compacted the pages away, the next edge
-   lists everything on one page (`policy.stubs.manifest`).
+3. A manifest page is written only at an epoch's edge, and lists new objects. After the client compacted the pages away,
+   the next edge lists everything on one page (`policy.stubs.manifest`).
 """
 
 import math

@@ -2,10 +2,10 @@
 
 Rules of this file
 ------------------
-1. A turn is finished when a person has spoken after it. Nothing is evicted from the current turn, nor from the message whose calls are
-   being answered (M10, M11).
-2. Evicted thinking is stored first, as one object for each epoch. The blocks themselves, with signatures, are in the journal as the
-   client sent them.
+1. A turn is finished when a person has spoken after it. Nothing is evicted from the current turn, nor from the message
+   whose calls are being answered (M10, M11).
+2. Evicted thinking is stored first, as one object for each epoch. The blocks themselves, with signatures, are in the
+   journal as the client sent them.
 """
 
 from collections.abc import Sequence

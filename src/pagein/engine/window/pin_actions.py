@@ -2,13 +2,15 @@
 
 Rules of this file
 ------------------
-1. An order is an entry of the session's current branch (law 6). It takes effect with the next call; sent requests do not change.
+1. An order is an entry of the session's current branch (law 6). It takes effect with the next call; sent requests do
+   not change.
 2. Another process may add it; the running session reads it at its next call (see `JournalPersistence.catch_up`).
-3. An object is named by its id, or by the id of the tool call of its result: before an eviction only the call has a name.
-4. A target that is not on the current branch is searched for on the session's other branches (a sub-agent's, say), newest first; the
-   order is added there, and the session stays at its own entry.
-5. An order without an object, such as an epoch or a text, is added to each conversation of the session at its last entry, so that
-   sub-agents get the rules too.
+3. An object is named by its id, or by the id of the tool call of its result: before an eviction only the call has a
+   name.
+4. A target that is not on the current branch is searched for on the session's other branches (a sub-agent's, say),
+   newest first; the order is added there, and the session stays at its own entry.
+5. An order without an object, such as an epoch or a text, is added to each conversation of the session at its last
+   entry, so that sub-agents get the rules too.
 """
 
 from collections.abc import Iterator
@@ -216,10 +218,10 @@ class Touch:
                 if isinstance(block, ToolCall):
                     calls[block.id] = block
                 elif isinstance(block, ToolResult):
-                    found.append(self._shown(state, block, calls.get(block.call_id), next(counts, 0)))
+                    found.append(self._describe(state, block, calls.get(block.call_id), next(counts, 0)))
         return tuple(found)
 
-    def _shown(self, state: State, result: ToolResult, call: ToolCall | None, tokens: int) -> InWindow:
+    def _describe(self, state: State, result: ToolResult, call: ToolCall | None, tokens: int) -> InWindow:
         hand, name = state.hand, result.call_id
         paged = hand.stands_for(result)
         form: Form = "whole" if paged is None else "preview" if paged.short else "stub"
@@ -256,7 +258,7 @@ class Touch:
 
     def _lay(self, target: str, act: Act) -> None:
         here = self._session.leaf
-        place, call = self._found(target)
+        place, call = self._find(target)
         self._check(target, act, call, place)
         if place == here:
             self._note(Wish(act, call))
@@ -330,7 +332,7 @@ class Touch:
         epochs = (one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochEntry))
         return next((turns for epoch in epochs for turns in epoch.turns if call in turns.calls), None)
 
-    def _found(self, target: str) -> tuple[EntryId | None, str]:
+    def _find(self, target: str) -> tuple[EntryId | None, str]:
         """Return the branch with this name, by its last entry, and the named call."""
         name = _object_id_of(target)
         for place in self._places():
