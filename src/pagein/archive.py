@@ -29,7 +29,7 @@ from pagein.workspace.machine import home_of
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """An open store with its search.
+    """An open store with search.
 
     builder: keeps the index up to date in the background once started; None if the store has no index
     """

@@ -188,7 +188,7 @@ def _clean(store: ForgettingStore, done: ErasureReport, file: Path | None, log: 
                 done.left.append(f"{index.name}: {problem}; it may be deleted, it is built anew")
     for one in _logs(log) if texts else ():
         try:
-            done.found["log lines"] = done.found.get("log lines", 0) + _told_anew(one, texts)
+            done.found["log lines"] = done.found.get("log lines", 0) + _rewrite_log(one, texts)
         except OSError as problem:
             done.left.append(f"{one.name}: {problem.strerror}")
 
@@ -197,7 +197,7 @@ def _logs(log: Path) -> list[Path]:
     return sorted(log.parent.glob(f"{log.name}*")) if log.parent.is_dir() else []
 
 
-def _told_anew(log: Path, texts: Sequence[str]) -> int:
+def _rewrite_log(log: Path, texts: Sequence[str]) -> int:
     """Rewrite a log of operations without these texts, under its writers' lock. Return the number of changed lines."""
     finds, count = finder(texts), 0
     with contextlib.ExitStack() as stack:

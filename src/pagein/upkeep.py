@@ -111,7 +111,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
         return _import_store(store, Path(source), tick)
     if source == STANDARD:
         lines = _plain_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
-        return _taken_in(store, lines, "standard input", tick)
+        return _import_export(store, lines, "standard input", tick)
     try:
         handle = os.open(source, os.O_RDONLY)
     except OSError as problem:
@@ -119,7 +119,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
     with os.fdopen(handle, "rb") as file:
         if source.endswith(SALVAGED):
             return import_salvage(store, _plain_lines(file, source), source)
-        return _taken_in(store, _plain_lines(file, source), source, tick)
+        return _import_export(store, _plain_lines(file, source), source, tick)
 
 
 def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
@@ -166,7 +166,7 @@ def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
     further repairable damage stays in place. Raises BadInput if others use the file or no record is readable, and
     StoreError.
     """
-    report = _looked_at(path, tick)
+    report = _check_file(path, tick)
     if not report.findings:
         return RepairReport(report)
     with alone(path), tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
@@ -175,8 +175,8 @@ def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
         made.chmod(_PRIVATE)
         with contextlib.closing(SqliteUpkeep(made)) as store:
             after = _mend(store, tick)
-            _tell_missing(store, done, after)
-        if _as_told(after) == _as_told(report):
+            _report_missing(store, done, after)
+        if _fault_set(after) == _fault_set(report):
             return RepairReport(after)
         return RepairReport(_compare_reports(report, after), rows_in(made), exchange(path, made))
 
@@ -188,14 +188,14 @@ def _mend(store: WholeStore, tick: Tick) -> CheckReport:
     told: list[set[tuple[str, str, str]]] = []
     while True:
         report, mending = _check_store(store, tick)
-        found = _as_told(report)
+        found = _fault_set(report)
         if found in told:
             return report
         told.append(found)
         mending(lambda _: None)  # unreadable lines stay in the old file
 
 
-def _looked_at(path: Path, tick: Tick) -> CheckReport:
+def _check_file(path: Path, tick: Tick) -> CheckReport:
     """Check a store's file. If the file cannot be checked, return a report with the reason."""
     if is_outdated(path):
         with contextlib.closing(SqliteUpkeep(path)) as store:
@@ -209,7 +209,7 @@ def _looked_at(path: Path, tick: Tick) -> CheckReport:
             return report
 
 
-def _tell_missing(store: WholeStore, done: SalvageReport, report: CheckReport) -> None:
+def _report_missing(store: WholeStore, done: SalvageReport, report: CheckReport) -> None:
     for words in done.untold:
         report.add("database", "file", words)
     for one in done.missing:
@@ -225,7 +225,7 @@ def _tell_missing(store: WholeStore, done: SalvageReport, report: CheckReport) -
                 report.add("database", f"request {name!r}", "is forgotten: sent again, it would be carried out again")
 
 
-def _as_told(report: CheckReport) -> set[tuple[str, str, str]]:
+def _fault_set(report: CheckReport) -> set[tuple[str, str, str]]:
     return {(one.kind, one.where, one.why) for one in report.findings}
 
 
@@ -262,14 +262,14 @@ def _rlm_folder(path: Path) -> Path | None:
 def _check_store(
     store: WholeStore, tick: Tick
 ) -> tuple[CheckReport, Callable[[Callable[[JournalLine], object]], None]]:
-    def stored(name: ContentHash) -> bytes | None:
+    def load_stored(name: ContentHash) -> bytes | None:
         try:
             return store.get(name)
         except StoreError:
             return None
 
     def audit(entries: Sequence[Entry]) -> Sequence[str]:
-        return objections(entries, stored)
+        return objections(entries, load_stored)
 
     checked = CheckRun(store, CheckReport(), audit, tick)
     check_contents(checked)
@@ -330,16 +330,16 @@ def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
         done = rebuilt(path, made)
         with contextlib.closing(SqliteUpkeep(made)) as found, tempfile.TemporaryFile() as file:
             report = _mend(found, tick)
-            _tell_missing(found, done, report)
+            _report_missing(found, done, report)
             exported = export(found, file.write, tick)
             file.seek(0)
-            imported = _taken_in(store, file, str(path), tick)
+            imported = _import_export(store, file, str(path), tick)
     imported.withheld += exported.withheld
     imported.lost += [f"{one.kind} {one.where}: {one.why}" for one in report.findings]
     return imported
 
 
-def _taken_in(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> ImportReport:
+def _import_export(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> ImportReport:
     """Import an export, without texts erased from this store."""
     buried = store.tombstones()
     if not buried:

@@ -161,14 +161,14 @@ def open_kept_session(
     """
     from pagein.tools.pin_commands import existing_session
 
-    def known() -> list[str]:
+    def stored_names() -> list[str]:
         with contextlib.closing(open_for_upkeep(store, workspace=workspace)) as kept:
             newest = sorted(kept.sessions(), key=lambda one: -(one.touched or 0.0))
         return [one.name for one in newest if one.leaf is not None]
 
     open_for_upkeep(store, workspace=workspace).close()  # asking for a stored session must not create a store
     with open(store, workspace=workspace) as engine:
-        yield existing_session(engine, name, known)
+        yield existing_session(engine, name, stored_names)
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:

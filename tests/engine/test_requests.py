@@ -241,7 +241,7 @@ class _locked:  # noqa: N801 -- reads as what it is
 
     def __enter__(self) -> None:
         blobs: Any = self.engine._blobs
-        blobs._database._opened().execute("PRAGMA busy_timeout=50")
+        blobs._database._open_connection().execute("PRAGMA busy_timeout=50")
         self._other = sqlite3.connect(self.path, isolation_level=None)
         self._other.execute("BEGIN IMMEDIATE")
 

@@ -21,13 +21,13 @@ from pagein.gateway.http import headers as names
 from pagein.gateway.http.own_answers import UpstreamResponse
 from pagein.gateway.stream.answer_merge import merge_answers
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.chat_stream_merge import ChatWeaver
+from pagein.gateway.stream.chat_stream_merge import ChatMerger
 from pagein.gateway.stream.continuation import continue_request
-from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
+from pagein.gateway.stream.messages_stream_merge import MessagesMerger
 from pagein.gateway.stream.model_turns import ModelTurn, OwnToolResult, Rounds, turn_of
 from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply, whole
-from pagein.gateway.stream.responses_stream_merge import ResponsesWeaver
-from pagein.gateway.stream.stream_merge import TooLong, Weaver, object_in
+from pagein.gateway.stream.responses_stream_merge import ResponsesMerger
+from pagein.gateway.stream.stream_merge import StreamMerger, TooLong, object_in
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
@@ -38,10 +38,10 @@ _QUIET: Final = 5.0
 """Seconds of silence after which the client gets a keep-alive frame."""
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
 _OK: Final = 200
-_WEAVERS: Final[Mapping[Api, Callable[[Collection[str]], Weaver]]] = {
-    "anthropic": MessagesWeaver,
-    "openai_chat": ChatWeaver,
-    "openai_responses": ResponsesWeaver,
+_STREAM_MERGERS: Final[Mapping[Api, Callable[[Collection[str]], StreamMerger]]] = {
+    "anthropic": MessagesMerger,
+    "openai_chat": ChatMerger,
+    "openai_responses": ResponsesMerger,
 }
 
 
@@ -79,7 +79,7 @@ def can_answer(upstream: ClientResponse) -> bool:
 
 
 class Answerer:
-    """Forwards a single answer, with its continuations.
+    """Forwards an answer with its continuations.
 
     lost: why the answer was not read completely, "" if it was
     """
@@ -94,7 +94,7 @@ class Answerer:
     def reply(self) -> ModelReply:
         """Return the model's reply, merged over every turn."""
         replies = [read() for read in self._read]
-        if len(replies) < 2:  # noqa: PLR2004 -- one turn tells for itself
+        if len(replies) < 2:  # noqa: PLR2004 -- a single turn needs no merging
             return replace(replies[0], recalls=self._recalls) if replies else NO_REPLY
         used = [one.usage for one in replies if one.usage is not None]
         return replace(
@@ -123,73 +123,73 @@ class Answerer:
 
     async def _stream(self, stack: AsyncExitStack, out: web.StreamResponse, upstream: ClientResponse) -> None:
         conduct = self._conduct
-        weaver = _WEAVERS[conduct.api](conduct.curated.tools)
+        merger = _STREAM_MERGERS[conduct.api](conduct.curated.tools)
         while True:
-            turn = await self._turn(out, upstream, weaver)
+            turn = await self._turn(out, upstream, merger)
             if turn is None:
                 return
             self._rounds.end_turn(turn)
-            results = await _lively(out, weaver, self._results(turn))
+            results = await _await_lively(out, merger, self._results(turn))
             if not turn.goes_on:
                 break
             if self._rounds.count > conduct.rounds + 1:
-                await self._ended_badly(out, weaver, b"")
+                await self._end_with_error(out, merger, b"")
                 return
             self._rounds.add_answers(results)
             try:
-                upstream = await _lively(out, weaver, self._sent(stack))
+                upstream = await _await_lively(out, merger, self._send_continuation(stack))
             except UPSTREAM as problem:
                 conduct.told.report_failure("recall", type(problem).__name__)
-                await self._ended_badly(out, weaver, b"")
+                await self._end_with_error(out, merger, b"")
                 return
             if upstream.status != _OK:
                 told: list[bytes] = []
                 await read_start(pieces_of(upstream), told)
-                await self._ended_badly(out, weaver, b"".join(told))
+                await self._end_with_error(out, merger, b"".join(told))
                 return
-            weaver.begin(spoke=turn.spoke)
-        await self._kept()
-        await out.write(weaver.end_frames())
+            merger.begin(spoke=turn.spoke)
+        await self._record_exchange()
+        await out.write(merger.end_frames())
 
-    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, weaver: Weaver) -> ModelTurn | None:
+    async def _turn(self, out: web.StreamResponse, upstream: ClientResponse, merger: StreamMerger) -> ModelTurn | None:
         """Forward a turn and return its content at the end; None if the whole answer ended with this turn."""
         tee = Tee(self._conduct.api, _plain_type(upstream))
         self._read.append(tee.reply)
         try:
             async for text in pieces_of(upstream):
                 is_much = tee.feed(text)
-                if shown := weaver.take(text):
+                if shown := merger.take(text):
                     await out.write(shown)
                 if is_much:
                     await asyncio.to_thread(tee.read)
-            if shown := weaver.flush():
+            if shown := merger.flush():
                 await out.write(shown)
         except (BrokenAnswer, TooLong) as problem:
-            await self._kept_so_far(tee, weaver)
-            if not weaver.held and (shown := weaver.flush()):
+            await self._record_partial_turn(tee, merger)
+            if not merger.held and (shown := merger.flush()):
                 await out.write(shown)
             raise BrokenAnswer from problem
-        if not weaver.held:
+        if not merger.held:
             return None
-        if weaver.failed or not weaver.ended:
-            await self._kept_so_far(tee, weaver)
-            if weaver.failed:
+        if merger.failed or not merger.ended:
+            await self._record_partial_turn(tee, merger)
+            if merger.failed:
                 return None
             raise BrokenAnswer
         reply = await asyncio.to_thread(tee.reply)
         self.lost = self.lost or tee.lost
         return turn_of(self._conduct.api, reply, self._conduct.curated.tools)
 
-    async def _kept_so_far(self, tee: Tee, weaver: Weaver) -> None:
-        if weaver.later:
+    async def _record_partial_turn(self, tee: Tee, merger: StreamMerger) -> None:
+        if merger.later:
             reply = replace(await asyncio.to_thread(tee.reply), finished=False, stop="")
             self._rounds.end_turn(turn_of(self._conduct.api, reply, self._conduct.curated.tools))
-            await self._kept()
+            await self._record_exchange()
 
-    async def _ended_badly(self, out: web.StreamResponse, weaver: Weaver, body: bytes) -> None:
-        await self._kept()
+    async def _end_with_error(self, out: web.StreamResponse, merger: StreamMerger, body: bytes) -> None:
+        await self._record_exchange()
         self._conduct.told.report_failure("recall", "the model could not go on behind what it recalled")
-        await out.write(weaver.failure(body))
+        await out.write(merger.failure(body))
 
     # --- an answer that is no stream ---
 
@@ -205,15 +205,15 @@ class Answerer:
                 is_all = await read_start(pieces, found)
             except BrokenAnswer:
                 if not answers:  # unmodified so far: forward the partial answer
-                    await _broken_off(request, out, found)
+                    await _send_partial(request, out, found)
                 raise
             body = b"".join(found)
             if not is_all:
                 self.lost = "size"
-                return await _passed_on(request, upstream, out if not answers else None, body, pieces)
+                return await _forward_rest(request, upstream, out if not answers else None, body, pieces)
             value, reply = await asyncio.to_thread(_read_answer, conduct.api, body)
             if upstream.status != _OK or value is None:
-                return await _sent_whole(request, upstream, out if not answers else None, body)
+                return await _send_whole(request, upstream, out if not answers else None, body)
             answers.append(value)
             self._read.append(lambda reply=reply: reply)  # type: ignore[misc]
             turn = turn_of(conduct.api, reply, conduct.curated.tools)
@@ -226,13 +226,13 @@ class Answerer:
                 raise BrokenAnswer
             self._rounds.add_answers(results)
             try:
-                upstream = await self._sent(stack)
+                upstream = await self._send_continuation(stack)
             except UPSTREAM as problem:
                 raise BrokenAnswer from problem
-        await self._kept()
+        await self._record_exchange()
         if hides or len(answers) > 1:
             body = await asyncio.to_thread(merge_answers, conduct.api, answers, conduct.curated.tools)
-        return await _sent_whole(request, upstream, out, body)
+        return await _send_whole(request, upstream, out, body)
 
     # --- between the turns ---
 
@@ -250,7 +250,7 @@ class Answerer:
             self._rounds.add_client_answers(found)
         return found
 
-    async def _kept(self) -> None:
+    async def _record_exchange(self) -> None:
         exchange = self._rounds.exchange
         if exchange is None:
             return
@@ -258,25 +258,25 @@ class Answerer:
         if failure:
             self._conduct.told.report_failure("splice", failure)
 
-    async def _sent(self, stack: AsyncExitStack) -> ClientResponse:
+    async def _send_continuation(self, stack: AsyncExitStack) -> ClientResponse:
         conduct, behind = self._conduct, self._rounds.behind
         body = await asyncio.to_thread(continue_request, conduct.curated.body, conduct.api, behind)
         return await stack.enter_async_context(conduct.send(body))
 
 
-async def _lively(out: web.StreamResponse, weaver: Weaver, doing: Awaitable[T]) -> T:
+async def _await_lively(out: web.StreamResponse, merger: StreamMerger, doing: Awaitable[T]) -> T:
     """Wait for a result, and send keep-alive frames to the client meanwhile."""
     task = asyncio.ensure_future(doing)
     try:
         while not (await asyncio.wait([task], timeout=_QUIET))[0]:
-            await out.write(weaver.alive)
+            await out.write(merger.alive)
     finally:
         if not task.done():
             task.cancel()
     return task.result()
 
 
-async def _sent_whole(
+async def _send_whole(
     request: web.Request, upstream: ClientResponse, out: UpstreamResponse | None, body: bytes
 ) -> web.StreamResponse:
     """Send a complete body as the answer.
@@ -291,7 +291,7 @@ async def _sent_whole(
     return out
 
 
-async def _passed_on(
+async def _forward_rest(
     request: web.Request,
     upstream: ClientResponse,
     out: UpstreamResponse | None,
@@ -308,7 +308,7 @@ async def _passed_on(
     return out
 
 
-async def _broken_off(request: web.Request, out: UpstreamResponse, found: Sequence[bytes]) -> None:
+async def _send_partial(request: web.Request, out: UpstreamResponse, found: Sequence[bytes]) -> None:
     """Send the part received of an incomplete answer."""
     await out.prepare(request)
     await out.write(b"".join(found))

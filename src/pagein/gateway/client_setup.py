@@ -24,7 +24,7 @@ class Client:
     notes: tuple[str, ...] = ()
 
 
-def _nothing(_: str) -> Mapping[str, str]:
+def _no_variables(_: str) -> Mapping[str, str]:
     return {}
 
 
@@ -71,17 +71,17 @@ CLIENTS: Final = (
         "codex",
         "on its command line",
         _codex,
-        _nothing,
+        _no_variables,
         (
             "in ~/.codex/config.toml the same must stand above the first [table] (docs/hosts/codex.md); OPENAI_BASE_URL is not read",
         ),
     ),
-    Client("opencode", "opencode.json", _opencode, _nothing),
+    Client("opencode", "opencode.json", _opencode, _no_variables),
     Client(
         "pi",
         "~/.pi/agent/models.json",
         _pi,
-        _nothing,
+        _no_variables,
         ("chat completions: sendSessionAffinityHeaders in the model's compat tells sessions apart",),
     ),
 )

@@ -1,4 +1,4 @@
-"""Run a gateway process: its event loop, and the signals that end it."""
+"""Run a gateway process with an event loop and signal handlers."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ def serve_until_signal(
 async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None]) -> bool:
     first, second = asyncio.Event(), asyncio.Event()
 
-    def asked() -> None:
+    def on_signal() -> None:
         if first.is_set():
             second.set()
             for number in _SIGNALS:
@@ -47,7 +47,7 @@ async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Calla
     gc.collect()
     gc.freeze()  # imported modules are never garbage: scanning them would delay every stream
     for number in _SIGNALS:
-        loop.add_signal_handler(number, asked)
+        loop.add_signal_handler(number, on_signal)
     tell(gateway)
     await first.wait()
     if gateway.under_way:

@@ -203,7 +203,7 @@ class Relay:
         if body is None or found.api is None:
             return OutgoingRequest(found, sent, original, hint, passed="coding", at=at, began=began)
         decision = await self._guard.decide(
-            CurationRequest(body, found.api, hint, at, _context(given), self._lasting(given, found, hint))
+            CurationRequest(body, found.api, hint, at, _context(given), self._keepalive_limit(given, found, hint))
         )
         self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
@@ -218,7 +218,7 @@ class Relay:
         added = time.perf_counter() - began
         return OutgoingRequest(found, sent, data, hint, decision, "", at, began, added)
 
-    def _lasting(self, given: Headers, found: Route, hint: Hint | None) -> float:
+    def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float:
         """Return the cost limit of a keep-alive request sent with these headers, in BIT; 0 if none may be sent."""
         if not self._settings.keep_alive or found.api != "anthropic" or is_subscription(given):
             return 0.0

@@ -62,7 +62,7 @@ def refusal_result(text: str) -> ReadResult:
 
 
 class ArgumentReader:
-    """Reads the arguments of a call one by one, and collects their errors."""
+    """Reads the arguments of a call and collects errors."""
 
     def __init__(self, tool: str, arguments: Arguments) -> None:
         self._tool = tool

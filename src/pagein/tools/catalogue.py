@@ -19,7 +19,7 @@ Names: TypeAlias = Literal["pagein", "pi-rlm"]
 DISABLED: Final = "RLM is disabled. Use /rlm on to enable."
 
 
-def _reading(tool: read.Tool) -> Offer:
+def _read_offer(tool: read.Tool) -> Offer:
     return Offer(
         tool.name,
         tool.description,
@@ -28,7 +28,7 @@ def _reading(tool: read.Tool) -> Offer:
     )
 
 
-READING: Final = tuple(_reading(tool) for tool in read.TOOLS)
+READING: Final = tuple(_read_offer(tool) for tool in read.TOOLS)
 RECALL: Final = (PEEK, SEARCH, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
 

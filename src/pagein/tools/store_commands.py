@@ -248,7 +248,7 @@ def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-# --- finding what is meant ---
+# --- resolving names ---
 
 
 def _find_version(store: ObjectStore, name: str) -> Version:

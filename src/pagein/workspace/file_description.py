@@ -1,4 +1,4 @@
-"""Describe a file as an object: its content if textual, and metadata that identifies the file without its content."""
+"""Describe a file as an object: textual content, and metadata that identifies the file without the content."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ def _json(frontmatter: Mapping[str, object]) -> object:
 
 
 def _link(link: NoteLink, path: str, resolve: Resolve) -> dict[str, object]:
-    """Return a link as data: its target as a reference, and its written form."""
+    """Return a link as data: a reference to the target, and the written form."""
     said: dict[str, object] = {
         "to": Reference(resolve(link.target, path)) if link.target else None,
         "text": link.target or None,

@@ -128,12 +128,12 @@ def _events(folder: str, stopped: threading.Event) -> Iterator[set[str]]:
 
     depth = len(PurePath(folder).parts)
 
-    def looked_at(change: "Change", path: str) -> bool:  # noqa: ARG001 - the watch calls it so
+    def is_relevant(change: "Change", path: str) -> bool:  # noqa: ARG001 - the watch calls it so
         return not _VERSION_CONTROL.intersection(PurePath(path).parts[depth:])
 
     for changes in watch(
         folder,
-        watch_filter=looked_at,
+        watch_filter=is_relevant,
         step=_STEP_MS,
         debounce=_DEBOUNCE_MS,
         rust_timeout=_TICK_MS,

@@ -92,7 +92,7 @@ class FileObjects:
         self._one_at_a_time = threading.RLock()
         self._heard: OrderedDict[str, None] = OrderedDict()
 
-    # --- what an agent touches ---
+    # --- files touched by an agent ---
 
     def touch(self, path: str, generator: str = "agent") -> Version | None:
         """Return the updated object of a file that was read, written or edited; None for a file that must not be
@@ -108,7 +108,7 @@ class FileObjects:
             if found is None:
                 self._folder.read(located)  # raises with the reason
                 return None
-            return self._kept(found, generator).version
+            return self._store_version(found, generator).version
 
     def discover(self, paths: Iterable[str]) -> list[Version]:
         """Return the objects of listed files: known objects unchanged, new objects by name alone, without content."""
@@ -119,10 +119,10 @@ class FileObjects:
                 continue
             with self._as(self._toucher):
                 known = self._at(located.key)
-                found.append(known if known is not None else self._named(located.key))
+                found.append(known if known is not None else self._store_name(located.key))
         return found
 
-    # --- what happens to them ---
+    # --- changes of known files ---
 
     def known_files(self) -> Iterator[Version]:
         """Yield the newest versions of every followed file, without deleted files."""
@@ -136,7 +136,7 @@ class FileObjects:
         the known files.
         """
         with self._as(_WATCHER):
-            return self._compared(list(self.known_files()), (), thorough=True).done
+            return self._compare(list(self.known_files()), (), thorough=True).done
 
     def news(self, paths: Iterable[str], *, patient: bool = False) -> News:
         """Handle events at these paths: files or folders, known or unknown. Return the changes of known files.
@@ -151,7 +151,7 @@ class FileObjects:
                 come.update(dict.fromkeys(files_at(path)))
             taken = {_path(one) for one in known.values()}
             fresh = [path for path in come if path not in taken]
-            news = self._compared(list(known.values()), fresh, patient=patient)
+            news = self._compare(list(known.values()), fresh, patient=patient)
             self._hear(fresh)
             return news
 
@@ -163,27 +163,27 @@ class FileObjects:
 
     # --- comparing ---
 
-    def _compared(
+    def _compare(
         self, known: Sequence[Version], come: Sequence[str], *, thorough: bool = False, patient: bool = False
     ) -> News:
         done: list[FollowOutcome] = []
         gone: list[Version] = []
         for version in known:
-            if self._vanished(_path(version)):
+            if self._is_missing(_path(version)):
                 gone.append(version)
             elif not version.metadata.get("unread"):
                 found = self._look(_path(version))
                 if found is not None and found.digest != version.metadata.get("file_hash"):
-                    done.append(self._kept(found, "human", version))
-        moved = self._moved(gone, come, thorough=thorough)
+                    done.append(self._store_version(found, "human", version))
+        moved = self._record_moves(gone, come, thorough=thorough)
         settled, taken = {one.version.id for one in moved}, {_path(one.version) for one in moved}
         lost = [version for version in gone if version.id not in settled]
-        deleted = [] if patient else [self._deleted(version) for version in lost]
-        returned = self._returned([path for path in come if path not in taken])
+        deleted = [] if patient else [self._store_deletion(version) for version in lost]
+        returned = self._record_returns([path for path in come if path not in taken])
         doubtful = tuple(_path(version) for version in lost) if patient else ()
         return News([*done, *moved, *deleted, *returned], doubtful)
 
-    def _moved(self, gone: Sequence[Version], come: Sequence[str], *, thorough: bool) -> list[FollowOutcome]:
+    def _record_moves(self, gone: Sequence[Version], come: Sequence[str], *, thorough: bool) -> list[FollowOutcome]:
         if not gone:
             return []
         old = [_file_place(version.metadata) for version in gone]
@@ -198,12 +198,14 @@ class FileObjects:
         new = [_file_place(self._facts(one)) for one in seen.values()]
         pairs = moves(old, new)
         return [
-            replace(self._kept(seen[pairs[_path(version)]], "human", version), deed="moved", before=_path(version))
+            replace(
+                self._store_version(seen[pairs[_path(version)]], "human", version), deed="moved", before=_path(version)
+            )
             for version in gone
             if _path(version) in pairs
         ]
 
-    def _returned(self, come: Sequence[str]) -> list[FollowOutcome]:
+    def _record_returns(self, come: Sequence[str]) -> list[FollowOutcome]:
         """Record deleted files that exist again."""
         done = []
         for path in come:
@@ -213,10 +215,10 @@ class FileObjects:
                 continue
             last = last or self._had(found)
             if last is not None and self._at(path) is None:
-                done.append(replace(self._kept(found, "human", last), deed="returned"))
+                done.append(replace(self._store_version(found, "human", last), deed="returned"))
         return done
 
-    def _vanished(self, path: str) -> bool:
+    def _is_missing(self, path: str) -> bool:
         """Return whether the file is missing rather than inaccessible."""
         inside = path.startswith(self._folder.path.rstrip("/") + "/")
         nearest = self._folder.path if inside else os.path.dirname(path)  # noqa: PTH120  paths stay text here
@@ -273,7 +275,7 @@ class FileObjects:
 
     # --- writing versions ---
 
-    def _kept(self, seen: FoundFile, generator: str, known: Version | None = None) -> FollowOutcome:
+    def _store_version(self, seen: FoundFile, generator: str, known: Version | None = None) -> FollowOutcome:
         """Store the current state of a file as a version. If another writer is faster, compare again."""
         for _ in range(_TRIES):
             current = known if known is not None else self._at(seen.path) or self._was_at(seen.path)
@@ -321,7 +323,7 @@ class FileObjects:
         taken = holder is not None and (owner is None or holder.id != owner.id)
         return None if taken else name
 
-    def _named(self, path: str) -> Version:
+    def _store_name(self, path: str) -> Version:
         metadata = Fields({"path": path, "home": self._rim.home, "file_type": file_type(path), "unread": True})
         draft = Draft(
             id=self._rim.ids(self._rim.clock()),
@@ -334,7 +336,7 @@ class FileObjects:
             raise StoreError(f"{path} could not be stored: {outcome.why}")
         return outcome.version
 
-    def _deleted(self, version: Version) -> FollowOutcome:
+    def _store_deletion(self, version: Version) -> FollowOutcome:
         draft = deletion(version)
         draft = replace(draft, metadata=Fields({**draft.metadata, "last_path": _path(version)}))  # type: ignore[dict-item]  # frozen
         outcome = self._write(draft, version)

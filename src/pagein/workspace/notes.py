@@ -176,7 +176,7 @@ def _read_link(inside: str, *, embedded: bool = False, line: int | None = None, 
     return NoteLink(target, headings, block or None, shown or None, embedded, line, place)
 
 
-# --- what stands in the text ---
+# --- the text ---
 
 
 def _inline(tokens: "list[Token]", kind: str) -> "Iterator[Token]":
@@ -236,7 +236,7 @@ def _title(frontmatter: Mapping[str, object], tokens: "list[Token]") -> str | No
     return None
 
 
-# --- what stands in the frontmatter ---
+# --- the frontmatter ---
 
 
 def _frontmatter(tokens: "list[Token]") -> tuple[dict[str, object], str | None]:

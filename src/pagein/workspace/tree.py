@@ -201,7 +201,7 @@ def _split(absolute: str) -> tuple[str, str | None]:
     return "/".join(parts[:first]) or "/", "/".join(parts[first:])
 
 
-# --- what git ignores ---
+# --- files ignored by git ---
 
 
 @dataclass(frozen=True, slots=True)

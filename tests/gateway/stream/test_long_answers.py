@@ -24,7 +24,7 @@ from pagein.gateway.http import content_codings, event_stream
 from pagein.gateway.http.content_codings import decoder
 from pagein.gateway.stream import answer_tee, reply_reader, stream_merge, upstream_answer
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
+from pagein.gateway.stream.messages_stream_merge import MessagesMerger
 from pagein.gateway.stream.stream_merge import TooLong
 
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
@@ -169,9 +169,9 @@ def test_an_answer_too_long_to_be_looked_at_passes_whole(
     run(go())
 
 
-def woven(parts: list[bytes]) -> tuple[MessagesWeaver, list[bytes]]:
-    weaver = MessagesWeaver(OURS)
-    return weaver, [weaver.take(part) for part in parts]
+def woven(parts: list[bytes]) -> tuple[MessagesMerger, list[bytes]]:
+    merger = MessagesMerger(OURS)
+    return merger, [merger.take(part) for part in parts]
 
 
 @pytest.mark.parametrize("line", [b"\n", b"\r\n", b"\r"])
@@ -185,10 +185,10 @@ def test_a_frame_too_long_to_be_looked_at_passes_as_it_comes_and_those_behind_it
         giant = DELTA.replace(b"word ", b"w" * 500)
         stream = b"".join([MESSAGES[0], giant, DELTA, BEGINS % (1, PEEK), CALL[2].replace(b":0", b":1"), *CALL[3:]])
         stream = stream.replace(b"\n", line)
-        weaver, shown = woven([stream[start : start + size] for start in range(0, len(stream), size)])
+        merger, shown = woven([stream[start : start + size] for start in range(0, len(stream), size)])
         assert b"".join(shown) == b"".join([MESSAGES[0], giant, DELTA]).replace(b"\n", line)
-        assert weaver.held
-        assert weaver.ended
+        assert merger.held
+        assert merger.ended
 
 
 def test_a_frame_too_long_to_be_changed_is_a_break_where_it_would_have_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_a_frame_too_long_to_be_changed_is_a_break_where_it_would_have_to_be(mon
 
 def test_a_long_frame_takes_time_by_its_length_and_no_more() -> None:
     """Each byte is looked at once: 8 MB in small pieces, of which each would else be put together with all before it."""
-    weaver = MessagesWeaver(OURS)
+    merger = MessagesMerger(OURS)
     frame = DELTA.replace(b"word ", b"w" * (8 << 20))
     copied = 0
 
@@ -209,7 +209,7 @@ def test_a_long_frame_takes_time_by_its_length_and_no_more() -> None:
             copied += len(other)
             return other + bytes(self)
 
-    shown = [weaver.take(Counted(frame[start : start + 1000])) for start in range(0, len(frame), 1000)]
+    shown = [merger.take(Counted(frame[start : start + 1000])) for start in range(0, len(frame), 1000)]
     assert b"".join(shown) == frame
     assert copied < len(frame)
 

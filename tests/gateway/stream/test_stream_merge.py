@@ -9,24 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagein.gateway.http.event_stream import EventStream
-from pagein.gateway.stream.chat_stream_merge import ChatWeaver
-from pagein.gateway.stream.messages_stream_merge import MessagesWeaver
+from pagein.gateway.stream.chat_stream_merge import ChatMerger
+from pagein.gateway.stream.messages_stream_merge import MessagesMerger
 from pagein.gateway.stream.model_turns import turn_of
 from pagein.gateway.stream.reply_reader import ModelReply as Read
 from pagein.gateway.stream.reply_reader import reader
-from pagein.gateway.stream.responses_stream_merge import ResponsesWeaver
-from pagein.gateway.stream.stream_merge import Weaver
+from pagein.gateway.stream.responses_stream_merge import ResponsesMerger
+from pagein.gateway.stream.stream_merge import StreamMerger
 from pagein.model.messages import Usage
 from pagein.providers.validity.rules import Api
 from pagein.simulator import anthropic_answers, chat_answers, responses_answers
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 
 OURS = ("peek", "search")
-Format = tuple[Api, Callable[[SimulatedReply], Iterator[bytes]], Callable[..., Weaver]]
+Format = tuple[Api, Callable[[SimulatedReply], Iterator[bytes]], Callable[..., StreamMerger]]
 FORMATS: list[Format] = [
-    ("anthropic", anthropic_answers.events, MessagesWeaver),
-    ("openai_chat", chat_answers.events, ChatWeaver),
-    ("openai_responses", responses_answers.events, ResponsesWeaver),
+    ("anthropic", anthropic_answers.events, MessagesMerger),
+    ("openai_chat", chat_answers.events, ChatMerger),
+    ("openai_responses", responses_answers.events, ResponsesMerger),
 ]
 formats = pytest.mark.parametrize("form", FORMATS, ids=[one[0] for one in FORMATS])
 
@@ -53,9 +53,9 @@ def reply(said: tuple[Spoken, ...], tag: str) -> SimulatedReply:
     return SimulatedReply(tag, "m", 1, said, Usage(fresh=10, output=5))
 
 
-def fed(weaver: Weaver, stream: bytes, cuts: list[int]) -> bytes:
+def fed(merger: StreamMerger, stream: bytes, cuts: list[int]) -> bytes:
     ends = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
-    return b"".join(weaver.take(stream[start:end]) for start, end in pairwise(ends)) + weaver.flush()
+    return b"".join(merger.take(stream[start:end]) for start, end in pairwise(ends)) + merger.flush()
 
 
 def read(api: Api, stream: bytes) -> Read:
@@ -75,11 +75,11 @@ def hidden(said: tuple[Spoken, ...]) -> tuple[Spoken, ...]:
 def test_an_answer_without_calls_of_ours_passes_as_the_bytes_it_came_as(
     form: Format, said: tuple[Spoken, ...], cuts: list[int]
 ) -> None:
-    _, events, weaver_of = form
+    _, events, merger_of = form
     stream = b"".join(events(reply(hidden(said), "a")))
-    weaver = weaver_of(OURS)
-    assert fed(weaver, stream, cuts) == stream
-    assert not weaver.held
+    merger = merger_of(OURS)
+    assert fed(merger, stream, cuts) == stream
+    assert not merger.held
 
 
 @formats
@@ -88,20 +88,20 @@ def test_an_answer_without_calls_of_ours_passes_as_the_bytes_it_came_as(
 def test_a_client_reads_what_all_turns_said_without_calls_of_ours(
     form: Format, turns: list[tuple[Spoken, ...]], cuts: list[int]
 ) -> None:
-    api, events, weaver_of = form
+    api, events, merger_of = form
     # what is shown of a turn that goes on holds no calls of the client's
     ours = [
         (*(one for one in turn if not isinstance(one, ReplyCall)), ReplyCall("p", "peek", "{}")) for turn in turns[:-1]
     ]
-    weaver, shown = weaver_of(OURS), b""
+    merger, shown = merger_of(OURS), b""
     for place, turn in enumerate([*ours, turns[-1]]):
         stream = b"".join(events(reply(turn, f"{place}")))
-        shown += fed(weaver, stream, cuts)
-        assert weaver.ended
+        shown += fed(merger, stream, cuts)
+        assert merger.ended
         if place < len(ours):
             assert turn_of(api, read(api, stream), OURS).goes_on
-            weaver.begin(spoke=False)
-    shown += weaver.end_frames()
+            merger.begin(spoke=False)
+    shown += merger.end_frames()
     seen = read(api, shown)
     last = turns[-1]
     expected = (*(block for turn in ours for block in hidden(turn)), *hidden(last))

@@ -186,10 +186,10 @@ def test_a_disk_that_is_full_costs_nothing_that_was_there(tmp_path: Path) -> Non
         from pathlib import Path
         from dataclasses import replace
         from pagein.errors import StoreError
-        from pagein.store.exchange.rlm_format import append, read_store
+        from pagein.store.exchange.rlm_format import append, load_store
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         folder = Path({str(folder)!r})
-        (one,) = read_store(folder).records
+        (one,) = load_store(folder).records
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
         try:
             append(folder, [replace(one, id="big", content="x" * 200_000)])

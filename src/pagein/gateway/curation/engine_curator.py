@@ -130,7 +130,7 @@ class EngineCurator:
         return self._engine.settle()
 
     def close(self) -> None:
-        """Close the engine and its store."""
+        """Close the engine and the store."""
         self._engine.close()
 
     def _gain(self, prepared: PreparedRequest) -> float | None:

@@ -292,9 +292,9 @@ class Guard:
         """Count a recorded answer, and start storing pending entries."""
         self._told -= 1
         if self._closing is None and (self._settling is None or self._settling.done()):
-            self._settling = asyncio.get_running_loop().create_task(self._settled())
+            self._settling = asyncio.get_running_loop().create_task(self._settle_backlog())
 
-    async def _settled(self) -> None:
+    async def _settle_backlog(self) -> None:
         pause = _FIRST_PAUSE
         with contextlib.suppress(RuntimeError):  # the threads are shut down
             while not await self._is_settled():

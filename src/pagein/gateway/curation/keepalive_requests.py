@@ -33,7 +33,7 @@ _OK: Final = 200
 
 
 class SleepClock(Protocol):
-    """A clock that can also wait."""
+    """A clock with a wait operation."""
 
     def now(self) -> float:
         """Return seconds since 1970."""
@@ -146,7 +146,7 @@ class KeepAlive:
         if self._ending or not name:
             return
         self.came(name)
-        task = asyncio.get_running_loop().create_task(self._watched(window))
+        task = asyncio.get_running_loop().create_task(self._watch_pause(window))
         self._pauses[name] = task
         task.add_done_callback(lambda done: self._over(name, done))
         while len(self._pauses) > WAITING:
@@ -164,7 +164,7 @@ class KeepAlive:
         if self._pauses.get(name) is task:
             del self._pauses[name]
 
-    async def _watched(self, window: KeepAliveWindow) -> None:
+    async def _watch_pause(self, window: KeepAliveWindow) -> None:
         session = window.curated.session
         try:
             await self._clock.sleep(max(0.0, window.keep.at - self._clock.now()))
@@ -180,13 +180,13 @@ class KeepAlive:
                 self._told.report_keepalive(KeepAliveOutcome(now, session, "capped", why=why))
                 return
             self._reserve(session, window.keep, now)
-            self._told.report_keepalive(await self._sent(window, body, now))
+            self._told.report_keepalive(await self._send(window, body, now))
         except Exception as problem:  # noqa: BLE001 -- law 7: no caller waits for this, and no caller is harmed
             self._told.report_keepalive(
                 KeepAliveOutcome(self._clock.now(), session, "failed", why=type(problem).__name__)
             )
 
-    async def _sent(self, window: KeepAliveWindow, body: bytes, now: float) -> KeepAliveOutcome:
+    async def _send(self, window: KeepAliveWindow, body: bytes, now: float) -> KeepAliveOutcome:
         session = window.curated.session
         try:
             async with asyncio.timeout(_SILENCE), window.send(body) as upstream:
@@ -200,7 +200,7 @@ class KeepAlive:
         if usage is None:
             return KeepAliveOutcome(now, session, "failed", status, why="no usage was told")
         cost = await self._guard.note_keepalive(window.curated, usage, now)
-        self._corrected(session, now, window.keep.price, cost)
+        self._correct_cost(session, now, window.keep.price, cost)
         return KeepAliveOutcome(now, session, "kept", status, cost)
 
     # --- caps ---
@@ -226,7 +226,7 @@ class KeepAlive:
         while len(self._spent) > SESSIONS:
             self._spent.popitem(last=False)
 
-    def _corrected(self, session: str, now: float, price: float, cost: float | None) -> None:
+    def _correct_cost(self, session: str, now: float, price: float, cost: float | None) -> None:
         """Replace the expected cost by the actual cost."""
         if cost is None:
             return

@@ -42,15 +42,15 @@ class Crew:
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
 
-        def working() -> T:
+        def run_work() -> T:
             with contextlib.suppress(RuntimeError):  # the loop may have ended in the meantime
                 loop.call_soon_threadsafe(_say, begun)
             return work()
 
-        future = self.threads.submit(working)
+        future = self.threads.submit(run_work)
         waiting = asyncio.wrap_future(future)
         try:
-            await self._begun(begun)
+            await self._wait_for_start(begun)
             await asyncio.wait([waiting], timeout=seconds)
             if not waiting.done() and leave is not None and not leave():
                 await asyncio.wait([waiting], timeout=PATIENCE)
@@ -62,7 +62,7 @@ class Crew:
             raise TimeoutError
         return waiting
 
-    async def _begun(self, begun: "asyncio.Future[None]") -> None:
+    async def _wait_for_start(self, begun: "asyncio.Future[None]") -> None:
         self._lining.add(begun)
         try:
             await asyncio.wait([begun], timeout=PATIENCE)

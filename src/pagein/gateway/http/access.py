@@ -69,23 +69,23 @@ class GatewayAccess:
     def page(self, handler: Handler) -> Handler:
         """Protect a page of the gateway: only requests with the token may see it."""
 
-        async def checked(request: web.Request) -> web.StreamResponse:
+        async def checked_handler(request: web.Request) -> web.StreamResponse:
             refused = None if self._shows_token(request) or self._bears_token(request) else self._onlooker(request)
             return _forbid_storing(await handler(request) if refused is None else _refusal_response(refused))
 
-        return checked
+        return checked_handler
 
     def open_page(self, whole: Handler, brief: Handler) -> Handler:
         """Protect a public page: complete for this machine and for requests with the token, brief for strangers."""
 
-        async def checked(request: web.Request) -> web.StreamResponse:
+        async def checked_handler(request: web.Request) -> web.StreamResponse:
             shows = self._shows_token(request)
             refused = None if shows or self._is_open else self._stranger(request)
             if refused is not None:
                 return _forbid_storing(_refusal_response(refused))
             return _forbid_storing(await (whole if shows or not self._is_open else brief)(request))
 
-        return checked
+        return checked_handler
 
     def rest(
         self, pages: Mapping[str, Handler], relay: Callable[[web.Request, str], Awaitable[web.StreamResponse]]
@@ -101,7 +101,7 @@ class GatewayAccess:
             plain = path.partition("?")[0]
             return plain != "/" and plain.endswith("/") and plain.rstrip("/") in pages
 
-        async def checked(request: web.Request) -> web.StreamResponse:
+        async def checked_handler(request: web.Request) -> web.StreamResponse:
             path = origin_form(request.raw_path)
             if path.startswith(SEGMENT):
                 told, _, behind = path[len(SEGMENT) :].partition("/")
@@ -116,7 +116,7 @@ class GatewayAccess:
                 return self._turned_away(request, path, refused)
             return _forbid_storing(_refusal_response(_NO_PAGE)) if is_beside(path) else await relay(request, path)
 
-        return checked
+        return checked_handler
 
     def _of_relay(self, request: web.Request) -> _Refusal | None:
         if self._shows_token(request):

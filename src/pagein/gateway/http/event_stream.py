@@ -35,7 +35,7 @@ class EventStream:
         self.too_long = False
 
     def feed(self, part: bytes) -> list[Event]:
-        """Return the events completed by these bytes."""
+        """Return the events completed by this part."""
         if self.too_long:
             return []
         text = self._held + part

@@ -50,7 +50,7 @@ class Threads(ThreadPoolExecutor):
             self._work.put(done)
             if self._begun < min(self._busy, self._most):
                 self._begun += 1
-                threading.Thread(target=self._working, name=f"{self._name}_{self._begun}", daemon=True).start()
+                threading.Thread(target=self._run_worker, name=f"{self._name}_{self._begun}", daemon=True).start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 -- the executor's
@@ -71,7 +71,7 @@ class Threads(ThreadPoolExecutor):
         with self._state:
             return self._state.wait_for(lambda: not self._busy, seconds)
 
-    def _working(self) -> None:
+    def _run_worker(self) -> None:
         while (work := self._work.get()) is not None:
             work()
             del work  # release references before waiting for the next work
@@ -83,7 +83,7 @@ class Threads(ThreadPoolExecutor):
 def _settle(future: Future[T], work: Callable[[], T]) -> None:
     try:
         result = work()
-    except BaseException as problem:  # noqa: BLE001 -- whoever waits for it gets it
+    except BaseException as problem:  # noqa: BLE001 -- raised again for the waiting caller
         future.set_exception(problem)
     else:
         future.set_result(result)

@@ -47,7 +47,7 @@ class CallMeasure:
 
 @dataclass(slots=True)
 class _KnownSession:
-    """A session as of its last request.
+    """A session at its last request.
 
     size: bytes of this request
     """
@@ -72,7 +72,7 @@ class Meter:
         parse.
         """
         with self._lock:
-            return self._measured(asked, reply)
+            return self._measure(asked, reply)
 
     def inside(self, session: str) -> Inside | None:
         """Return the composition of a session's last window, or None if not or no longer known."""
@@ -84,7 +84,7 @@ class Meter:
         said = [unit.message for unit in script.units]
         return Inside(name=session, window=composition(said, {}), epochs=[], objects=_results(said, model))
 
-    def _measured(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
+    def _measure(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
         envelope = self._opener.parse(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
         hint = asked.hint or from_fields(envelope.fields)
         name = hint.key if hint is not None else first_name(envelope)

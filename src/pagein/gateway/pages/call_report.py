@@ -135,7 +135,7 @@ class Reporter:
         tell(self._logger, "keep_alive", **told)
 
     def broke(self, side: str, call: Route) -> None:
-        """Report an answer that broke off."""
+        """Report a broken answer."""
         self.metrics.broke(side)
         tell(self._logger, "break", side=side, route=call.name)
 
@@ -146,8 +146,8 @@ class Reporter:
         """
         reply = NO_REPLY if tee is None else await asyncio.to_thread(tee.reply)
         failures = self._failures
-        measured = await self._measured(one.measurable, reply)
-        noted = await self._noted(one, reply) if measured is None else measured.noted
+        measured = await self._measure(one.measurable, reply)
+        noted = await self._observe(one, reply) if measured is None else measured.noted
         call = _call(one, reply, noted, measured)
         self.board.add(call)
         if call.crowded:
@@ -183,7 +183,7 @@ class Reporter:
         await self.soundness.after(failed=self._failures > failures or _is_store_failure(one))
         return reply, noted
 
-    async def _measured(self, one: Measurable | None, reply: ModelReply) -> CallMeasure | None:
+    async def _measure(self, one: Measurable | None, reply: ModelReply) -> CallMeasure | None:
         if one is None:
             return None
         try:
@@ -202,7 +202,7 @@ class Reporter:
             else self.meter.measure(CurationRequest(body, one.api, one.hint, one.at, one.context), reply)
         )
 
-    async def _noted(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
+    async def _observe(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
         if one.decision is None or (one.decision.kind is not None and one.decision.curated.ticket is None):
             return NOTHING_NOTED
         try:

@@ -75,7 +75,7 @@ def state(overview: Callable[[float], Overview]) -> Handler:
 
 
 def session(board: Board, looker: Looker | None, meter: Meter) -> Handler:
-    """Return the handler for a recent session, `?name=`: its calls and its composition."""
+    """Return the handler for a recent session, `?name=`, with calls and composition."""
 
     async def answer(request: web.Request) -> web.Response:
         name = request.query.get("name", "")

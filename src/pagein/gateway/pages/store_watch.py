@@ -37,14 +37,14 @@ class Soundness:
 
         failed: whether the call had a failure of pagein
         """
-        await self._looked(_ALARMED if failed else _CALM, thorough=failed)
+        await self._check(_ALARMED if failed else _CALM, thorough=failed)
 
     async def ask(self) -> str:
         """Return the problem of the store, "" for none. Never raises."""
-        await self._looked(_ALARMED, thorough=False)
+        await self._check(_ALARMED, thorough=False)
         return self.told
 
-    async def _looked(self, pause: float, *, thorough: bool) -> None:
+    async def _check(self, pause: float, *, thorough: bool) -> None:
         now = time.monotonic()
         if self._look is None or now < self._last[thorough] + pause:
             return

@@ -85,7 +85,7 @@ def _clients(asked: CheckupRequest) -> Iterator[CheckupNote]:
 
 
 def open_to_others(file: Path) -> str:
-    """Return which of a store's files other users can read, in words; "" for none."""
+    """Return which of a store's files are readable by other users, in words; "" for none."""
     for one in (file, file.with_name(file.name + "-wal")):
         try:
             mode = stat.S_IMODE(one.stat().st_mode)

@@ -59,19 +59,19 @@ class GatewayInquiry:
 
     def health(self) -> dict[str, object]:
         """Return the gateway's public health report. Raises NoAnswer."""
-        value = self._asked("/healthz")
+        value = self._query("/healthz")
         if not isinstance(value, dict) or "version" not in value:
             raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
         return value
 
     def overview(self) -> Overview:
         """Return the data of the dashboard's first page. Raises NoAnswer."""
-        value = self._asked("/api/state")
+        value = self._query("/api/state")
         if not isinstance(value, dict) or not {"version", "sessions"} <= value.keys():
             raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
         return cast("Overview", value)
 
-    def _asked(self, path: str) -> object:
+    def _query(self, path: str) -> object:
         host = urlsplit(self.address).hostname or ""
         token = access_token.read_token(self.token) if host == self.host or is_this_machine(host) else ""
         headers = {PROOF: token} if token else {}

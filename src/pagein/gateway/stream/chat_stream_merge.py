@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, object_in, unnamed_frame
+from pagein.gateway.stream.stream_merge import UNTOLD, StreamMerger, data_of, error_in, object_in, unnamed_frame
 
 _TRIGGERS: Final = (
     b'"tool_calls"',
@@ -19,7 +19,7 @@ GAP: Final = "\n\n"
 """Separator between the texts of two turns, which are a single text for the client."""
 
 
-class ChatWeaver(Weaver):
+class ChatMerger(StreamMerger):
     """Merges the turns of a Chat Completions answer for the client (first choice only)."""
 
     def __init__(self, ours: Collection[str]) -> None:

@@ -5,13 +5,13 @@ over every turn.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named_frame, object_in
+from pagein.gateway.stream.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
 
 # Every frame except deltas and ends of blocks, which keep their bytes until something is held back.
 _TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
 
 
-class MessagesWeaver(Weaver):
+class MessagesMerger(StreamMerger):
     """Merges the turns of an answer in Anthropic's format for the client."""
 
     alive = b'event: ping\ndata: {"type": "ping"}\n\n'
@@ -29,7 +29,7 @@ class MessagesWeaver(Weaver):
 
     def end_frames(self) -> bytes:
         """Return the end of the answer."""
-        return b"".join(self._closing(raw, value) for raw, value in self._end)
+        return b"".join(self._end_frame(raw, value) for raw, value in self._end)
 
     def failure(self, body: bytes) -> bytes:
         """Return an error in mid-stream."""
@@ -42,19 +42,19 @@ class MessagesWeaver(Weaver):
             case "content_block_start" | "content_block_delta" | "content_block_stop":
                 return self._block(raw, value or {})
             case "message_start":
-                self._told((value or {}).get("message"))
+                self._add_usage((value or {}).get("message"))
                 return b"" if self.later else raw
             case "message_delta":
-                self._told(value)
-                return self._ending(raw, value or {})
+                self._add_usage(value)
+                return self._hold_end(raw, value or {})
             case "message_stop":
                 self.ended = True
-                return self._ending(raw, value or {})
+                return self._hold_end(raw, value or {})
             case "error":
                 self.failed = True
         return raw
 
-    def _told(self, value: Mapping[str, Any] | None) -> None:
+    def _add_usage(self, value: Mapping[str, Any] | None) -> None:
         usage = value.get("usage") if isinstance(value, dict) else None
         if isinstance(usage, dict):
             self._usage.update({name: one for name, one in usage.items() if one is not None})
@@ -74,13 +74,13 @@ class MessagesWeaver(Weaver):
             return b""
         return raw if place == index else named_frame(value["type"], {**value, "index": place})
 
-    def _ending(self, raw: bytes, value: dict[str, Any]) -> bytes:
+    def _hold_end(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if not self.held:
             return raw
         self._end.append((raw, value))
         return b""
 
-    def _closing(self, raw: bytes, value: dict[str, Any]) -> bytes:
+    def _end_frame(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if not self.later or not isinstance(value.get("usage"), dict):
             return raw
         return named_frame(str(value["type"]), {**value, "usage": self.usage})

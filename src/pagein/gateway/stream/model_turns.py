@@ -114,7 +114,7 @@ class Rounds:
         self._actual += turn.said
 
     def add_answers(self, results: Sequence[OwnToolResult]) -> None:
-        """Record the results that continue the answer."""
+        """Record results before a continuation."""
         self._actual += results_of(self._api, results)
 
     def add_client_answers(self, results: Sequence[OwnToolResult]) -> None:
@@ -227,8 +227,8 @@ def _responses(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 
 
 def _resent(items: Sequence[Json]) -> tuple[bytes, ...]:
-    """Return the items in a form that may be sent back. Incomplete thinking is removed, together with ids that refer to
-    it.
+    """Return the items in a form accepted by the provider. Incomplete thinking is removed, together with ids that refer
+    to it.
     """
     if all(one.get("encrypted_content") for one in items if one.get("type") == "reasoning"):
         return tuple(encode_json(one) for one in items)

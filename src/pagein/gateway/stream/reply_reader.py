@@ -110,16 +110,16 @@ class _Messages:
             self.blocks[_count(value, "index")] = dict(block) if isinstance(block, dict) else {}
         elif kind == "message_start":
             message = value.get("message")
-            self._told(message.get("usage") if isinstance(message, dict) else None)
+            self._add_usage(message.get("usage") if isinstance(message, dict) else None)
         elif kind == "message_delta":
-            self._told(value.get("usage"))
+            self._add_usage(value.get("usage"))
             self.stop = _text(value.get("delta"), "stop_reason") or self.stop
         elif kind == "message_stop":
             self.finished = True
         elif kind == "error":
             self.error = _kind(value.get("error"))
 
-    def _told(self, usage: object) -> None:
+    def _add_usage(self, usage: object) -> None:
         if isinstance(usage, dict):
             self.usage.update({name: count for name, count in usage.items() if count is not None})
 

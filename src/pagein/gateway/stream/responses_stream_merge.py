@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, Weaver, data_of, error_in, named_frame, object_in
+from pagein.gateway.stream.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
 
 _TRIGGERS: Final = (
     b"output_item",
@@ -17,7 +17,7 @@ _ENDS: Final = ("response.completed", "response.incomplete")
 _BEGINS: Final = ("response.created", "response.in_progress", "response.queued")
 
 
-class ResponsesWeaver(Weaver):
+class ResponsesMerger(StreamMerger):
     """Merges the turns of an answer in the format of Responses for the client."""
 
     def __init__(self, ours: Collection[str]) -> None:
@@ -64,25 +64,25 @@ class ResponsesWeaver(Weaver):
         if value is None or not isinstance(kind, str):
             return raw
         if kind in _BEGINS:
-            return self._beginning(raw, value)
+            return self._begin_response(raw, value)
         if kind in _ENDS:
-            return self._ending(raw, kind, value)
+            return self._hold_end(raw, kind, value)
         if kind in ("error", "response.failed"):
             self.failed = True
         place = self._place(kind, value)
         if place is None:
             self._dropped += 1
             return b""
-        return self._numbered(raw, kind, value, place)
+        return self._renumber(raw, kind, value, place)
 
-    def _beginning(self, raw: bytes, value: dict[str, Any]) -> bytes:
+    def _begin_response(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if self.later:
             return b""
         response = value.get("response")
         self._response = response if isinstance(response, dict) else {}
         return raw
 
-    def _ending(self, raw: bytes, kind: str, value: dict[str, Any]) -> bytes:
+    def _hold_end(self, raw: bytes, kind: str, value: dict[str, Any]) -> bytes:
         response = value.get("response")
         usage = response.get("usage") if isinstance(response, dict) else None
         self._usage = usage if isinstance(usage, dict) else {}
@@ -110,7 +110,7 @@ class ResponsesWeaver(Weaver):
             self._shown.append(item)
         return place
 
-    def _numbered(self, raw: bytes, kind: str, value: dict[str, Any], place: int) -> bytes:
+    def _renumber(self, raw: bytes, kind: str, value: dict[str, Any], place: int) -> bytes:
         if not self.held:
             return raw
         number = self._number if self.later else _count(value, "sequence_number") - self._dropped

@@ -29,7 +29,7 @@ class TooLong(Exception):
     """A frame is too long to be changed."""
 
 
-class Weaver(ABC):
+class StreamMerger(ABC):
     """Merges the turns of an answer for the client.
 
     ours: names of the recall tools
@@ -59,7 +59,7 @@ class Weaver(ABC):
     def take(self, text: bytes) -> bytes:
         """Return the bytes for the client. Raises TooLong."""
         if not self._rest and not self._passing and text.endswith(b"\n\n"):  # as in most pieces
-            return self._woven(text)
+            return self._merge_frames(text)
         if self._passing:
             found = _BLANK_LINE.search(self._tail + text)
             if found is None:
@@ -70,17 +70,17 @@ class Weaver(ABC):
             return text[:end] + (self.take(text[end:]) if text[end:] else b"")
         end = _end(self._tail + text) - len(self._tail)
         if end <= 0:
-            return self._held_back(text)
+            return self._hold_back(text)
         frames, self._rest = b"".join((*self._rest, text[:end])), [text[end:]] if text[end:] else []
         self._tail, self._length = text[end:][-_TAIL:], len(text) - end
-        return self._woven(frames)
+        return self._merge_frames(frames)
 
     def flush(self) -> bytes:
         """Return the rest after the turn's last byte: a frame without a final blank line."""
-        rest = self._taken()
+        rest = self._take_rest()
         return self._frame(rest) if rest else b""
 
-    def _held_back(self, text: bytes) -> bytes:
+    def _hold_back(self, text: bytes) -> bytes:
         """Return the bytes for the client while no frame is complete: nothing, unless the frame exceeds the size
         limit.
         """
@@ -92,16 +92,16 @@ class Weaver(ABC):
             return b""
         if self.held:
             raise TooLong
-        passed = self._taken()
+        passed = self._take_rest()
         self._passing, self._tail = True, tail
         return passed
 
-    def _taken(self) -> bytes:
+    def _take_rest(self) -> bytes:
         rest = b"".join(self._rest)
         self._rest, self._tail, self._length, self._passing = [], b"", 0, False
         return rest
 
-    def _woven(self, frames: bytes) -> bytes:
+    def _merge_frames(self, frames: bytes) -> bytes:
         if self._passes(frames):
             return frames
         return b"".join(self._frame(raw) for raw in _cut(frames))
@@ -116,7 +116,7 @@ class Weaver(ABC):
         self.ended = self.failed = False
         self._used.append(self._usage)
         self._usage = {}
-        self._taken()
+        self._take_rest()
 
     @property
     def usage(self) -> dict[str, Any]:

@@ -174,7 +174,7 @@ class _ImportReader:
         self.done.counts[kind] = self.done.counts.get(kind, 0) + 1
         take(fields)
 
-    def _added(self, kind: str, count: int = 1) -> None:
+    def _count_added(self, kind: str, count: int = 1) -> None:
         self.done.added[kind] = self.done.added.get(kind, 0) + count
 
     def _once(self, kind: str, name: str) -> None:
@@ -206,7 +206,7 @@ class _ImportReader:
             raise BadInput("the content is not the one that its hash names")
         self._once("blob", name.hex)
         if not self._store.has(name):
-            self._added("blob")
+            self._count_added("blob")
             self._fresh.add(name)
         if self._waiting_bytes > _MOST_WAITING:
             self._put_waiting()
@@ -263,7 +263,7 @@ class _ImportReader:
             self._write(version, at)
             history.known.append((number, version.object_hash))
             history.place += 1
-            self._added("version")
+            self._count_added("version")
         elif history.left_out is not None:
             self._put_back(history, version, history.left_out, at)
         self._put_waiting()
@@ -273,7 +273,7 @@ class _ImportReader:
         if self._store.put_version(self._as_written(version, at), number):
             history.known.insert(history.place, (number, version.object_hash))
             history.place += 1
-            self._added("version")
+            self._count_added("version")
         else:
             self.done.lost.append(
                 f"version {number} of {version.id} is missing in the store, and has no place between the others any more"
@@ -311,7 +311,7 @@ class _ImportReader:
             raise BadInput(f"the content has {chars} characters, and not {stored.chars}")
         found = self._store.find(stored.id)
         if found is None:
-            self._added("object")
+            self._count_added("object")
         elif (found.content, found.workspace, found.kind) == (stored.content, stored.workspace, stored.kind):
             return
         if self._store.put_objects([(stored, content)]):
@@ -329,7 +329,7 @@ class _ImportReader:
         bridged = {entry.id for entry in entries} - known
         here = self._store.leaf(name)
         if here is None and leaf is not None:
-            self._added("session")
+            self._count_added("session")
         self._journal = _ImportSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
 
     def _entry(self, fields: Fields) -> None:
@@ -347,7 +347,7 @@ class _ImportReader:
         kept = self._journal.withholding.entry(entry)
         if entry.id not in self._journal.known and not (is_bridge(entry) and entry.id in self._journal.bridged):
             self.done.withheld += kept is not entry
-            self._added("entry")
+            self._count_added("entry")
             self._journal.waiting.append(kept)
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
@@ -375,7 +375,7 @@ class _History:
 
     known: numbers and hashes in the store
     place: position in `known` reached by the file
-    told: number of versions read from the file
+    told: number of versions of the object in the file so far
     left_out: number of the last requested version, if missing here between existing neighbours
     """
 

@@ -173,7 +173,7 @@ class RlmWriter:
 
     def add(self, records: Iterable[RlmRecord]) -> None:
         """Append records. A record equal to the newest record of its id is not written again."""
-        with self._locked() as handle:
+        with self._lock_log() as handle:
             self._catch_up(handle)
             data = b"" if self._is_whole(handle) else b"\n"
             fresh: dict[str, RecordPlace] = {}
@@ -191,13 +191,13 @@ class RlmWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._locked() as handle:
+        with self._lock_log() as handle:
             self._catch_up(handle)
             store = RlmStore(self._folder.name, tuple(self._newest.values()), ())
             _replace(self._folder / INDEX, encode_json(index_of(store)))
 
     @contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _lock_log(self) -> Iterator[int]:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self._folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

@@ -13,7 +13,7 @@ from pagein.model.text_removal import Tombstone
 
 
 class MemoryBlobs:
-    """A BlobStore that lives only as long as its process."""
+    """An in-process BlobStore without persistence."""
 
     def __init__(self) -> None:
         self._blobs: dict[ContentHash, bytes] = {}

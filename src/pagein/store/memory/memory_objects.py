@@ -16,7 +16,7 @@ from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAns
 
 
 class MemoryObjects(MemoryBlobs):
-    """An ObjectStore that lives only as long as its process."""
+    """An in-process ObjectStore without persistence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class MemoryObjects(MemoryBlobs):
             facts = WriteFacts(self._requests.get(write.request), current, self._holder(write.draft.nickname))
             match decide(write, sealed, facts):
                 case AppendVersion(number, change):
-                    version = self._appended(write, sealed, number)
+                    version = self._append_version(write, sealed, number)
                     self._remember(write.request, sealed, version, change)
                     return Written(version, change)
                 case RememberedAnswer(answer):
@@ -106,7 +106,7 @@ class MemoryObjects(MemoryBlobs):
     def _links(self, version: Version) -> Sequence[tuple[str, Reference]]:
         return self._placed[version.sequence - 1]
 
-    def _appended(self, write: Write, sealed: SealedDraft, number: int) -> Version:
+    def _append_version(self, write: Write, sealed: SealedDraft, number: int) -> Version:
         sequence = len(self._log) + 1
         version = sealed.version(sequence=sequence, number=number, at=write.at, writer=write.writer)
         if sealed.content is not None:

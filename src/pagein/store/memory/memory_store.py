@@ -9,7 +9,7 @@ from pagein.store.memory.memory_objects import MemoryObjects
 
 
 class MemoryStore(MemoryObjects):
-    """A BlobStore, ObjectStore and JournalStore that lives only as long as its process."""
+    """An in-process BlobStore, ObjectStore and JournalStore without persistence."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,9 +15,7 @@ from pagein.store.memory.memory_store import MemoryStore
 
 
 class MemoryUpkeep(MemoryStore):
-    """A WholeStore that lives only as long as its process. Has no clock, so it cannot report when a session was last
-    used.
-    """
+    """An in-process WholeStore without persistence. Has no clock, so the last use of a session is unknown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,11 +78,11 @@ class MemoryUpkeep(MemoryStore):
         self._ended[name] = 1
 
     def stand(self, session: str, leaf: EntryId) -> None:
-        with self._changing(self._leaves):
+        with self._change(self._leaves):
             self._leaves[session] = leaf
 
     def put_entry(self, session: str, place: int, entry: Entry) -> None:
-        with self._changing(self._journals, self._order, self._places):
+        with self._change(self._journals, self._order, self._places):
             order = [one for one in self._order.get(session, ()) if self._places[session, one.id] != place]
             self._places[session, entry.id] = place
             self._last_place = max(self._last_place, place)
@@ -98,24 +96,24 @@ class MemoryUpkeep(MemoryStore):
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
-        with self._changing(*held):
+        with self._change(*held):
             for name in names:
                 for one in held:
                     one.pop(name, None)
 
     def drop_entries(self, session: str, places: Sequence[int]) -> None:
         kept = [entry for place, entry in self.news(session) if isinstance(entry, Entry) and place not in places]
-        with self._changing(self._journals, self._order):
+        with self._change(self._journals, self._order):
             self._order[session] = kept
             self._journals[session] = {entry.id: entry for entry in kept}
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
-        with self._changing(self._objects):
+        with self._change(self._objects):
             for one in object_ids:
                 self._objects.pop(one, None)
 
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
-        with self._changing(self._blobs):
+        with self._change(self._blobs):
             return sum(self._blobs.pop(name, None) is not None for name in names)
 
     def shrink(self) -> None:
@@ -125,7 +123,7 @@ class MemoryUpkeep(MemoryStore):
         return ()
 
     @contextlib.contextmanager
-    def _changing(self, *held: dict[Any, Any]) -> Iterator[None]:
+    def _change(self, *held: dict[Any, Any]) -> Iterator[None]:
         """Record the previous state, so that a change is rolled back with the surrounding transaction."""
         with self._writer:
             before = [dict(one) for one in held]

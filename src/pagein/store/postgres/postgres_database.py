@@ -97,7 +97,7 @@ class PostgresDatabase:
             if writing is not None:
                 yield PostgresRows(writing)
                 return
-            with self._opened().connection() as connection:
+            with self._open_pool().connection() as connection:
                 yield PostgresRows(connection)
 
     @contextlib.contextmanager
@@ -112,7 +112,7 @@ class PostgresDatabase:
             if not self._queue.acquire():
                 raise StoreError(f"store in schema {self._schema}: others are at work on it")
             stack.callback(self._queue.release)
-            connection = stack.enter_context(self._opened().connection())
+            connection = stack.enter_context(self._open_pool().connection())
             stack.enter_context(connection.transaction())
             self._lock_writers(connection)
             self._mine.connection = connection
@@ -121,10 +121,10 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Yield a context in which this thread reads the schema as of its beginning."""
+        """Yield a context with reads of this thread as of its beginning."""
         with contextlib.ExitStack() as stack:
             with self._errors():
-                connection = stack.enter_context(self._opened().connection())
+                connection = stack.enter_context(self._open_pool().connection())
                 stack.enter_context(connection.transaction(force_rollback=True))
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             self._mine.connection = connection
@@ -161,15 +161,15 @@ class PostgresDatabase:
         ) as problem:  # errors of the pool included; exceptions of the caller's own code pass unchanged
             raise StoreError(f"store in schema {self._schema}: {problem}") from problem
 
-    def _opened(self) -> ConnectionPool[Connection]:
+    def _open_pool(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._closed:
                 raise StoreError(f"store in schema {self._schema} is closed")
             if self._pool is None:
-                self._pool = self._pooled()
+                self._pool = self._new_pool()
             return self._pool
 
-    def _pooled(self) -> ConnectionPool[Connection]:
+    def _new_pool(self) -> ConnectionPool[Connection]:
         options: dict[str, Any] = {
             "autocommit": True,
             "connect_timeout": max(2, round(self._wait)),

@@ -94,7 +94,7 @@ class Matcher:
 
 
 class _Place:
-    """A counter of lines and characters that continues from the last match, so that many matches need a single pass."""
+    """A counter of lines and characters that continues from the last match, to handle many matches in a single pass."""
 
     def __init__(self, data: bytes, context: int) -> None:
         self._data, self._context = data, context
@@ -125,18 +125,21 @@ class _Place:
             self._after(last) if self._context else (),
         )
 
-    def _shown(self, start: int, end: int) -> str:
+    def _excerpt(self, start: int, end: int) -> str:
         return _decode_text(self._data[start:end]) if self._text is None else self._text[start:end]
 
     def _head(self, start: int, end: int) -> str:
-        text = self._shown(start, min(end, start + _ENOUGH))
+        text = self._excerpt(start, min(end, start + _ENOUGH))
         return text if len(text) <= 2 * _AROUND else text[: 2 * _AROUND] + _ELLIPSIS
 
     def _near(self, first: int, start: int, last: int) -> str:
         """Return a line, shortened around the beginning of a match."""
         if last - first <= 2 * _AROUND:
-            return self._shown(first, last)
-        left, right = self._shown(max(first, start - _ENOUGH), start), self._shown(start, min(last, start + _ENOUGH))
+            return self._excerpt(first, last)
+        left, right = (
+            self._excerpt(max(first, start - _ENOUGH), start),
+            self._excerpt(start, min(last, start + _ENOUGH)),
+        )
         if len(left) + len(right) <= 2 * _AROUND:
             return left + right
         return (_ELLIPSIS + left[-_AROUND:] if len(left) > _AROUND else left) + (

@@ -37,7 +37,7 @@ class PostgresIndex(TrigramIndex):
 
 
 def empty_postgres_index(store: PostgresDatabase) -> None:
-    """Empty a store's index, so that it is rebuilt from the stored content. Raises StoreError."""
+    """Empty a store's index, to be rebuilt from the stored content. Raises StoreError."""
     database = store.beside("search", _STEPS)
     with contextlib.closing(database), database.open_writer() as rows:
         for name in SHELVES:
@@ -62,7 +62,7 @@ class _ArrayGrams:
         condition, values = _condition(need)
         # the planner counts only the small table, not the arrays stored outside of it, and would choose to read every array
         query = f"""WITH met AS MATERIALIZED (SELECT place FROM grams_{shelf} WHERE {condition})
-            SELECT place FROM met WHERE place < ? ORDER BY place DESC LIMIT ?"""  # noqa: S608 -- ours
+            SELECT place FROM met WHERE place < ? ORDER BY place DESC LIMIT ?"""  # noqa: S608 -- a table name of pagein's own schema
         rows.execute("BEGIN")
         try:
             rows.execute("SET LOCAL enable_seqscan = off")

@@ -81,7 +81,7 @@ class _Position:
 
 @dataclass(slots=True)
 class _SearchPage:
-    """Results so far.
+    """The results of a search so far.
 
     told: objects and fields with a reported newest match
     """
@@ -141,13 +141,13 @@ class _ShelfPass:
         below = self._shelf.last() + 1 if self._start is None else self._start.place + 1
         wanted = (thing for thing in self._things(below) if self._passes(thing))
         with ThreadPoolExecutor(_AHEAD) as workers:
-            for worked in _in_order(workers, self._matched, batches(wanted)):
-                stopped = self._kept(worked)
+            for worked in _in_order(workers, self._match_batch, batches(wanted)):
+                stopped = self._take_batch(worked)
                 if stopped is not None:
                     return stopped
         return None
 
-    def _kept(self, worked: _BatchResult) -> _Position | None:
+    def _take_batch(self, worked: _BatchResult) -> _Position | None:
         """Add a batch's result to the page. Return where to continue if the page is full or the time is over."""
         page = self._page
         for number, thing, newest, found in worked.held:
@@ -179,13 +179,13 @@ class _ShelfPass:
     def _skip(self, thing: ShelfItem) -> int:
         return self._start.skip if self._start is not None and self._start.place == thing.place else 0
 
-    def _matched(self, batch: Sequence[ShelfItem]) -> _BatchResult:
+    def _match_batch(self, batch: Sequence[ShelfItem]) -> _BatchResult:
         """Read and match a batch, in a worker thread."""
         newest: Mapping[str, Newest] = {}
         if self._search.versions == "current" or not self._search.deleted:
             newest = self._shelf.newest({thing.id for thing in batch})
             batch = [thing for thing in batch if self._answers(thing, newest.get(thing.id, _NOWHERE))]
-        asked = [[(name, part) for name, part in thing.parts if self._asked(thing, name)] for thing in batch]
+        asked = [[(name, part) for name, part in thing.parts if self._is_searched(thing, name)] for thing in batch]
         loaded = iter(self._shelf.load([part for parts in asked for _, part in parts if not isinstance(part, bytes)]))
         held: list[tuple[int, ShelfItem, Found]] = []
         count, left = 0, None
@@ -197,7 +197,7 @@ class _ShelfPass:
             # a page needs no more matches than this from a single item
             most = self._search.limit + 1 + self._skip(thing)
             found = {
-                name: self._held(name, next(loaded) if isinstance(part, ContentHash) else part, most)
+                name: self._part_matches(name, next(loaded) if isinstance(part, ContentHash) else part, most)
                 for name, part in parts
             }
             found = {name: some for name, some in found.items() if some}
@@ -209,7 +209,7 @@ class _ShelfPass:
             [(number, thing, newest.get(thing.id, _NOWHERE), found) for number, thing, found in held], count, left
         )
 
-    def _held(self, name: str, data: bytes | StoreError, most: int) -> list[Match] | StoreError:
+    def _part_matches(self, name: str, data: bytes | StoreError, most: int) -> list[Match] | StoreError:
         return data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
 
     def _answers(self, thing: ShelfItem, newest: Newest) -> bool:
@@ -219,7 +219,7 @@ class _ShelfPass:
             return True
         return (self._search.versions != "current" or place == thing.place) and (self._search.deleted or not gone)
 
-    def _asked(self, thing: ShelfItem, name: str) -> bool:
+    def _is_searched(self, thing: ShelfItem, name: str) -> bool:
         if self._search.fields and name not in self._search.fields:
             return False
         return self._search.versions != "newest" or (thing.id, name) not in self._page.told
@@ -234,13 +234,13 @@ class _ShelfPass:
             if isinstance(matches, StoreError):
                 page.unsearched.append(UnsearchedVersion(thing.id, thing.version, str(matches)))
                 continue
-            if self._search.versions == "newest" and not where.current and self._told(thing, name):
+            if self._search.versions == "newest" and not where.current and self._is_reported(thing, name):
                 continue
             page.told.add((thing.id, name))
             page.hits += [Hit(where, name, match) for match in matches[skip:]]
             skip = max(skip - len(matches), 0)
 
-    def _told(self, thing: ShelfItem, name: str) -> bool:
+    def _is_reported(self, thing: ShelfItem, name: str) -> bool:
         """Return whether a newer version had hits, on this page or an earlier page."""
         key = (thing.id, name)
         if key in self._page.told:

@@ -52,7 +52,7 @@ class Shelf(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the letter that distinguishes this shelf's places from other shelves' places."""
+        """Return the letter that identifies this shelf in a place."""
         ...
 
     def last(self) -> int:
@@ -105,11 +105,11 @@ class VersionShelf:
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         if upto <= above:
             return ()
-        return tuple(_shelved(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
+        return tuple(_version_item(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
 
     def of(self, name: str) -> Sequence[ShelfItem]:
         meant = self._store.current(name)
-        return () if meant is None else tuple(map(_shelved, self._store.history(meant.id)))
+        return () if meant is None else tuple(map(_version_item, self._store.history(meant.id)))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
         found = (self._store.current(name) for name in dict.fromkeys(ids))
@@ -129,7 +129,7 @@ class VersionShelf:
             return problem
 
 
-def _shelved(version: Version) -> ShelfItem:
+def _version_item(version: Version) -> ShelfItem:
     return shelf_item(
         (version.sequence, version.number, version.at, version.chars, version.record, version.writer.session)
     )

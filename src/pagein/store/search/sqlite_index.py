@@ -48,14 +48,12 @@ class _FtsGrams:
         return _changes(rows) - before > 1
 
     def places(self, rows: Rows, shelf: str, need: Need, below: int, size: int) -> list[int]:
-        query = f"SELECT rowid FROM grams_{shelf} WHERE grams_{shelf} MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"  # noqa: S608 -- ours
+        query = f"SELECT rowid FROM grams_{shelf} WHERE grams_{shelf} MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"  # noqa: S608 -- a table name of pagein's own schema
         return [place for (place,) in rows.execute(query, (fts_query(need), below, size)).fetchall()]
 
 
 def empty_sqlite_index(path: Path) -> None:
-    """Empty an index with its freed pages and its log, so that it is rebuilt from the stored content. Raises
-    sqlite3.Error.
-    """
+    """Empty an index with its freed pages and its log, to be rebuilt from the stored content. Raises sqlite3.Error."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=5.0)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for name in SHELVES:

@@ -34,7 +34,7 @@ class Grams(Protocol):
     """Storage of trigrams by place in a kind of database, in a table per shelf."""
 
     def put(self, rows: Rows, shelf: str, texts: Sequence[tuple[int, str]]) -> None:
-        """Store the trigrams of these folded texts."""
+        """Store the trigrams of folded texts by place."""
         ...
 
     def clear(self, rows: Rows, shelf: str) -> None:

@@ -167,7 +167,7 @@ def raw(name: ContentHash) -> bytes:
 
 
 def hash_of_name(kept_name: bytes) -> ContentHash:
-    """Return the hash from its stored bytes."""
+    """Decode a stored hash."""
     return ContentHash(bytes(kept_name).hex())
 
 
@@ -177,7 +177,7 @@ def plain(text: str) -> str:
 
 
 def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:
-    """Return a usable base: its number, the depth of a delta on it, and its bytes; otherwise None."""
+    """Return a usable base with its number, the depth of a delta on it, and the bytes; otherwise None."""
     if base is None:
         return None, 0, None
     found = rows.execute("SELECT number, depth FROM blob WHERE hash = ?", (raw(base),)).fetchone()

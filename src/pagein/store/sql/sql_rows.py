@@ -78,7 +78,7 @@ def encode_text(text: str) -> str:
 
 
 def decode_text(text: str) -> str:
-    """Return the text from its storable form."""
+    """Decode a stored text."""
     return _ESCAPED.sub(_unescape, text) if "\\" in text else text
 
 

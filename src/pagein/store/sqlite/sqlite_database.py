@@ -68,7 +68,7 @@ class SqliteDatabase:
     def open_reader(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection for queries."""
         with self._turn(), self._errors():
-            yield self._opened()
+            yield self._open_connection()
 
     @contextlib.contextmanager
     def open_writer(self) -> Iterator[sqlite3.Connection]:
@@ -79,16 +79,16 @@ class SqliteDatabase:
         """
         with self._turn():
             with self._errors():
-                connection = self._opened()
+                connection = self._open_connection()
                 if self._looks:
                     raise StoreError(f"store {self.path.name} may only be read here: {_REMEDY}")
                 begin, commit, undo = _INNER if connection.in_transaction else _OUTER
-                self._begun(connection, begin)
+                self._begin(connection, begin)
             # The caller's code may raise any exception; only SQLite's own errors become StoreError.
             try:
                 yield connection
             except BaseException as problem:
-                _undone(connection, undo)
+                _roll_back(connection, undo)
                 if isinstance(problem, sqlite3.Error):
                     raise StoreError(f"store {self.path.name}: {problem}") from problem
                 raise
@@ -97,16 +97,16 @@ class SqliteDatabase:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Yield a context in which this thread reads the file as of its beginning."""
+        """Yield a context with reads of this thread as of its beginning."""
         with self._turn():
             with self._errors():
-                connection = self._opened()
+                connection = self._open_connection()
                 connection.execute("BEGIN")
                 connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # the snapshot begins with the first read
             try:
                 yield
             finally:
-                _undone(connection, ("ROLLBACK",))
+                _roll_back(connection, ("ROLLBACK",))
 
     def close(self) -> None:
         """Close the file. Later uses raise StoreError."""
@@ -132,7 +132,7 @@ class SqliteDatabase:
         finally:
             self._queue.release()
 
-    def _begun(self, connection: sqlite3.Connection, begin: str) -> None:
+    def _begin(self, connection: sqlite3.Connection, begin: str) -> None:
         try:
             connection.execute(begin)
         except sqlite3.OperationalError as problem:
@@ -150,14 +150,14 @@ class SqliteDatabase:
             # UnicodeDecodeError comes from messages in which SQLite quotes a damaged file
             raise StoreError(f"store {self.path.name}: {problem}") from problem
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreError(f"store {self.path.name} is closed")
         if self._connection is None:
-            self._connection = self._looking() if self._looks else self._working()
+            self._connection = self._open_for_reading() if self._looks else self._open_writable()
         return self._connection
 
-    def _working(self) -> sqlite3.Connection:
+    def _open_writable(self) -> sqlite3.Connection:
         """Return a connection for reading and writing; without write permission, a read-only connection."""
         try:
             _make_private(self.path)
@@ -171,11 +171,11 @@ class SqliteDatabase:
         except (sqlite3.Error, OSError) as problem:
             if not is_refusal(problem) or not self.path.is_file():
                 raise
-            connection = self._looking()
+            connection = self._open_for_reading()
             self._looks = True
         return connection
 
-    def _looking(self) -> sqlite3.Connection:
+    def _open_for_reading(self) -> sqlite3.Connection:
         connection = open_readonly(self.path, self._wait)
         try:
             _check_mark(connection, self.path.name, self._schema)
@@ -191,7 +191,7 @@ class SqliteDatabase:
 
 
 def is_outdated(path: Path, schema: Schema = STORE) -> bool:
-    """Return whether an older pagein wrote this file, so that it must be migrated before reading. False if unknown."""
+    """Return whether an older pagein wrote this file, and a migration is necessary before reading. False if unknown."""
     try:
         with contextlib.closing(open_readonly(path, _PATIENCE)) as connection:
             return _version(connection) < len(schema.migrations)
@@ -260,7 +260,7 @@ def _migrate(connection: sqlite3.Connection, label: str, schema: Schema) -> None
     try:
         _upgrade_schema(connection, label, schema)
     except BaseException:
-        _undone(connection, undo)
+        _roll_back(connection, undo)
         raise
     _commit(connection, commit, undo)
 
@@ -301,11 +301,11 @@ def _commit(connection: sqlite3.Connection, commit: str, undo: tuple[str, ...]) 
     try:
         connection.execute(commit)
     except sqlite3.Error:
-        _undone(connection, undo)
+        _roll_back(connection, undo)
         raise
 
 
-def _undone(connection: sqlite3.Connection, undo: tuple[str, ...]) -> None:
+def _roll_back(connection: sqlite3.Connection, undo: tuple[str, ...]) -> None:
     # A full disk makes SQLite roll back by itself; then there is nothing left to undo.
     with contextlib.suppress(sqlite3.Error):
         for statement in undo:

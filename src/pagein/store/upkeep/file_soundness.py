@@ -36,21 +36,21 @@ class FileWatch:
         try:
             found = self.path.stat()
         except FileNotFoundError:
-            return self._told("was deleted; start again what uses it") if self._seen is not None else ""
+            return self._report("was deleted; start again what uses it") if self._seen is not None else ""
         except OSError as problem:
-            return self._told(f"cannot be reached: {problem.strerror}")
+            return self._report(f"cannot be reached: {problem.strerror}")
         place = (found.st_dev, found.st_ino)
         if self._seen not in (None, place):
-            return self._told("was replaced by another while it was in use; start again what uses it")
+            return self._report("was replaced by another while it was in use; start again what uses it")
         self._seen = place
         if damage := _unreadable(self.path, thorough=thorough):
-            return self._told(f"is damaged ({damage}): {REMEDY}")
+            return self._report(f"is damaged ({damage}): {REMEDY}")
         if not all(os.access(place, os.W_OK) for place in (self.path, self.path.parent)):
-            return self._told("may not be written by this user; file and folder have to be")
+            return self._report("may not be written by this user; file and folder have to be")
         room = shutil.disk_usage(self.path.parent).free
-        return self._told("stands on a disk that is full; make room there") if room < _ROOM else ""
+        return self._report("stands on a disk that is full; make room there") if room < _ROOM else ""
 
-    def _told(self, what: str) -> str:
+    def _report(self, what: str) -> str:
         return f"the store {self.path} {what}"
 
 

@@ -24,7 +24,7 @@ from pagein.store.search.sqlite_index import SUFFIX as INDEX
 from pagein.store.sqlite.readonly_file import LOG
 from pagein.store.sqlite.sqlite_database import make_folder
 
-# SQLite's file format: the pending byte, the reserved byte and the shared range behind it.
+# SQLite's file format: the pending byte, the reserved byte and the shared range after them.
 _LOCKED: Final = 0x40000000
 _LOCKS: Final = 512
 _SHARED_INDEX: Final = "-shm"

@@ -52,7 +52,7 @@ def _look(checked: CheckRun, broken: JournalDamage) -> None:
 
 
 def _entries(checked: CheckRun, broken: JournalDamage) -> list[Entry]:
-    """Return the entries whose branch can be followed to its root, parents first."""
+    """Return the entries with a complete branch to the root, parents first."""
     good: dict[EntryId, Entry] = {}
     hanging: dict[EntryId, EntryId] = {}
     counts: Counter[EntryId] = Counter()
@@ -96,7 +96,7 @@ def _check_session(checked: CheckRun, broken: JournalDamage, entries: list[Entry
     for entry in entries:
         for paged in entry.body.paged if isinstance(entry.body, EpochEntry | PreviewEntry) else ():
             checked.saw("stub")
-            why = _why_lacking(checked, paged.object_id, paged.content)
+            why = _recall_fault(checked, paged.object_id, paged.content)
             if why is None and not _leads_back(entry.body, paged, away):
                 why = "its text does not name it"
             if why is not None:
@@ -106,7 +106,7 @@ def _check_session(checked: CheckRun, broken: JournalDamage, entries: list[Entry
     for thought in (entry.body.thought for entry in entries if isinstance(entry.body, EpochEntry)):
         if thought is not None:
             checked.saw("thinking")
-            why = _why_lacking(checked, thought.object_id, thought.content)
+            why = _recall_fault(checked, thought.object_id, thought.content)
             if why is not None:
                 checked.report.add("thinking", f"{thought.object_id} of {where}", why)
     _check_turns(checked, where, entries)
@@ -130,14 +130,14 @@ def _check_turns(checked: CheckRun, where: str, entries: Iterable[Entry]) -> Non
     """Check turns evicted as a whole."""
     for left in (one for entry in entries if isinstance(entry.body, EpochEntry) for one in entry.body.turns):
         checked.saw("turn")
-        why = _why_lacking(checked, left.object_id, left.content)
+        why = _recall_fault(checked, left.object_id, left.content)
         if why is None and left.object_id not in left.text:
             why = "its text does not name it"
         if why is not None:
             checked.report.add("turn", f"{left.object_id} of {where}", why)
 
 
-def _why_lacking(checked: CheckRun, object_id: str, content: ContentHash) -> str | None:
+def _recall_fault(checked: CheckRun, object_id: str, content: ContentHash) -> str | None:
     """Return why content evicted under this id cannot be recalled, or None if recallable."""
     try:
         stored = checked.store.find(ObjectId.parse(object_id))

@@ -25,7 +25,7 @@ LOG_TORN: Final = "the write-ahead log is damaged, so some of what was written l
 _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
-# Tables written anew for every file, and tables derived from other tables by `rebuild`.
+# Tables created fresh for every file, and tables derived from other tables by `rebuild`.
 _FRESH: Final = frozenset(("migration", "snapshot"))
 _DERIVED: Final = frozenset(("migration", "snapshot", "document", "field", "reference", "life", "paged", "tally"))
 # Tables with changing rows; of several states the last counts. Rows of other tables are written only once.
@@ -189,7 +189,7 @@ class _SalvagePass:
                 self._take(table, roots[name])
             else:
                 self._done.torn.add(name)
-        missing = [one for table in self._tables.values() for one in self._missing(table, roots)]
+        missing = [one for table in self._tables.values() for one in self._rows_missing(table, roots)]
         self._reach_others(roots)
         self._take_strays()
         self._done.missing = [one for one in missing if not self._holds(one)]
@@ -241,7 +241,7 @@ class _SalvagePass:
         marks = ", ".join("?" * (len(held) + 1))
         self._made.execute(f"{verb} INTO {table.name}({names}) VALUES({marks})", (rowid, *(one for _, one in held)))
 
-    def _missing(self, table: Table, roots: dict[str, int]) -> Iterator[MissingRow]:
+    def _rows_missing(self, table: Table, roots: dict[str, int]) -> Iterator[MissingRow]:
         """Yield rows named by the table's unique indexes but missing in the table."""
         for index, columns in table.keys.items():
             if index not in roots:

@@ -90,7 +90,7 @@ class CheckRun:
         self.tick(kind)
 
     def lacks(self, name: ContentHash) -> str | None:
-        """Return why these bytes are unavailable, or None if verified."""
+        """Return why content is unavailable, or None if verified."""
         return None if name in self.good else self.bad.get(name, f"nothing is stored under {name}")
 
 
@@ -188,7 +188,7 @@ def _versions(checked: CheckRun, page: int = 200) -> Iterator[Version]:
 
 
 def _readable_behind(checked: CheckRun, after: int) -> int:
-    """Return a later sequence from which the store is readable again, searched at growing distance; 0 if not found."""
+    """Return a later sequence with readable versions after it, searched at growing distance; 0 if not found."""
     for power in range(_FURTHEST):
         with contextlib.suppress(StoreError):
             checked.store.log(after + (1 << power), 1)
