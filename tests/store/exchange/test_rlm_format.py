@@ -242,7 +242,7 @@ def test_a_writer_that_is_killed_leaves_whole_records(tmp_path: Path, lines: int
         from pathlib import Path
         from pagein.store.exchange.rlm_format import *
         for number in range(10_000):
-            one = RlmRecord(f"id-{{number}}", "file", "", 1, 1, Source("ingested", "a"), "x" * 50_000)
+            one = RlmRecord(f"id-{{number}}", "file", "", 1, 1, RlmSource("ingested", "a"), "x" * 50_000)
             append(Path({str(tmp_path)!r}) / "s", [one])
             print(number, flush=True)
     """
