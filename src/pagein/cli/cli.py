@@ -61,7 +61,7 @@ app = typer.Typer(
 
 
 def main() -> NoReturn:
-    """Run a command and convert its errors to an exit status. The entry point."""
+    """Run a command and convert an error to an exit status. The entry point."""
     _open_streams()
     _heed_signals()
     try:
@@ -88,7 +88,7 @@ def main() -> NoReturn:
 
 
 def _run() -> None:
-    """Run one command and flush its output."""
+    """Run a command and flush the output."""
     try:
         app(prog_name="pagein")
     finally:
@@ -101,7 +101,7 @@ def _drop_output() -> None:
 
 
 def _remedy(error: PageinError) -> str:
-    """Return the remedy for a damaged store; other errors name their own."""
+    """Return the remedy for a damaged store; "" for other errors, which name their own."""
     if not isinstance(error, StoreError):
         return ""
     from pagein import wiring

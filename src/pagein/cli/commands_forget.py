@@ -1,4 +1,4 @@
-"""The command that erases a text from all data of pagein. `cli` adds it to its app.
+"""The command `forget`, which erases a text from every store, index and log of pagein. Registered by `cli`.
 
 Exit status: 0; 1 if a part may be left, each named in the output; 2 as in `cli`.
 """

@@ -1,4 +1,4 @@
-"""The commands for pins on a running session. `cli` adds them to its app.
+"""The commands for pins on a running session, registered by `cli`.
 
 They write into the session's journal in the store; the agent's own process reads the pins at its next call. Heavy
 imports are inside the commands, as in `cli`.

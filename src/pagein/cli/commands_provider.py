@@ -1,4 +1,4 @@
-"""The command that runs the simulated provider. `cli` adds it to its app.
+"""The command `provider`, which runs the simulated provider. Registered by `cli`.
 
 Heavy imports are inside the command, as in `cli`.
 """
@@ -196,6 +196,6 @@ def _greet(url: str) -> str:
 
 
 def _say(line: str) -> None:
-    """Print a line and flush it, so that a waiting reader gets the address at once, also in a pipe."""
+    """Print a line and flush, so that a reader waiting for the address gets it at once, also in a pipe."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

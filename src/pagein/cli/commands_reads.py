@@ -1,4 +1,4 @@
-"""The commands that read through a session named on the command line. `cli` adds them to its app.
+"""The commands for reads in a session named on the command line, registered by `cli`.
 
 Heavy imports are inside the commands, as in `cli`.
 """

@@ -1,4 +1,4 @@
-"""The commands that recall evicted results and ingest files. `cli` adds them to its app.
+"""The commands for recalling evicted results and ingesting files, registered by `cli`.
 
 Heavy imports are inside the commands, as in `cli`.
 """

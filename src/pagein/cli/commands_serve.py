@@ -1,4 +1,4 @@
-"""The commands of the gateway. `cli` adds them to its app.
+"""The commands of the gateway, registered by `cli`.
 
 Exit status: 0; 1 if `doctor` found a reason for a failing gateway; 2 as in `cli`. Heavy imports are inside the
 commands, as in `cli`.

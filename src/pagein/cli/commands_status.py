@@ -1,4 +1,4 @@
-"""The command that prints the status of gateway, store, sessions and savings. `cli` adds it to its app.
+"""The command `status`, for gateway, store, sessions and savings. Registered by `cli`.
 
 Exit status as in `cli`: a missing gateway or store is reported, and is no failure. Heavy imports are inside the
 command, as in `cli`.

@@ -1,4 +1,4 @@
-"""The commands that show the content of a store. `cli` adds them to its app.
+"""The commands for the content of a store, registered by `cli`.
 
 Heavy imports are inside the commands, as in `cli`.
 """

@@ -1,4 +1,4 @@
-"""The commands that maintain a store. `cli` adds them to its app.
+"""The commands for the upkeep of a store, registered by `cli`.
 
 Exit status: 0; 1 if `check` found unrepaired damage, or `export` had to omit unreadable records; 2 as in `cli`. Heavy
 imports are inside the commands, as in `cli`.
@@ -294,7 +294,7 @@ def _progress(doing: str, *, wanted: bool) -> Iterator[Callable[[str], object]]:
 
 
 def _repair_store(store: str | None, workspace: Path, *, quiet: bool) -> "RepairReport":
-    """Repair a store: a file is written anew; a database is repaired in place, because its server manages its pages."""
+    """Repair a store: write a file anew, but repair a database in place, because the server manages the pages."""
     from pagein import upkeep, wiring
 
     path = wiring.store_file(store, workspace=workspace)

@@ -1,4 +1,4 @@
-"""Options shared by several commands, each with one name, one meaning and one help text."""
+"""Options shared by several commands: each has a single name, meaning and help text."""
 
 from pathlib import Path
 from typing import Annotated, TypeAlias

@@ -76,7 +76,7 @@ class ReadFigures:
 def replay_reads(
     entries: Iterable[Recorded], snapshots: Callable[[str], str | None], *, authored: bool = True
 ) -> ReadFigures:
-    """Replay the reads of one session.
+    """Replay the reads of a session.
 
     snapshots: returns a whole file by its name in the recording.
     authored: whether text written by the model counts as seen.

@@ -118,7 +118,7 @@ _UNTAUGHT = _Source(SourceFacts({}, None, 0.0), {})
 
 @dataclass(frozen=True, slots=True)
 class _Paid:
-    """The result of the second pass for one session."""
+    """The result of the second pass for a session."""
 
     billed: BilledSession
     compared: Comparison
@@ -174,7 +174,7 @@ def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The result of a worker for one file."""
+    """The result of a worker for a file."""
 
     results: tuple[object, ...] = ()
     failed: str | None = None
@@ -182,7 +182,7 @@ class _Outcome:
 
 
 def _each(source: Source, act: Callable[[RecordedSession], Result | None]) -> _Outcome:
-    """Act on every session of a file. A failure in one file must not end the others."""
+    """Act on every session of a file. A failure must not end the work on other files."""
     try:
         results = tuple(done for session in read_source(source) if (done := act(session)) is not None)
     except PageinError as error:
@@ -252,8 +252,8 @@ def _model(models: tuple[str, ...], calls: RecordedCalls) -> str:
 
 
 def _taught(some: list[_FirstPass]) -> _Source:
-    """Return the facts of a source: characters per token from its own usage, by model; floors and reads from all its
-    sessions.
+    """Return the facts of a source: characters per token from the source's usage, by model; floors and reads from every
+    session.
     """
     ratios: dict[str, float] = {}
     for model in {one.model for one in some}:

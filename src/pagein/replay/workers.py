@@ -79,7 +79,7 @@ class _Crew(Generic[Outcome]):
                 yield self._alone(act, one)
 
     def _alone(self, act: Act[Outcome], source: Source) -> Outcome:
-        """Run one source alone, so that the death of a process identifies its source."""
+        """Run a source alone, so that a dying process identifies the source."""
         try:
             return self._submit(act, source).result()
         except BrokenProcessPool:

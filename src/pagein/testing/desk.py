@@ -12,7 +12,7 @@ from pagein.wiring import open as open_engine
 
 @dataclass
 class Desk:
-    """A workspace with a store. Close it at the end: it holds the engines it opened.
+    """A workspace with a store. Close it at the end, to close the engines opened.
 
     opened: opens an engine on the store; replaceable to simulate a failing store.
     """

@@ -105,7 +105,7 @@ def drawn(chance: random.Random) -> MadeSession:
 
 @dataclass(frozen=True, slots=True)
 class _Habit:
-    """The common traits of the steps of one session: frequencies of events, and sizes of results."""
+    """The common traits of the steps of a session: frequencies of events, and sizes of results."""
 
     sizes: tuple[int, int]
     pauses: float

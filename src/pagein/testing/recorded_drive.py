@@ -114,7 +114,7 @@ class Drive:
         return SimulatedProvider(answer, settings)
 
     def through(self, address: str, clock: SetClock) -> Iterator[HttpExchange]:
-        """Send the requests one after the other, each at its time. Raises OSError without an answer."""
+        """Send the requests in order, each at the recorded time. Raises OSError without an answer."""
         calls = gather(self.entries)
         answered, tools, mark = _answered(calls), _tools(calls, self.api), _mark(calls)
         for call in calls.calls:

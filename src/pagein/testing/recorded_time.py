@@ -21,7 +21,7 @@ from pagein.ports import TokenCounter
 
 
 class SetClock:
-    """A clock that changes only when set. It never runs backwards, and a sleeper on it never wakes."""
+    """A clock that changes only when set. Time never runs backwards, and a sleeper never wakes."""
 
     def __init__(self, at: float = 0.0) -> None:
         self._at = at

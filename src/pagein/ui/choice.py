@@ -48,7 +48,7 @@ def show_candidates(console: Console, candidates: Sequence[Candidate], limit: in
 
 
 def chosen(answer: str, of: int) -> list[int]:
-    """Parse an answer such as `2`, `1,3-5` or `all` to indices from 0. Raises BadInput for any other text."""
+    """Parse an answer such as `2`, `1,3-5` or `all` to indices from 0. Raises BadInput for unknown answers."""
     if answer.strip().lower() == "all":
         return list(range(of))
     picked: dict[int, None] = {}

@@ -39,7 +39,7 @@ def policy_meaning(policy: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BillRow:
-    """One policy on one session or sum: its figures, with those of the baseline and of the optimum, if known."""
+    """A policy on a session or sum: the figures, with those of the baseline and of the optimum, if known."""
 
     name: str
     figures: Figures

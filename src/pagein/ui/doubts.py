@@ -10,7 +10,9 @@ _TELLING = 0.05
 
 
 def doubts(bill: Bill) -> str:
-    """Return sentences about calls missing from the count and about lost caches of the provider; "" without doubts."""
+    """Return sentences about differences between recorded and counted calls, and about lost caches of the provider; ""
+    without any.
+    """
     return " ".join((*_miscount_words(bill), *_miss_words(bill)))
 
 

@@ -196,7 +196,7 @@ def words(columns: Iterable[BillColumn]) -> str:
 
 
 def frame(caption: str, head: Iterable[str], body: Iterable[str]) -> str:
-    """Return a table with a scroll bar of its own if it is too wide."""
+    """Return a table with its own scroll bar, for tables wider than the page."""
     said = f"<caption>{text(caption)}</caption>" if caption else ""
     label = escape(caption or "table", quote=True)
     return (

@@ -134,7 +134,7 @@ def show_backlinks(console: Console, answer: Answer) -> None:
 
 
 def show_metadata(console: Console, answer: Answer) -> None:
-    """Print the facts about one version, one per line."""
+    """Print the facts about a version, one per line."""
     facts = {
         "id": answer["id"],
         "type": answer["type"]

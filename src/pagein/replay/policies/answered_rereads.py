@@ -20,7 +20,7 @@ from pagein.replay.prompt.recording import BillableSession
 
 
 class RecordedRereads:
-    """The reads of one recording, and the answers given to repeated reads."""
+    """The reads of a recording, and the answers given to repeated reads."""
 
     def __init__(self, recording: BillableSession) -> None:
         self._client: Profile = recording.client

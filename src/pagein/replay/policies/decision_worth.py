@@ -1,4 +1,4 @@
-"""The worth of each decision of pagein in one session: the saving expected by the engine, and the saving realised in
+"""The worth of each decision of pagein in a session: the saving expected by the engine, and the saving realised in
 the end.
 
 The realised saving of a decision is a difference of two bills: with all decisions before this one and none after, and
@@ -53,7 +53,7 @@ class DecisionStep:
 
 @dataclass(slots=True)
 class Steps:
-    """The decisions of one session under one policy, collected during the replay."""
+    """The decisions of a session under a policy, collected during the replay."""
 
     residency: Residency
     all: list[DecisionStep] = field(default_factory=list)
@@ -150,7 +150,7 @@ def idle(state: State, residency: Residency) -> str:
 
 
 class _Rerun:
-    """A policy that repeats recorded decisions up to one of them and makes no others. Cache TTLs stay as recorded."""
+    """A policy that repeats recorded decisions up to a given number. Cache TTLs stay as recorded."""
 
     name = "rerun"
     recall: Recall = "slice"
@@ -241,7 +241,7 @@ class DecisionWorth:
     course: Course = field(default_factory=Course)
 
     def why(self, steps: Sequence[DecisionStep], held: str) -> Why:
-        """Return the report on one session. held: the reason why nothing more was evicted."""
+        """Return the report on a session. held: the reason why nothing more was evicted."""
         head = self.recording.head
         begin = self.recording.calls.calls[0].at
         appended, bare = self._cost((), Course()), self._cost((), self.course)

@@ -1,4 +1,4 @@
-"""One policy at work on one session: its prompt, the blocks hidden by the policy, and the bill of every call.
+"""A policy at work on a session: the prompt, the blocks hidden by the policy, and the bill of every call.
 
 The loop is the same for all policies; a policy only decides, before each call, which removable blocks to hide
 (`replay.policies.baselines`). Order within a call: new blocks, the policy, needs and recalls, the request. Quotes are
@@ -41,7 +41,7 @@ _SYSTEM_POSITION = 1
 
 
 class Policy(Protocol):
-    """Decides which blocks leave the prompt. Receives every call in order, one decision per call, before its request.
+    """Decides which blocks leave the prompt. Receives every call in order, and makes a decision before each request.
 
     name: key of the policy in the bill.
     recall: how much text a recall returns.
@@ -72,7 +72,7 @@ class Policy(Protocol):
 
 
 class Ledger:
-    """The state of one policy on one session, call by call."""
+    """The state of a policy on a session, call by call."""
 
     def __init__(
         self, recording: BillableSession, policy: Policy, prices: Prices, *, stress: bool, trace: bool
@@ -210,7 +210,7 @@ class Ledger:
             )
 
     def _leave(self, index: int, gone: RemovedTurns, changes: Changes) -> list[Removable]:
-        """Evict whole turns: one text replaces all turns evicted so far. Return the evicted blocks."""
+        """Evict whole turns: a text replaces the turns evicted so far. Return the evicted blocks."""
         blocks = self.recording.calls.blocks
         left: list[Removable] = []
         for ordinal in gone.ordinals:
@@ -367,7 +367,7 @@ class Ledger:
         return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
 
     def _bring_back(self, sized: SizedCall, wanted: Iterable[Holder]) -> None:
-        """Send one extra request before the real one; append the recalled texts to the prompt."""
+        """Send an extra request before the real request; append the recalled texts to the prompt."""
         holders = list(wanted)
         before = self.tally.cost
         self._serve(sized, RECALL_OUTPUT * len(holders), cap=sized.cap, counted=False)

@@ -262,7 +262,7 @@ def _best(recording: BillableSession, segment: _Segment, lease: _CacheOption) ->
 
 @dataclass(frozen=True, slots=True)
 class _CallPrice:
-    """The billing facts of one call, independent of its prompt: time, output tokens, maximum readable tokens."""
+    """The billing facts of a call, independent of its prompt: time, output tokens, maximum readable tokens."""
 
     lease: _CacheOption
     at: float
@@ -272,7 +272,7 @@ class _CallPrice:
 
 @dataclass(slots=True)
 class _EditState:
-    """The cheapest edits so far, with the last one at call `edited`. front: index of the first part that died since
+    """The cheapest edits so far, with the last edit at call `edited`. front: index of the first part that died since
     then.
     """
 
@@ -310,7 +310,7 @@ def _drop_dominated(states: list[_EditState], cacheable: list[bool]) -> list[_Ed
 
 
 class _Sizes:
-    """Prompt sizes n(q, t) and unchanged prefixes c(q, t) of one segment."""
+    """Prompt sizes n(q, t) and unchanged prefixes c(q, t) of a segment."""
 
     def __init__(self, recording: BillableSession, segment: _Segment) -> None:
         first = segment.first

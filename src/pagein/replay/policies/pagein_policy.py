@@ -61,12 +61,12 @@ def settings_for(prices: Prices, lifetime: int, usual: Settings = USUAL) -> Sett
 
 
 def _is_shown_thinking(prices: Prices) -> bool:
-    """Return whether models at these prices are shown their earlier thinking, in blocks that may be omitted."""
+    """Return whether models at these prices are shown earlier thinking, in blocks that may be omitted."""
     return prices.cache.name.startswith("anthropic") and not prices.strips_thinking
 
 
 class PageinPolicy:
-    """The engine at work on one recording, on a temporary store of its own.
+    """The engine at work on a recording, with a temporary store.
 
     name: `pagein`, or its name without some layers (`replay.policies.ablation`).
     """
@@ -297,7 +297,7 @@ class PageinPolicy:
         tally.unrecoverable_bytes = self._lost
 
     def _report(self, sized: SizedCall, ledger: Ledger) -> None:
-        """Report the provider's usage of the last request: the one sent by pagein, not the recorded one."""
+        """Report the provider's usage of the last request, as sent by pagein, not as recorded."""
         recalled, self._recalled = self._recalled, 0.0
         if sized.opens_segment or not sized.call.index:
             return
@@ -322,8 +322,8 @@ class PageinPolicy:
         return sized.call.said - before
 
     def _stored_text(self, object_id: str, block: Block) -> str:
-        """Return the text of a block from its object: its own object if it was evicted before its turn, else the shared
-        one.
+        """Return the stored text of a block: from the block's own object if evicted before its turn, else from the
+        turn's object.
         """
         own = self._paged.get((block.call_id, "arguments" if block.kind == "arguments" else "result"))
         if own is not None and block.call_id:

@@ -13,7 +13,7 @@ from pagein.replay.prompt.recording import BillableSession
 
 @dataclass(slots=True)
 class TurnLedger:
-    """The blocks of one session evicted with whole turns. objects: the holding object by ordinal of the block."""
+    """The blocks of a session evicted with whole turns. objects: the holding object by ordinal of the block."""
 
     recording: BillableSession
     objects: dict[int, str] = field(default_factory=dict)
@@ -27,8 +27,8 @@ class TurnLedger:
             self._blocks.setdefault(block.message.start, []).append(block)
 
     def add_message(self, what: int | Removable | None) -> None:
-        """Record one more message of the session: the index of a recorded one, a recalled copy, or None for another
-        message.
+        """Record the next message of the session: the index of a recorded message, a recalled copy, or None for another
+        kind.
         """
         self._said.append(what)
 

@@ -1,4 +1,4 @@
-"""The hidden tokens of a prompt under one policy, and the thinking among them.
+"""The hidden tokens of a prompt under a policy, and the thinking among them.
 
 The bill of the previous reply limits the share of thinking (`SizedCall.thought`); only this share may ever be removed.
 Hidden tokens are placed after the blocks of their call although the model thought before writing them, so the tokens
@@ -31,7 +31,7 @@ class _Grown:
 
 
 class HiddenGrowth:
-    """The hidden growth of one window."""
+    """The hidden growth of a window."""
 
     def __init__(self) -> None:
         self._grown: list[_Grown] = []  # oldest first

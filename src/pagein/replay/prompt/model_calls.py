@@ -265,7 +265,7 @@ class _CallGatherer:
         self.into.blocks.append(block)
 
     def _unique(self, block: Said) -> Said:
-        """Rename repeated ids of redacted recordings, so that each call still matches its result."""
+        """Rename repeated ids of redacted recordings, so that each result still matches a single call."""
         if isinstance(block, ToolCall):
             count = self.seen_ids.get(block.id, 0)
             self.seen_ids[block.id] = count + 1

@@ -40,7 +40,7 @@ class MaskedArguments:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedBlock:
-    """A block that enters as a preview of `tokens`. head, tail: characters shown of its beginning and its end."""
+    """A block that enters as a preview of `tokens`. head, tail: characters shown at the beginning and the end."""
 
     block: Removable
     tokens: float
@@ -89,7 +89,7 @@ class Hide:
     masked: arguments with masked texts.
     notices: tokens of inserts at the end.
     compact: whether the policy compacts the window.
-    finished: thinking after the first eviction and before the call of this index is removed; 0: none.
+    finished: thinking after the first evicted block and before the call of this index is removed; 0: none.
     gone: blocks evicted with whole turns.
     """
 

@@ -26,7 +26,7 @@ FIVE_MINUTES, ONE_HOUR = 300, 3600
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Facts common to the sessions of one source, all in tokens.
+    """Facts common to the sessions of a source, all in tokens.
 
     floor: prompt prefix by role (`main`, `sub`), for sessions without usage at the first call.
     compacted_read: tokens read at the first call after a compaction.
@@ -53,7 +53,7 @@ class FirstPrompt:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """The contribution of one session to the facts of its source. first: None without usage at the first call."""
+    """The contribution of a session to the facts of its source. first: None without usage at the first call."""
 
     role: str
     first: FirstPrompt | None
@@ -93,9 +93,7 @@ def chars_new(calls: RecordedCalls, call: RecordedCall) -> int:
 
 
 def host_ttl(calls: RecordedCalls) -> int:
-    """Return the cache TTL asked for by the host, seconds: an hour if it wrote more one-hour tokens than five-minute
-    ones.
-    """
+    """Return the cache TTL asked for by the host, seconds: an hour if most written tokens had this TTL."""
     usages = [call.usage for call in calls.calls if call.usage]
     hour = sum(usage.written_1h for usage in usages)
     return ONE_HOUR if hour > sum(usage.written for usage in usages) - hour else FIVE_MINUTES

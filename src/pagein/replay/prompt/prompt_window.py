@@ -1,4 +1,4 @@
-"""The prompt under one policy: its blocks, the form and the position of each.
+"""The prompt under a policy: the blocks, with the form and the position of each.
 
 A prompt is a chain of blocks. Appending a block costs one step; replacing one costs the blocks after it, as at the
 provider. The cache simulator identifies a prefix by its chain id.

@@ -64,7 +64,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The needs, quotes and rereads of one call. rereads: ordinals of the earlier results read again."""
+    """The needs, quotes and rereads of a call. rereads: ordinals of the earlier results read again."""
 
     needs: tuple[NeededText, ...] = ()
     quotes: tuple[Quote, ...] = ()
@@ -89,7 +89,7 @@ def needs_of(calls: RecordedCalls, opens: list[bool]) -> list[Needs]:
 
 
 class _Index:
-    """The texts of one window, by line. Grows with each new block; a lookup costs the reply's length."""
+    """The texts of a window, by line. Grows with each new block; a lookup costs the reply's length."""
 
     def __init__(self) -> None:
         self.lines: dict[str, list[Holder]] = {}
@@ -190,8 +190,8 @@ class _Index:
             yield Holder(ordinal, self._place(ordinal, texts[ordinal], old))
 
     def _place(self, ordinal: int, text: str, old: str) -> int:
-        """Return the offset of a text in a block: in arguments the last one, where an edit writes its new text after
-        the old one.
+        """Return the offset of a text in a block: in arguments the last, because an edit writes the new text after the
+        old text.
         """
         return text.rfind(old) if ordinal in self.arguments else text.find(old)
 

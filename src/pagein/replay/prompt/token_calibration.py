@@ -34,6 +34,6 @@ def chars_per_token(model: str, sampled: Sequence[Sample]) -> float:
 
 
 def accesses_files(calls: RecordedCalls) -> bool:
-    """Return whether the session's agent works on files at all, which distinguishes coding sessions from others."""
+    """Return whether the session's agent works on files, the mark of a coding session."""
     said = (block for message in calls.messages for block in message.blocks)
     return any(isinstance(block, ToolCall) and block.accesses for block in said)

@@ -10,7 +10,7 @@ from pagein.replay.readers.rows import decode_json
 
 
 def answer(response: object, calls: SessionCalls, at: float | None, model: str | None) -> Message | None:
-    """Return the message of a response: an object, its JSON text, or the text of its event stream; None for other
+    """Return the message of a response (an object, its JSON text, or the text of its event stream); None for other
     input.
     """
     row = _whole(response)

@@ -13,7 +13,7 @@ _FOR_PEOPLE: Final = frozenset(
 
 
 def attachment_text(row: Row) -> Text | None:
-    """Return the text of an attachment, or None for an empty one and for one made for people only.
+    """Return the text of an attachment; None for an empty attachment and for notes to people.
 
     The wording around the content is close to the client's, not equal: it serves to be counted.
     """

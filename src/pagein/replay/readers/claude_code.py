@@ -103,7 +103,7 @@ class _ClaudePass:
         return entry
 
     def kept_from(self, uuid: str | None) -> int:
-        """Return the number of messages so far from the one with this uuid on."""
+        """Return the number of messages so far, counted from the message with this uuid."""
         place = self.placed.get(uuid or "")
         return 0 if place is None else self.emitted - place
 
@@ -157,7 +157,7 @@ def _assistant_line(line: int, row: Row, reading: _ClaudePass) -> Iterator[Recor
 
 
 def _merge_lines(first: Message, more: Message) -> Message:
-    """Merge the lines of one model call into one message: its blocks in order, its last usage, its stop reason."""
+    """Merge the lines of a model call into a message: blocks in order, last usage, stop reason."""
     return Message(
         role="assistant",
         blocks=first.blocks + more.blocks,

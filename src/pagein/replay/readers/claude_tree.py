@@ -26,7 +26,7 @@ _TURNS: Final = _FOLLOWING | {
 
 @dataclass(slots=True)
 class Lane:
-    """The lines of one conversation, in file order. agent: name of the sub-agent; None for the main conversation."""
+    """The lines of a conversation, in file order. agent: name of the sub-agent; None for the main conversation."""
 
     session: str | None
     agent: str | None

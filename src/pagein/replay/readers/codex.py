@@ -53,7 +53,7 @@ _TURN_ENDS: Final = frozenset(("task_complete", "turn_complete"))
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """Yield the one session of a rollout, without the turns rolled back, which are counted."""
+    """Yield the session of a rollout without rolled-back turns. The rollbacks are counted."""
     metas = [mark for mark in marks if mark.begins]
     row: Row = {}
     if metas:
@@ -126,7 +126,7 @@ def _surviving_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], i
 
 @dataclass(slots=True)
 class _Call:
-    """A model call, open until the next one begins: its token count follows its tool outputs."""
+    """A model call, open until the next call begins: the token count follows the tool outputs."""
 
     at: float | None
     model: str | None

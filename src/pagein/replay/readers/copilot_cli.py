@@ -1,4 +1,4 @@
-"""Read Copilot CLI sessions: one event per line. One message of the model is one model call.
+"""Read Copilot CLI sessions: an event per line. Each message of the model is a model call.
 
 The events report the output of each call, and rarely the size of its prompt; the sum over all calls is in the event at
 the end of the session.

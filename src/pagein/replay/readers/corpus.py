@@ -34,7 +34,7 @@ _OPS: Final = ("read", "edit", "write", "delete")
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """Yield the one session of a header and its lines; without a header, a session named after the file."""
+    """Yield the single session of a header and its lines; without a header, a session named after the file."""
     header = next((mark for mark in marks if mark.begins), None)
     row: Row = {}
     if header is not None:

@@ -44,7 +44,7 @@ _LARGEST_DOCUMENT: Final = 1 << 30
 
 
 def read_source(source: Source) -> Iterator[RecordedSession]:
-    """Yield the recorded sessions of one source, each with entries read on demand.
+    """Yield the recorded sessions of a source, each with entries read on demand.
 
     A file may hold several: sub-agents inside their parent's file, sessions one after the other, mixed lines of two
     agents. Raises BadInput, naming file and line, for a source without any session.

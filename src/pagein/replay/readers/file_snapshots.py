@@ -13,7 +13,7 @@ from pagein.replay.readers.source import Source
 
 
 class FileSnapshots(Mapping[str, str]):
-    """File contents by name, read from one file at the first access. Raises BadInput for a damaged file."""
+    """File contents by name, read from a single file at the first access. Raises BadInput for a damaged file."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

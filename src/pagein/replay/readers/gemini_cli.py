@@ -37,7 +37,7 @@ _SETTING_UP: Final = ("This is the Gemini CLI", "<session_context>")
 
 
 def is_record(row: Row) -> bool:
-    """Return whether this row is a session in one record."""
+    """Return whether this row is a whole session in a single record."""
     messages = row.get("messages")
     if text(row, "sessionId") is None or not isinstance(messages, list):
         return False
@@ -45,14 +45,14 @@ def is_record(row: Row) -> bool:
 
 
 def session_of_record(source: Source, row: Row) -> RecordedSession:
-    """Return the session of one record."""
+    """Return the session of a record."""
     record = _GeminiRecord()
     record.apply(row)
     return _session(source, record, {} if any(_at(one) is not None for one in record.rows) else {"no_times": True})
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """Yield the one session of a file of lines."""
+    """Yield the single session of a file of lines."""
     record = _GeminiRecord()
     for _, row in rows_of(source, marks):
         if isinstance(row, UnreadableLine):
@@ -71,7 +71,7 @@ def _at(row: Row) -> float | None:
 
 @dataclass(slots=True)
 class _Window:
-    """The messages that entered one window, by id; and the ones kept from the window before."""
+    """The messages that entered a window, by id; and the messages kept from the previous window."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
@@ -110,7 +110,7 @@ class _GeminiRecord:
             self._replace({text(one, "id") or f"#{place}": one for place, one in enumerate(rows)})
 
     def _rewind(self, to: str) -> None:
-        """Remove a message and everything after it; all messages if it is unknown, as the host does."""
+        """Remove a message and everything after; for an unknown message the whole window, as the host does."""
         rows = self.windows[-1].rows
         names = list(rows)
         self._drop(names[names.index(to) if to in rows else 0 :])
@@ -165,7 +165,7 @@ def _entries(record: _GeminiRecord, transcript: "_GeminiTranscript") -> Iterator
 
 
 def _calls_joined(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
-    """Join a message with only tool calls to the call before it: the host writes such messages after thoughts in
+    """Join a message with only tool calls to the previous call: the host writes such messages after thoughts in
     between.
     """
     held: tuple[str, Row] | None = None
@@ -295,7 +295,7 @@ def _thought(row: Row) -> Thinking:
 
 
 def _usage(row: Row) -> Usage | None:
-    """Return the usage of one call: the prompt includes tokens read from the cache, the output excludes thinking."""
+    """Return the usage of a call: the prompt includes tokens read from the cache, the output excludes thinking."""
     if not row:
         return None
     read = count(row, "cached")

@@ -111,7 +111,7 @@ def _open_database(path: Path) -> sqlite3.Connection:
 
 
 def sessions_of_database(source: Source) -> Iterator[RecordedSession]:
-    """Yield the sessions of a database: the one named by the source, or all of them."""
+    """Yield the sessions of a database: the session named by the source, or every session."""
     if source.path is None:
         raise BadInput(f"{source.label}: a database inside an archive; unpack it first")
     known = [session[0] for session in database_sessions(source.path)]

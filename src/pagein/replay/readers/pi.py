@@ -49,7 +49,7 @@ class _PiPath:
 
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
-    """Yield the one session of a pi file."""
+    """Yield the single session of a pi file."""
     header = next((mark for mark in marks if mark.begins), None)
     row: Row = {}
     if header is not None:

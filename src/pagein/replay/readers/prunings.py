@@ -18,7 +18,7 @@ class Prunings:
         heapq.heappush(self._waiting, (at, call_id))
 
     def due(self, now: float | None) -> Iterator[HostEvent]:
-        """Yield one `pruned` event for each time of a drop up to now (None: the end)."""
+        """Yield a `pruned` event for each time of a drop up to now (None: the end)."""
         while self._waiting and (now is None or self._waiting[0][0] <= now):
             at, first = heapq.heappop(self._waiting)
             calls = [first]

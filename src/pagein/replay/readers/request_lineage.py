@@ -27,7 +27,7 @@ _TELLING: Final = 100
 _LINE: Final = 40
 _LINES: Final = 20
 _MOST_OF: Final = 0.5
-# The number of recent sessions whose answers are searched for in a new window, and the searched length, in characters.
+# The number of recent lines whose answers are searched for in a new window, and the searched length, in characters.
 _RECENT: Final = 8
 _LOOKED_AT: Final = 200_000
 
@@ -89,7 +89,7 @@ class LogLine:
 
 @dataclass(slots=True)
 class Line:
-    """Requests that grow out of one another, and later requests joined to them.
+    """Requests that grow out of each other, and later requests joined to them.
 
     begins, ends: blocks of the first and of the last request.
     said: distinctive lines of the last answer.
@@ -260,7 +260,9 @@ def _goes_on(end: _End, asked: LoggedRequest) -> bool:
 
 
 def _leaves_one_aside(end: _End, blocks: Sequence[bytes]) -> bool:
-    """Return whether a single request came after an earlier one, with no content of its own shared with this request."""
+    """Return whether only a single request came after an earlier one, without content of its own shared with this
+    request.
+    """
     before = end.of.steps[-2].line if end.of.steps[1:] else None
     if before != end.at or end.blocks == len(blocks) == len(end.of.begins):
         return False

@@ -22,7 +22,7 @@ _MARKS: Final = frozenset(("cache_control",))
 
 
 def units(body: Row) -> list[Row]:
-    """Return the content of a request in order, one message or item each, without its system prompt."""
+    """Return the messages or items of a request in order, without the system prompt."""
     if isinstance(body.get("messages"), list):
         return list(objects(body.get("messages")))
     given = body.get("input")
@@ -32,7 +32,7 @@ def units(body: Row) -> list[Row]:
 
 
 def pieces(unit: Row) -> list[Row]:
-    """Split a message or item into one per block, if the message has no other content.
+    """Split a message or item into blocks, each as a message, if it has no other content.
 
     Some clients put into one message the blocks that others put into two.
     """
@@ -59,7 +59,7 @@ def system_text(body: Row) -> str:
 
 
 def instructions(body: Row) -> str:
-    """Return all instructions before the conversation, beside the messages or as the first of them."""
+    """Return the instructions before the conversation, beside the messages or as the first messages."""
     first = [flat(unit.get("content"))[0] for unit in takewhile(_instructs, units(body))]
     return "\n".join((system_text(body), *first)).strip()
 
@@ -90,7 +90,7 @@ def is_ours(unit: Row) -> bool:
 
 
 def messages(rows: Sequence[Row], calls: SessionCalls, at: float | None) -> Iterator[Message]:
-    """Yield units as messages. Neighbouring items of the model form one message, because one call made them."""
+    """Yield units as messages. Neighbouring items of the model come from a single call, and form a single message."""
     ours: list[Block] = []
     for unit in rows:
         if is_ours(unit):
@@ -118,7 +118,7 @@ def _theirs(unit: Row, calls: SessionCalls, at: float | None) -> Iterator[Messag
 
 
 def blocks(unit: Row, calls: SessionCalls) -> tuple[Block, ...]:
-    """Return the blocks of one message or item."""
+    """Return the blocks of a message or item."""
     kind, call_id = text(unit, "type") or "message", text(unit, "call_id", "id") or ""
     if kind.endswith("_output"):
         return (_result(call_id, unit.get("output"), calls),)

@@ -1,4 +1,4 @@
-"""Read plain logs of model requests: bodies, or pairs of request and response, one per line or in one JSON list.
+"""Read plain logs of model requests: bodies, or pairs of request and response, each on a line or in a JSON list.
 
 A log has no sessions, only growing requests; `request_lineage` assigns them to sessions. A rewritten prompt or a new
 window counts as a compaction. An answer omitted by the client from its next request belongs to its call, and to no
@@ -121,7 +121,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
 
 
 def sessions_of_list(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSession]:
-    """Yield the sessions of a log in one JSON list, or of one single request."""
+    """Yield the sessions of a log in a JSON list, or of a single request."""
 
     def numbered(lines: Sequence[int]) -> Iterator[Numbered]:
         return ((line, rows[line - 1]) for line in lines)

@@ -34,7 +34,7 @@ class SessionHead:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """One session of one agent.
+    """A session of a single agent.
 
     entries: may be consumed once; only one entry is in memory at a time.
     tally: sum of the recording's own usage lines, complete after the last entry; None if not reported for this session

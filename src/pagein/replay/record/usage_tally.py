@@ -28,7 +28,7 @@ class UsageTotals:
 
 
 class UsageTally:
-    """Counts usage lines by the name of their call, so that repeated lines count once. Complete at the end of its
+    """Counts usage lines by the name of their call, so that repeated lines count once. Complete at the end of the
     session.
     """
 

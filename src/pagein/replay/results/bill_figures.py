@@ -47,7 +47,7 @@ def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool 
 
 
 def total(rows: Sequence[Figures]) -> Figures:
-    """Return the sum of these figures; None for a figure known in no row."""
+    """Return the sum of these figures; None for a figure without any value."""
     summed: dict[str, float | None] = {}
     for name in Figures.__annotations__:
         values = [cast("Mapping[str, float | None]", row)[name] for row in rows]

@@ -1,4 +1,4 @@
-"""The cache doctor for recordings: every call that read less from the cache than the call before had left in it, with
+"""The cache doctor for recordings: every call that read less from the cache than the previous call had left there, with
 the cause.
 
 The report is about the recording and its own provider, not about any policy: the recorded calls with their reported
@@ -29,7 +29,7 @@ _DROPPED_WORDS: Final = "the client took something out of the prompt, or changed
 
 @dataclass(frozen=True, slots=True)
 class SessionMisses:
-    """The cache misses of one session. calls: number of calls with recorded usage. bill: their cost, BIT."""
+    """The cache misses of a session. calls: number of calls with recorded usage. bill: their cost, BIT."""
 
     source: str
     calls: int
@@ -136,7 +136,7 @@ def _reason(told: Reason, idle: float, lasts: float) -> Reason:
 
 
 def _cause_words(found: Diagnosis, sized: SizedCall) -> tuple[str, str]:
-    """Return the cause and a sentence about it. A recording shows that a prompt shrank, but not which message changed."""
+    """Return the cause and a sentence about the cause. A recording shows a shrunk prompt, but not the changed message."""
     if sized.opens_segment and found.cause in ("messages", "unexplained"):
         return COMPACTED, _COMPACTED_WORDS
     if found.cause == "messages":

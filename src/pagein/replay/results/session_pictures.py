@@ -1,4 +1,4 @@
-"""The data for the pictures of one session in a report, from its recording and the traces of its policies."""
+"""The data for the pictures of a session in a report, from its recording and the traces of its policies."""
 
 from itertools import pairwise
 
