@@ -218,7 +218,7 @@ class _Reads:
         if before is None:
             before = self._files.as_told(change.path)
         after = _apply_change(change, before)
-        self._files.changed(change, after, rebuilt=rebuilt)
+        self._files.note_change(change, after, rebuilt=rebuilt)
         if after is None:
             self._known = step(self._known, FileWrite(change.path, _NOT_TOLD, 1, NO_LINES))
             return
@@ -287,7 +287,7 @@ class _Files:
         lines = self._lines.get(path)
         return None if lines is None else "\n".join(_fill_lines(lines))
 
-    def changed(self, change: _RecordedEdit, after: str | None, *, rebuilt: bool) -> None:
+    def note_change(self, change: _RecordedEdit, after: str | None, *, rebuilt: bool) -> None:
         """Record a change of the file by a call. rebuilt: whether the content comes from the reads so far alone."""
         self._edited.pop(change.path, None)
         if after is None:

@@ -139,7 +139,7 @@ def replay(
         skipped: dict[str, str] = {}
         for outcome in spread(_learn, watching.first(_sources(asked.paths, skipped))):
             _keep(outcome, skipped, lambda one: learned[one.source, one.agent].append(one))
-        watching.known()
+        watching.set_total()
         sources = {kin: _taught(some) for kin, some in learned.items()}
         paid: list[_Paid] = []
         bill_one = partial(_bill, terms=terms, sources=sources, doctor=asked.doctor, recalls=asked.recalls)
@@ -321,7 +321,7 @@ class _FileProgress:
     def first(self, sources: Iterator[Source]) -> Iterator[Source]:
         yield from self._pass(sources)
 
-    def known(self) -> None:
+    def set_total(self) -> None:
         self._total, self._bytes_total = 2 * self._files, 2 * self._bytes
 
     def second(self, sources: Iterator[Source]) -> Iterator[Source]:

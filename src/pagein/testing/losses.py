@@ -136,7 +136,7 @@ class Loss:
 
 def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
     """Return the loss of the session by policy."""
-    told, charged = recording_of(made), _charged(made.charged)
+    told, charged = recording_of(made), _prices_of(made.charged)
     base = _Ledger(told, APPEND, charged, stress=False, trace=True)
     base.run()
     theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
@@ -212,5 +212,5 @@ def open_in_memory(store: Path, *, counter: TokenCounter, settings: Settings) ->
 
 
 @lru_cache(maxsize=64)
-def _charged(spec: str) -> Prices:
+def _prices_of(spec: str) -> Prices:
     return prices(spec)

@@ -192,11 +192,11 @@ def _another(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, steps=steps[:_LONGEST])
 
 
-def _priced(made: MadeSession, chance: random.Random) -> MadeSession:
+def _reprice(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, charged=chance.choice(CHARGED))
 
 
-def _framed(made: MadeSession, chance: random.Random) -> MadeSession:
+def _reframe(made: MadeSession, chance: random.Random) -> MadeSession:
     what = chance.randrange(4)
     if what == 0:
         return replace(made, hour=not made.hour)
@@ -207,25 +207,25 @@ def _framed(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, front=max(1, round(made.front * chance.uniform(0.3, 3.0))))
 
 
-def _resized(made: MadeSession, chance: random.Random) -> MadeSession:
+def _resize(made: MadeSession, chance: random.Random) -> MadeSession:
     where = chance.randrange(len(made.steps))
     step, times = made.steps[where], chance.choice((0.1, 0.5, 0.8, 1.25, 2.0, 8.0))
     match chance.randrange(5):
         case 0 if step.results:
-            results = tuple(replace(one, tokens=_bounded(one.tokens * times)) for one in step.results)
+            results = tuple(replace(one, tokens=_clamp(one.tokens * times)) for one in step.results)
             step = replace(step, results=results)
         case 1:
-            step = replace(step, hidden=_bounded(step.hidden * times) or chance.choice((0, 500, -500)))
+            step = replace(step, hidden=_clamp(step.hidden * times) or chance.choice((0, 500, -500)))
         case 2:
-            step = replace(step, output=_bounded(step.output * times))
+            step = replace(step, output=_clamp(step.output * times))
         case 3:
-            step = replace(step, words=_bounded(step.words * times) or chance.choice((0, 20)))
+            step = replace(step, words=_clamp(step.words * times) or chance.choice((0, 20)))
         case _:
             step = replace(step, other=not step.other)
     return replace(made, steps=(*made.steps[:where], step, *made.steps[where + 1 :]))
 
 
-def _timed(made: MadeSession, chance: random.Random) -> MadeSession:
+def _retime(made: MadeSession, chance: random.Random) -> MadeSession:
     where = chance.randrange(len(made.steps))
     step, time = made.steps[where], _time(chance, 0.8)
     match chance.randrange(6):
@@ -244,7 +244,7 @@ def _timed(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, steps=(*made.steps[:where], step, *made.steps[where + 1 :]))
 
 
-def _bounded(value: float) -> int:
+def _clamp(value: float) -> int:
     return max(-20_000, min(20_000, round(value)))
 
 
@@ -254,11 +254,11 @@ _CHANGES: Final[Sequence[Callable[[MadeSession, random.Random], MadeSession]]] =
     _without,
     _again,
     _another,
-    _priced,
-    _framed,
-    _resized,
-    _resized,
-    _resized,
-    _timed,
-    _timed,
+    _reprice,
+    _reframe,
+    _resize,
+    _resize,
+    _resize,
+    _retime,
+    _retime,
 )

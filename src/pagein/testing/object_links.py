@@ -27,7 +27,7 @@ class ReferenceContract:
                 type="chat",
                 metadata={"links": to[:11], "a/b": {"~": to[11]}},
                 additional={"turns": [{"steps": [{"call": to[12]}]}]},
-                provenance=_derived(to[13]),
+                provenance=_derivation_from(to[13]),
             ),
         )
         links = store.references(version)
@@ -116,7 +116,7 @@ class ReferenceContract:
         new = put(store, Draft(id=object_number(2), type="note", metadata={"b": [static, by_name]}))
         other = put(store, Draft(id=object_number(3), type="note", metadata={"c": dynamic}))
 
-        def told(**wanted: object) -> list[tuple[int, str, Reference]]:
+        def links_to_target(**wanted: object) -> list[tuple[int, str, Reference]]:
             found = store.backlinks(target.id, **wanted)  # type: ignore[arg-type]
             return [(link.source.sequence, link.path, link.reference) for link in found]
 
@@ -130,11 +130,11 @@ class ReferenceContract:
             (old.sequence, "/metadata/b/0", by_name),
             (old.sequence, "/metadata/b/1", static),
         ]
-        assert told() == newest
-        assert told(ever=True) == newest + older
-        assert told(pinned=target.object_hash) == [newest[1]]
-        assert told(pinned=target.object_hash, ever=True) == [newest[1], older[2]]
-        assert told(pinned=ContentHash.of(b"none")) == []
+        assert links_to_target() == newest
+        assert links_to_target(ever=True) == newest + older
+        assert links_to_target(pinned=target.object_hash) == [newest[1]]
+        assert links_to_target(pinned=target.object_hash, ever=True) == [newest[1], older[2]]
+        assert links_to_target(pinned=ContentHash.of(b"none")) == []
         assert store.backlinks("plan") == store.backlinks(target.id)
         assert store.backlinks(other.id) == ()
 
@@ -222,5 +222,5 @@ class QueryContract:
         assert store.objects(Query(where={"path": "/folder/1.txt"})) == ()
 
 
-def _derived(parent: Reference) -> Provenance:
+def _derivation_from(parent: Reference) -> Provenance:
     return Provenance("somewhere", "agent", (parent,))

@@ -178,16 +178,16 @@ class WriteContract:
         assert refusal_reason(send(store, note, expected=4)) == "version_conflict"
 
     def test_a_nickname_has_one_holder_at_a_time(self, store: ObjectStore) -> None:
-        def named(number: int, nickname: str | None) -> Draft:
+        def note_with(number: int, nickname: str | None) -> Draft:
             return Draft(id=object_number(number), type="note", nickname=nickname)
 
-        first = put(store, named(1, "plan \\ é"))
-        assert refusal_reason(send(store, named(2, "plan \\ é"))) == "nickname_taken"
+        first = put(store, note_with(1, "plan \\ é"))
+        assert refusal_reason(send(store, note_with(2, "plan \\ é"))) == "nickname_taken"
         assert store.current("plan \\ é") == first
-        put(store, named(1, None))
-        second = put(store, named(2, "plan \\ é"))
+        put(store, note_with(1, None))
+        second = put(store, note_with(2, "plan \\ é"))
         assert store.current("plan \\ é") == second
-        assert refusal_reason(send(store, named(1, "plan \\ é"))) == "nickname_taken"
+        assert refusal_reason(send(store, note_with(1, "plan \\ é"))) == "nickname_taken"
 
     def test_an_id_goes_before_a_nickname(self, store: ObjectStore) -> None:
         put(store, Draft(id=object_number(1), type="note", nickname="call-1"))

@@ -72,13 +72,13 @@ class ReadScript:
         self._happens(decision.event)
         self.answers.append(decision)
         self.baselines.append(request.baseline)
-        self._called(claim_of(decision.event), {"path": path, "offset": offset, "limit": limit}, decision.text)
+        self._add_call(claim_of(decision.event), {"path": path, "offset": offset, "limit": limit}, decision.text)
         return decision
 
     def writes(self, path: str, text: str) -> Self:
         """Write a whole file as the model."""
         self.changes(path, text)
-        return self._authored(own_writes.written(path, text), {"path": path, "content": text})
+        return self._note_write(own_writes.written(path, text), {"path": path, "content": text})
 
     def edits(self, path: str, old: str, new: str, *, everywhere: bool = False, seen_before: bool = True) -> Self:
         """Replace text as the model. seen_before: whether the host had the file before this edit."""
@@ -90,7 +90,7 @@ class ReadScript:
         arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}
         if event is None:
             event = own_writes.unplaced_edit(path, self.files[path])
-        return self._authored(own_writes.follow_edit(event, before, known, self._fetch), arguments)
+        return self._note_write(own_writes.follow_edit(event, before, known, self._fetch), arguments)
 
     def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:
         """Request a fresh read."""
@@ -130,9 +130,9 @@ class ReadScript:
     def _fetch(self, version: ContentHash) -> bytes | None:
         return None if version in self.lost else self.versions.get(version)
 
-    def _authored(self, event: FileWrite, arguments: dict[str, object]) -> Self:
+    def _note_write(self, event: FileWrite, arguments: dict[str, object]) -> Self:
         self._happens(event)
-        self._called(claim_of(event), arguments, "ok")
+        self._add_call(claim_of(event), arguments, "ok")
         return self
 
     def _happens(self, event: ReadEvent) -> Self:
@@ -140,7 +140,7 @@ class ReadScript:
         self._state = step(self._state, event)
         return self
 
-    def _called(self, claim: ReadClaim, arguments: dict[str, object], text: str) -> None:
+    def _add_call(self, claim: ReadClaim, arguments: dict[str, object], text: str) -> None:
 
         name = f"call-{len(self.events)}"
         self.claims[name] = claim

@@ -96,7 +96,7 @@ class Drive:
     def provider(self, clock: SetClock) -> SimulatedProvider:
         """Return a provider that answers each request as recorded. Raises the errors of `SimulatedProvider`."""
         calls = gather(self.entries)
-        answered = _answered(calls)
+        answered = _answered_calls(calls)
         turns: dict[_Place, deque[ScriptTurn]] = {}
         for call in calls.calls:
             place = _place(self._on_the_wire(_prompt(calls, call, answered)))
@@ -116,14 +116,14 @@ class Drive:
     def through(self, address: str, clock: SetClock) -> Iterator[HttpExchange]:
         """Send the requests in order, each at the recorded time. Raises OSError without an answer."""
         calls = gather(self.entries)
-        answered, tools, mark = _answered(calls), _tools(calls, self.api), _mark(calls)
+        answered, tools, mark = _answered_calls(calls), _tools(calls, self.api), _mark(calls)
         for call in calls.calls:
             body = render(_prompt(calls, call, answered), self.api, model=self.model)
             if tools:
                 body["tools"] = tools
             clock.set(call.at)
-            body = _marked(body, mark) if self.marks and self.api == "anthropic" else body
-            exchange = _sent(address, self.api, body, clock.now())
+            body = _add_breakpoint(body, mark) if self.marks and self.api == "anthropic" else body
+            exchange = _send(address, self.api, body, clock.now())
             _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
             yield exchange
 
@@ -211,7 +211,7 @@ def write_log(exchanges: Iterable[HttpExchange], path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def _answered(calls: RecordedCalls) -> frozenset[str]:
+def _answered_calls(calls: RecordedCalls) -> frozenset[str]:
     """Return the answered tool calls: an interrupted host omits the others, because no provider accepts them."""
     return frozenset(one.call_id for said in calls.messages for one in said.blocks if isinstance(one, ToolResult))
 
@@ -284,14 +284,14 @@ def _mark(calls: RecordedCalls) -> dict[str, Any]:
     return {"cache_control": {"type": "ephemeral", "ttl": "1h"} if long else {"type": "ephemeral"}}
 
 
-def _marked(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
+def _add_breakpoint(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
     for blocks in [body.get("system"), *(one["content"] for one in body["messages"][-1:])]:
         if isinstance(blocks, list) and blocks:
             blocks[-1] = {**blocks[-1], **mark}
     return body
 
 
-def _sent(address: str, api: Api, body: dict[str, Any], at: float) -> HttpExchange:
+def _send(address: str, api: Api, body: dict[str, Any], at: float) -> HttpExchange:
     headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none", **_NAMED}
     request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
     try:

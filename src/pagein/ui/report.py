@@ -103,11 +103,11 @@ def _join_names(names: Sequence[str], between: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    def named(content: str) -> str:
+    def digest_of(content: str) -> str:
         return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
     return (
-        f"default-src 'none'; script-src 'sha256-{named(script)}'; style-src 'sha256-{named(style)}'; "
+        f"default-src 'none'; script-src 'sha256-{digest_of(script)}'; style-src 'sha256-{digest_of(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
 

@@ -67,15 +67,15 @@ class Steps:
         """
         at = sized.call.at
         if hide.previews or hide.rereads:
-            self._entered(sized, hide, prepared, session, prices)
+            self._note_entries(sized, hide, prepared, session, prices)
         if prepared.opened is not None and hide.rewrites:
             state = _before(session, EpochEntry)
-            expected = self._expected(state, at, prices)
+            expected = self._saving_expected(state, at, prices)
             hidden = replace(hide, previews=(), rereads=())
             bankroll = _bankroll(state, prices)
             self.all.append(DecisionStep(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
 
-    def _entered(
+    def _note_entries(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
     ) -> None:
         """Record results that entered in a shorter form: large outputs and repeated reads."""
@@ -93,7 +93,7 @@ class Steps:
                     DecisionStep(sized.call.index, sized.call.at, reason, entering, expected, _bankroll(state, prices))
                 )
 
-    def _expected(self, state: State, at: float, prices: Economics | None) -> float:
+    def _saving_expected(self, state: State, at: float, prices: Economics | None) -> float:
         """Return the expected saving: the immediate one, and the future rent by the engine's own rule.
 
         By the ski-rental rule the future rent is expected to equal the rent paid so far. At a user turn a part of the

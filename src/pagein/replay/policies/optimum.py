@@ -235,7 +235,7 @@ def _best(recording: BillableSession, segment: _Segment, lease: _CacheOption) ->
     edit is dropped: the later one has a prompt at most as large and, before any newly dead block, the same blocks.
     """
     sizes = _Sizes(recording, segment)
-    states: list[_EditState] = [_EditState(0, sizes.stubbed_before(0))]
+    states: list[_EditState] = [_EditState(0, sizes.tokens_spared_before(0))]
     for t in range(segment.calls):
         sized = recording.sized[segment.first + t]
         paying = _CallPrice(lease, sized.call.at, sized.output, float("inf") if sized.cap is None else sized.cap)
@@ -246,14 +246,14 @@ def _best(recording: BillableSession, segment: _Segment, lease: _CacheOption) ->
         for state in states:
             sizes.age(state, t)
             if t and sizes.at(t, t) < sizes.at(state.edited, t):
-                held = ambient if cold else max(ambient, lease.readable(sizes.unchanged(state, t)))
-                edited = state.edited_at(t)
+                held = ambient if cold else max(ambient, lease.readable(sizes.prefix_unchanged(state, t)))
+                edited = state.with_edit_at(t)
                 edited.go_on(sizes.at(t, t), held, paying)
                 edit = edited if edit is None or edited.cost < edit.cost else edit
-            held = ambient if cold else max(ambient, lease.readable(sizes.sent(state.edited, t)))
+            held = ambient if cold else max(ambient, lease.readable(sizes.prompt_kept(state.edited, t)))
             state.go_on(sizes.at(state.edited, t), held, paying)
         if edit is not None:
-            edit.stubbed = sizes.stubbed_before(t)
+            edit.stubbed = sizes.tokens_spared_before(t)
             states.append(edit)
         least = lease.prices.cache.min_prefix
         states = _drop_dominated(states, [sizes.at(state.edited, t) >= least for state in states])
@@ -291,7 +291,7 @@ class _EditState:
         self.read += read
         self.written += short + long
 
-    def edited_at(self, t: int) -> "_EditState":
+    def with_edit_at(self, t: int) -> "_EditState":
         return _EditState(t, (), self.cost, self.fresh, self.read, self.written)
 
 
@@ -342,11 +342,11 @@ class _Sizes:
         """Return the size of the prompt at call t with the last edit at call q: parts that died before q are stubs."""
         return self._full[t] - self._freed[q]
 
-    def sent(self, q: int, t: int) -> float:
+    def prompt_kept(self, q: int, t: int) -> float:
         """Return the tokens of the previous call's prompt still shown at call t, with the last edit at call q."""
         return self.at(q, t - 1) - self._shrunk[t] if t else 0.0
 
-    def stubbed_before(self, q: int) -> Sequence[float]:
+    def tokens_spared_before(self, q: int) -> Sequence[float]:
         """Return, per part, the tokens spared by stubs in front of it if every part dead before call q is a stub."""
         return list(accumulate((gain if died < q else 0.0 for died, gain in self._deaths), initial=0.0))
 
@@ -355,7 +355,7 @@ class _Sizes:
         if t and t - 1 >= state.edited and t - 1 in self._dying:
             state.front = min(state.front, self._dying[t - 1])
 
-    def unchanged(self, state: _EditState, t: int) -> float:
+    def prefix_unchanged(self, state: _EditState, t: int) -> float:
         """Return the tokens in front of the first part newly replaced by a stub at an edit at call t."""
         if state.front == NEVER:
             return 0.0

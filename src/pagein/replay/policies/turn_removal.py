@@ -49,7 +49,7 @@ class TurnLedger:
                 if isinstance(what, Removable):
                     copies.append(what)
                 elif what is not None:
-                    held = [block.ordinal for block in self._held(what)]
+                    held = [block.ordinal for block in self._blocks_of(what)]
                     ordinals += held
                     self.objects |= dict.fromkeys(held, one.left.object_id)
         stands = float(sum(one.left.weight for one in told))
@@ -69,5 +69,5 @@ class TurnLedger:
                 return MaskedArguments(whole, tokens * len(paged.stub) / len(text), shown)
         return None
 
-    def _held(self, message: int) -> list[Block]:
+    def _blocks_of(self, message: int) -> list[Block]:
         return self._blocks.get(self.recording.calls.messages.start(message), [])

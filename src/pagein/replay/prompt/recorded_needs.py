@@ -84,7 +84,7 @@ def needs_of(calls: RecordedCalls, opens: list[bool]) -> list[Needs]:
         first, last = call.blocks
         for block in calls.blocks[first:last]:
             index.add(block)
-        found.append(index.needed_by(call.reply))
+        found.append(index.needs_in(call.reply))
     return found
 
 
@@ -128,7 +128,7 @@ class _Index:
         if block.kind == "arguments" or block.is_read:
             self.partly.add(block.ordinal)
 
-    def needed_by(self, reply: Message) -> Needs:
+    def needs_in(self, reply: Message) -> Needs:
         needs: list[NeededText] = []
         quoted: list[Quote] = []
         rereads: list[int] = []
@@ -143,7 +143,7 @@ class _Index:
                     quoted.append(quote)
                     if quote.holders:
                         needs.append(NeededText("E", len(old), tuple(self._at(old, quote.holders))))
-                needs.extend(self._patched(patch_lines(block)))
+                needs.extend(self._patch_needs(patch_lines(block)))
                 rereads.extend(self._reread(block))
         return Needs(tuple(needs), tuple(quoted), tuple(rereads)) if needs or quoted or rereads else NOTHING
 
@@ -169,9 +169,9 @@ class _Index:
                 Holder(ordinal, self._place(ordinal, text, old)) for ordinal, text in found if ordinal in self.partly
             )
             return Quote(holders, places=places, length=len(old))
-        return Quote((), self._spanning(old))
+        return Quote((), self._blocks_across(old))
 
-    def _spanning(self, old: str) -> tuple[int, ...]:
+    def _blocks_across(self, old: str) -> tuple[int, ...]:
         """Return the blocks that show the text only across their boundaries: visible texts are joined by a newline."""
         visible = "\n".join(text for _, text in self.texts)
         start = visible.find(old)
@@ -195,7 +195,7 @@ class _Index:
         """
         return text.rfind(old) if ordinal in self.arguments else text.find(old)
 
-    def _patched(self, lines: tuple[str, ...]) -> Iterator[NeededText]:
+    def _patch_needs(self, lines: tuple[str, ...]) -> Iterator[NeededText]:
         for line in lines:
             holders = self.short.get(line.strip())
             if holders:

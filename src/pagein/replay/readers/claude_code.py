@@ -102,7 +102,7 @@ class _ClaudePass:
             self.emitted += 1
         return entry
 
-    def kept_from(self, uuid: str | None) -> int:
+    def count_from(self, uuid: str | None) -> int:
         """Return the number of messages so far, counted from the message with this uuid."""
         place = self.placed.get(uuid or "")
         return 0 if place is None else self.emitted - place
@@ -242,5 +242,5 @@ def _event(row: Row, at: float | None) -> Iterator[Recorded]:
 def _compaction(row: Row, reading: _ClaudePass) -> HostEvent:
     meta = object_at(row, "compactMetadata")
     told: dict[str, object] = {key: value for key, value in meta.items() if isinstance(value, _SCALARS)}
-    told["kept"] = reading.kept_from(text(object_at(meta, "preservedSegment"), "headUuid"))
+    told["kept"] = reading.count_from(text(object_at(meta, "preservedSegment"), "headUuid"))
     return HostEvent("compaction", seconds(row.get("timestamp")), json_text(told))

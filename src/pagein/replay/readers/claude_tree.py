@@ -108,7 +108,7 @@ def thread(lane: Lane) -> Thread:
             open_call = mark.call
             last[mark.call] = mark.line
         kept.append(mark)
-    return Thread(kept, last, path.branches, len(path.abandoned - set(last)), repeated)
+    return Thread(kept, last, path.branches, len(path.calls_abandoned - set(last)), repeated)
 
 
 def _first_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], int]:
@@ -150,7 +150,7 @@ class _RewindPath:
         return len(self._tails)
 
     @property
-    def abandoned(self) -> set[str]:
+    def calls_abandoned(self) -> set[str]:
         """The model calls of the abandoned tails, by id or line."""
         left = (self._marks[place] for tail in self._tails for place in tail.places)
         return {mark.call or str(mark.line) for mark in left if mark.kind == "assistant"}

@@ -22,7 +22,7 @@ _EVENTS: Final = {"session.error": "api_error", "abort": "turn_aborted", "sessio
 
 def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedSession]:
     """Yield the main conversation, then each sub-agent as a session of its own."""
-    kept, lost = _surviving(marks)
+    kept, lost = _surviving_lines(marks)
     begun = next((mark for mark in kept if mark.begins), None)
     decoded = next((row for _, row in rows_of(source, [begun])), None) if begun is not None else None
     facts: Row = {} if decoded is None or isinstance(decoded, UnreadableLine) else object_at(decoded, "data")
@@ -53,7 +53,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
         yield RecordedSession(head, _entries(source, said, reading, tally), tally)
 
 
-def _surviving(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], list[int]]:
+def _surviving_lines(marks: Sequence[IndexedLine]) -> tuple[list[IndexedLine], list[int]]:
     """Return the lines left after all rewinds, and the number of calls undone by each rewind."""
     kept: list[IndexedLine] = []
     lost: list[int] = []

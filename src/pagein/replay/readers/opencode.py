@@ -227,7 +227,7 @@ class _OpencodeTranscript:
             yield Message("user", blocks, at)
 
     def _assistant(self, info: Row, parts: list[Row], at: float | None) -> Iterator[Recorded]:
-        self._told(info, parts)
+        self._tally_usage(info, parts)
         steps = _steps(parts)
         for place, step in enumerate(steps):
             began = at if place == 0 else seconds(object_at(step[0], "time").get("start"))
@@ -238,7 +238,7 @@ class _OpencodeTranscript:
         if info.get("summary") is True:
             yield from self._compaction(parts, seconds(object_at(info, "time").get("completed")) or at)
 
-    def _told(self, info: Row, parts: list[Row]) -> None:
+    def _tally_usage(self, info: Row, parts: list[Row]) -> None:
         """Tally the tokens reported by each finished step, or by the message if no step has finished."""
         finished = [part for part in parts if part.get("type") == "step-finish" and object_at(part, "tokens")]
         for place, part in enumerate(finished):

@@ -131,7 +131,7 @@ class _PiTranscript:
         if entry is not None:
             self.first_by_id[entry] = self.emitted
 
-    def kept(self, row: Row) -> int:
+    def count_kept(self, row: Row) -> int:
         """Return the number of last messages kept in the window by the compaction in this row."""
         first = self.first_by_id.get(text(row, "firstKeptEntryId") or "")
         index = number(row, "firstKeptEntryIndex")
@@ -166,7 +166,7 @@ def _entry(line: int, row: Row, transcript: _PiTranscript) -> Iterator[Recorded]
     elif kind == "compaction":
         summary = text(row, "summary") or ""
         told = {
-            "kept": transcript.kept(row),
+            "kept": transcript.count_kept(row),
             "tokens_before": count(row, "tokensBefore"),
             "summary_chars": len(summary),
         }

@@ -123,10 +123,10 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
 def sessions_of_list(source: Source, rows: Sequence[Row]) -> Iterator[RecordedSession]:
     """Yield the sessions of a log in a JSON list, or of a single request."""
 
-    def numbered(lines: Sequence[int]) -> Iterator[Numbered]:
+    def number_rows(lines: Sequence[int]) -> Iterator[Numbered]:
         return ((line, rows[line - 1]) for line in lines)
 
-    yield from _sessions(source, numbered, range(1, len(rows) + 1), {})
+    yield from _sessions(source, number_rows, range(1, len(rows) + 1), {})
 
 
 def _sessions(
@@ -211,7 +211,7 @@ def _entries(
         if now and now != system:
             yield HostEvent("system_change", logged.at) if system else Message("system", (Text(now),), logged.at)
             system = now
-        yield from news.said(calls, begins=reply is None)
+        yield from news.entries(calls, begins=reply is None)
         model = text(logged.body, "model")
         reply = answer(logged.response, calls, logged.at, model) or Message(
             "assistant", (), logged.at, model, stop="unanswered"
@@ -245,7 +245,7 @@ class _News:
         for message in said:
             yield Message("assistant", message.blocks, reply.at, reply.model)
 
-    def said(self, calls: SessionCalls, *, begins: bool) -> Iterator[Recorded]:
+    def entries(self, calls: SessionCalls, *, begins: bool) -> Iterator[Recorded]:
         """Yield the rest of the new content."""
         if self._known >= 0:
             yield from messages(self._rows[self._echo :], calls, self._at)
