@@ -1,4 +1,4 @@
-"""Resolve the branch of a request, decide its evictions, and render its bytes.
+"""Resolve the branch of a request, decide evictions, and render the bytes.
 
 Rules of this file
 ------------------
@@ -50,7 +50,7 @@ MENDED: Final = "request.mended"
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRequest:
-    """A request with its branch and its decision.
+    """A request with branch and decision.
 
     call: the call to send.
     placed: relation to earlier requests.
@@ -162,7 +162,7 @@ class BranchResolver:
         return script if broken is None else self.listening.read(envelope)
 
     def _again(self, call: PendingCall, known: int, sent: EntryId, at: float | None) -> ResolvedRequest:
-        """Render a retried request as it was sent, with its cache breakpoints."""
+        """Render a retried request as sent before, with the same cache breakpoints."""
         chosen = self._chosen.at(self.places.stand(self.places.owner(sent)))
         made = self.outgoing.mark_breakpoints(call, self.outgoing.render(call, sent), chosen)
         self.outgoing.hold(call, made, decided=False)
@@ -304,7 +304,7 @@ class BranchResolver:
         return call.with_recall(recall_tools.recall_of(call.theirs, call.script, offers, settled))
 
     def _note_client(self, profile: Profile | None) -> None:
-        """Journal the client profile if it is new. A request without tools does not show it."""
+        """Journal a new client profile. A request without tools does not show the profile."""
         if profile is not None and self._talk.client is not profile:
             self._talk.note(reread_notes.KIND, reread_notes.encode_profile(profile))
 
@@ -378,9 +378,7 @@ class BranchResolver:
 
 
 def _is_unread(state: State, economics: Economics | None, at: float | None) -> bool:
-    """Return whether the cache holds nothing of the next request: it is the first, or the last one's entries have
-    expired.
-    """
+    """Return whether the cache holds nothing of the next request: no earlier request, or expired entries."""
     if state.sent_at is None:
         return True
     return economics is not None and is_cold(moment_of(state, state.now if at is None else at), economics)

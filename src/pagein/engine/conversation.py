@@ -67,9 +67,7 @@ class Talk(Protocol):
         ...
 
     def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
-        """Return a function that takes a snapshot after this request; None if no snapshot is due (see
-        `snapshots.OfSession`).
-        """
+        """Return a function to take a snapshot after a request, or None (see `snapshots.OfSession`)."""
         ...
 
 

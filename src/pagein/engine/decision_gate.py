@@ -58,5 +58,5 @@ def gated_residency(usual: Residency, gate: Gate) -> Residency:
 
 
 def at_prices(usual: Residency, economics: Economics | None) -> Residency:
-    """Return the residency settings with the prices of one call; unchanged if they decide by size alone."""
+    """Return the residency settings with the prices of a call; unchanged for decisions by size alone."""
     return usual if None in (economics, usual.economics) else replace(usual, economics=economics)

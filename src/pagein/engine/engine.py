@@ -304,7 +304,7 @@ class Engine:
             return body
 
     def parse_body(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
-        """Parse a body, at the cost of its new part. Raises BadInput for a body that no provider would read."""
+        """Parse a body, at the cost of the new part. Raises BadInput for a body that no provider would read."""
         return self._shared.opener.parse(body, api, hint)
 
     async def aprepare(

@@ -1,4 +1,4 @@
-"""Resources that the sessions of one engine share."""
+"""Resources that the sessions of an engine share."""
 
 from dataclasses import dataclass, field
 

@@ -158,14 +158,14 @@ class Traffic:
             self._lock.release()
 
     def observe_reply(self, reply: Reply, prepared: PreparedRequest | None) -> Observation:
-        """Observe the reply to a prepared request, None for the last one. Raises HostError without a request."""
+        """Observe the reply to a prepared request; None means the last request. Raises HostError without a request."""
         of = self._last if prepared is None else prepared
         if of is None:
             raise HostError("a reply was observed before any request was prepared")
         return self.observe(of, reply)
 
     def observe(self, prepared: PreparedRequest, reply: Reply) -> Observation:
-        """Journal a reply on the branch of its request, and compare its cache use with the prediction. Raises nothing.
+        """Journal a reply on the branch of the request, and compare the cache use with the prediction. Raises nothing.
 
         reply: the provider's whole reply, as fields or as an SDK object; or the usage alone.
         """

@@ -102,7 +102,7 @@ class Session:
         return session
 
     def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
-        """Return a function that takes a snapshot after this request (see `snapshots`)."""
+        """Return a function to take a snapshot after a request, or None (see `snapshots`)."""
         with self._lock:
             return self._snapshots.prepare_snapshot(self._journal, self._keeping, sent, more, self._privacy.check)
 

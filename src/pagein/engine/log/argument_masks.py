@@ -1,4 +1,4 @@
-"""Arguments of calls as residents of the window, and the texts that mask them (law 8).
+"""Arguments of calls as residents of the window, and their masks (law 8).
 
 Rules of this file
 ------------------

@@ -17,7 +17,7 @@ class Entries(Protocol):
         ...
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
-        """Register a callback that runs before entries are dropped, with the leaf that stays."""
+        """Register a callback, called with the remaining leaf before entries are dropped."""
         ...
 
     def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:
@@ -31,12 +31,12 @@ class Entries(Protocol):
 
     @property
     def restored(self) -> JournalRestart | None:
-        """The stored point from which folds continue; None without a snapshot."""
+        """The stored point from which folds continue, or None."""
         ...
 
 
 class Fold(Generic[S]):
-    """States folded by `step`, beginning with `start`. One more entry costs one step, however long the branch.
+    """States folded by `step`, beginning with `start`. A further entry costs a single step, however long the branch.
 
     name: the name of the fold in snapshots; "" for a fold that is not stored.
     """
@@ -54,7 +54,7 @@ class Fold(Generic[S]):
                 self._states[entries.restored.leaf] = entries.restored.states[name]
 
     def at(self, leaf: EntryId | None) -> S:
-        """Return the state after the branch that ends at `leaf` (None: the start state)."""
+        """Return the state at the end of the branch to `leaf`; the start state for None."""
         todo: list[Entry] = []
         while leaf is not None and leaf not in self._states:
             entry = self._entries.entry(leaf)

@@ -1,4 +1,4 @@
-"""Objects that a branch has outside its window, evicted or ingested, and the number of their recalls."""
+"""Objects of a branch outside the window, evicted or ingested, with counts of recalls."""
 
 import re
 from collections.abc import Iterator

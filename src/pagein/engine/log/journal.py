@@ -29,7 +29,7 @@ FOLD: Final = "state"
 
 @dataclass(frozen=True, slots=True)
 class JournalRestart:
-    """The point from which a journal continues without its older entries.
+    """The point from which a journal continues without older entries.
 
     leaf: the entry at which states were stored.
     states: the stored states, by the name of their fold.
@@ -46,7 +46,7 @@ class JournalRestart:
 
 
 class Journal(Generic[S]):
-    """Entries, and the states that `step` folds from them, beginning with `start`."""
+    """Entries, and states folded from them by `step`, beginning with `start`."""
 
     def __init__(self, start: S, step: Callable[[S, Body], S]) -> None:
         self._start = start
@@ -100,7 +100,7 @@ class Journal(Generic[S]):
         return True
 
     def state_at(self, leaf: EntryId | None) -> S:
-        """Return the state after the branch that ends at `leaf` (None: the start state)."""
+        """Return the state at the end of the branch to `leaf`; the start state for None."""
         todo: list[Entry] = []
         here = leaf
         while here is not None and here not in self._states:
@@ -160,7 +160,7 @@ class Journal(Generic[S]):
             tell(list(self._entries))
 
     def forget(self, leaf: EntryId) -> None:
-        """Drop the entries and states before `leaf`, to free memory.
+        """Drop the entries and states except at `leaf`, to free memory.
 
         Raises HostError for an unknown entry.
         """
@@ -171,9 +171,7 @@ class Journal(Generic[S]):
         self._older, self._missing = None, 0
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
-        """Register a callback for dropped entries, called first, with the leaf that stays: for other folds over this
-        journal.
-        """
+        """Register a callback for other folds, called with the remaining leaf before entries are dropped."""
         self._forgetting.append(tell)
 
     def on_take_back(self, tell: Callable[[Sequence[EntryId]], object]) -> None:

@@ -11,16 +11,15 @@ _STORED: Final = Message.__dict__["id"]  # until loaded, this field holds the lo
 
 
 class Unread(Message):
-    """A message that loads on first access and then becomes a plain `Message`. Access may raise the errors of its
-    source.
-    """
+    """A message that loads on first access and then becomes a plain `Message`. Access may raise the source's errors."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, read: Callable[[Any], Message], place: object) -> Message:
-        """Return a message that `read(place)` will load. Several threads may call `read` at once; it must return the
-        same each time.
+        """Return a message for `read(place)` to load.
+
+        Several threads may call `read` at once, so `read` must return the same each time.
         """
         made = object.__new__(cls)
         _STORED.__set__(made, (read, place))

@@ -1,5 +1,4 @@
-"""Map messages to places in a journal: the entry to continue from after each message, and the request that ended with
-it.
+"""Map messages to their places in a journal: the entry to continue from, and the request that ended there.
 
 The entries after a message, up to the next message (decisions, requests, recalls), belong to the message; the last of
 them is the place where the conversation continues. A bridge for a lost entry counts as a message, because later
@@ -110,7 +109,7 @@ class MessageIndex:
 
     @property
     def root(self) -> EntryId | None:
-        """The entry where a conversation begins: after notes that precede all messages."""
+        """The entry where a conversation begins: after notes before any message."""
         return self._stands.get(_ROOT)
 
     def owner(self, entry: EntryId) -> EntryId:
@@ -126,5 +125,5 @@ class MessageIndex:
         return self._stands[name]
 
     def request_at(self, name: EntryId) -> EntryId | None:
-        """Return the last request that ended with this message; None without a request."""
+        """Return the last request that ended with a message, or None."""
         return self._sent.get(name)

@@ -68,7 +68,7 @@ class StandIn:
 
 
 class Pager:
-    """Store content on eviction and recall it by id, for one workspace."""
+    """Store evicted content and recall it by id, for a workspace."""
 
     def __init__(self, blobs: BlobStore, workspace: str) -> None:
         self._blobs = blobs
@@ -77,7 +77,7 @@ class Pager:
     def page_out(
         self, session: str, leaving: Sequence[EvictionCandidate], rules: ArgumentRules | None = None, pastes: int = 0
     ) -> tuple[PagedOut, ...]:
-        """Store these results, and return their stubs in the same order. Raises StoreError; then nothing was evicted.
+        """Store results, and return their stubs in the same order. Raises StoreError; then nothing was evicted.
 
         The text behind a preview is stored already, with its stub.
 
@@ -109,12 +109,12 @@ class Pager:
         return self._store(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
 
     def preview(self, session: str, entering: Sequence[PreviewCandidate], settings: Previews) -> tuple[PagedOut, ...]:
-        """Store these results, and return their previews in the same order. Raises StoreError."""
+        """Store results, and return their previews in the same order. Raises StoreError."""
         stored = self._store(session, [(one.result, one.tool, one.tokens) for one in entering])
         return tuple(_make_preview(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
 
     def stand_in(self, session: str, entering: Sequence[StandIn]) -> tuple[PagedOut, ...]:
-        """Store these results, and return the texts that enter in their place, in the same order. Raises StoreError."""
+        """Store results, and return the texts in their place, in the same order. Raises StoreError."""
         results = [one.entering for one in entering]
         stored = self._store(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))

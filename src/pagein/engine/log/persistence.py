@@ -1,4 +1,4 @@
-"""The stored journal of a session: its current entry, unsaved entries, and entries of other processes."""
+"""The stored journal of a session: current entry, unsaved entries, and entries of concurrent processes."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +84,7 @@ class JournalPersistence:
             self.leaf, self._moved = leaf, True
 
     def forget(self) -> None:
-        """Drop all entries but the current one, in a session without a store."""
+        """Drop every entry but the current, in a session without a store."""
         with self.lock:
             if self._journals is None and self.leaf is not None:
                 self._journal.forget(self.leaf)
@@ -117,7 +117,7 @@ class JournalPersistence:
         return self._journals is not None and not self._unkept
 
     def catch_up(self) -> None:
-        """Read the entries that other processes added. Raises StoreError.
+        """Read the entries of concurrent processes. Raises StoreError.
 
         The session continues at the entry that any process reached last. There are two exceptions: the session was
         moved since, or it has unsaved entries. With unsaved entries, other processes' records of files, pins and
@@ -171,8 +171,9 @@ class JournalPersistence:
         return self.leaf, self._moved, self._unkept.copy(), self._mine.copy(), self._seen
 
     def _news(self, journals: JournalStore) -> list[Entry]:
-        """Add the new entries of other processes to the journal and return them. Skips unreadable entries and their
-        descendants.
+        """Add the new entries of concurrent processes to the journal. Returns the added entries.
+
+        Skips unreadable entries and their descendants.
         """
         fresh: list[Entry] = []
         for place, entry in journals.news(self._name, self._seen):

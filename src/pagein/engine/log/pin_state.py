@@ -73,7 +73,7 @@ class Hand:
         return away if away is not None and away.stub == call.arguments else None
 
     def previews(self, object_id: str) -> PagedOut | None:
-        """Return the preview that the window shows, by the id of its object."""
+        """Return the preview in the window by the id of an object."""
         paged = self.away.get(self.calls.get(object_id) or "")
         return paged if paged is not None and paged.short and paged.object_id == object_id else None
 
@@ -82,7 +82,7 @@ class Hand:
         return call in self.away or away_as(call, "arguments") in self.away
 
     def after_compaction(self, blocks: Collection[Block]) -> "Hand":
-        """Return the pins after a compaction that kept only these blocks in the window."""
+        """Return the pins after a compaction, given the blocks left in the window."""
         away: SharedMap[PagedOut] = SharedMap()
         kept: set[str] = set()
         back: set[str] = set()

@@ -111,7 +111,9 @@ class Privacy:
 
 
 def _private(tip: Cell | None, asked: set[str]) -> frozenset[str]:
-    """Return the calls that may show an excluded file. Costs one step when their message is the last, as usual."""
+    """Return the calls that may show an excluded file. Costs a single step if the last message made the calls, as
+    usual.
+    """
     found: set[str] = set()
     waiting = set(asked)
     while tip is not None and waiting:

@@ -21,7 +21,7 @@ FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
 
 @dataclass(frozen=True, slots=True)
 class ReadNote:
-    """A journal record about a file, with the hash that finds its text in the window.
+    """A journal record about a file, with a hash to find the text in the window.
 
     event: the read, write or refresh.
     trace: hash of the answer, or of the text that a write or edit put into the file; "" if the record has none.
@@ -46,7 +46,7 @@ class Sizes:
 
     @property
     def saved(self) -> int:
-        """Bytes that never entered the window. Never negative: no answer is longer than its baseline."""
+        """Bytes kept out of the window. Never negative: no answer is longer than the client's own."""
         return max(0, self.baseline - self.sent)
 
 
@@ -99,7 +99,7 @@ def read_note_of(body: Body) -> ReadNote | None:
 
 
 def trace_of(text: str) -> str:
-    """Return the hash that identifies a text: of its UTF-8, 64 hexadecimal digits."""
+    """Return the identifying hash of a text: of the UTF-8, 64 hexadecimal digits."""
     return ContentHash.of(text.encode("utf-8", "surrogatepass")).hex
 
 

@@ -76,8 +76,9 @@ def size(tip: Cell | None) -> int:
 
 
 def shared_length(one: Cell | None, other: Cell | None) -> int:
-    """Return the number of leading messages that two requests share, by identity of cells. Costs as much as they
-    differ.
+    """Return the number of leading messages that two requests share, by identity of cells.
+
+    Costs as much as the requests differ.
     """
     while one is not other:
         if length(one) > length(other):

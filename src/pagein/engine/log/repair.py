@@ -113,7 +113,7 @@ class RequestDraft:
         return replace(self, tip=tip, head=head, repairs=repairs, unsettled=None)
 
     def ready(self) -> "RequestDraft":
-        """Settle the draft, and end it with a message that a model can answer."""
+        """Settle the draft, and end with a message that a model can answer."""
         if not self._ready:
             draft = self.settle()
             self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
@@ -129,7 +129,7 @@ class RequestDraft:
 
 
 def repair_messages(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
-    """Return these messages as one valid request, and the counts of repairs."""
+    """Return the messages as a valid request, with the counts of repairs."""
     draft = RequestDraft()
     for message in messages:
         draft = draft.with_said(message)
@@ -231,7 +231,7 @@ def _count_repairs(repairs: Repairs, **more: int) -> Repairs:
 
 
 def _is_in_order(calls: Sequence[ToolCall], held: Sequence[WindowPiece]) -> bool:
-    """Return whether each call has one result and all results come before text."""
+    """Return whether each call has exactly one result and the results come before text."""
     waiting = {call.id for call in calls}
     text_came = False
     for piece in held:

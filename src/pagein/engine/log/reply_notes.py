@@ -16,7 +16,7 @@ def encode_usage(usage: Usage) -> str:
 
 
 def usage_in(body: Body) -> Usage | None:
-    """Return the usage in an entry; None for other entries."""
+    """Return the usage in an entry, or None."""
     if not isinstance(body, NoteEntry) or body.kind != KIND:
         return None
     try:

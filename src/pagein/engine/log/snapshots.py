@@ -1,4 +1,4 @@
-"""Snapshots of the folded state of a session, so that another process need not fold the whole journal.
+"""Snapshots of the folded state of a session, to spare another process the fold of the whole journal.
 
 Rules of this file
 ------------------
@@ -124,7 +124,7 @@ class Snapshots:
         self._version = f"{_graphs().version}-{_code()}-{settings}"
 
     def find(self, session: str) -> FoundSnapshot | None:
-        """Return the snapshot of a session; None without a usable one. Raises StoreError."""
+        """Return the snapshot of a session, or None. Raises StoreError."""
         kept = self._store.load_snapshot(session, self._version)
         if kept is None:
             return None
@@ -191,7 +191,7 @@ class OfSession:
         self._known = 0  # number of entries in the last snapshot
 
     def restore(self, keeping: JournalPersistence) -> None:
-        """Start an empty session from its last snapshot, if there is a usable one."""
+        """Start an empty session from the last snapshot, if usable."""
         with contextlib.suppress(Exception):  # after any failure the journal gives the same state
             found = None if self._store is None else Snapshots(self._store, self._rules).find(self._name)
             if found is not None:
@@ -206,10 +206,10 @@ class OfSession:
         more: Callable[[], Mapping[str, Any] | None],
         check: Callable[[], None],
     ) -> Callable[[], None] | None:
-        """Return a function that takes a snapshot of the session as of now; None if no snapshot is due or possible.
+        """Return a function to take a snapshot of the session as of now.
 
-        The function may run in another thread while the session continues, takes a while, and raises StoreError and
-        BadInput.
+        Returns None if no snapshot is due or possible. The function may run in another thread while the session
+        continues, takes a while, and raises StoreError and BadInput.
 
         sent: the request.
         more: returns values to store besides the states of folds; None if unavailable.
@@ -266,7 +266,7 @@ def _is_value(kind: type) -> bool:
 
 @cache
 def _code() -> str:
-    """Return a hash of the code that folds: other code may fold another state."""
+    """Return a hash of the folding code, because different code may fold a different state."""
     digest = hashlib.sha256()
     for part in _CODE:
         for file in sorted(_files(resources.files("pagein") / part), key=lambda one: one.name):

@@ -81,7 +81,7 @@ _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules by which results become residents.
+    """The rules that make results evictable.
 
     residency: settings of the policy.
     excluded: name patterns of files whose content is never evicted.
@@ -175,7 +175,7 @@ def _with_draft(
 
 
 def _calls_done(piece: WindowPiece) -> Iterator[tuple[str, int]]:
-    """Yield the successful calls that a message answers, each with the first model call that sees the answer."""
+    """Yield the successful calls answered in a message, each with the first model call after the answer."""
     if piece.born is not None:
         for block in piece.message.blocks:
             if isinstance(block, ToolResult) and is_success(block):
@@ -286,8 +286,9 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
 
 
 def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> State:
-    """Remove whole turns and build the window anew behind them; cells before the first removed turn stay the same
-    objects.
+    """Remove whole turns and build the window anew behind them.
+
+    Cells before the first removed turn stay the same objects.
     """
     if any(one.message >= length(state.draft.tip) for one in turns):
         state = _with_draft(state, state.draft.ready(), rules)
@@ -307,7 +308,7 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
 def _with_halves(
     standing: ResidentSet, before: ResidentSet, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
 ) -> ResidentSet:
-    """Keep arguments as residents where only their replaced text was evicted, so that the rest can follow."""
+    """Keep half-masked arguments as residents, for a later eviction of the rest."""
     halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
     settings = rules.residency.arguments
     if not halves or settings is None:
@@ -377,7 +378,7 @@ def _apply_pins(state: State, before: Hand, rules: Rules) -> State:
 
 
 def _hasten_residents(state: State) -> State:
-    """Let dropped results be evicted as soon as one model call has seen them.
+    """Let dropped results be evicted after a single model call has seen them.
 
     Searches only while `hasty` says that some may still wait.
     """
@@ -396,7 +397,7 @@ def _with_residents(state: State, residents: Iterable[Resident]) -> State:
 
 
 def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
-    """Yield the evictable results and arguments of these calls, as the window shows them."""
+    """Yield the evictable results and arguments of the calls, as the window shows them."""
     calls: dict[str, ToolCall] = {}
     asking: Cell | None = None
     in_front = 0
@@ -426,8 +427,9 @@ def _apply_insert(state: State, body: InsertEntry, rules: Rules) -> State:
 
 
 def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
-    """Restart the window after its leading system messages. Messages that the client kept stay as rendered, with their
-    stubs.
+    """Restart the window after the leading system messages.
+
+    Messages that the client kept stay as rendered, with their stubs.
     """
     old = state.draft
     first_kept = old.said - kept

@@ -41,7 +41,7 @@ def without(pieces: Sequence[WindowPiece], turns: Iterable[TurnsLeft]) -> list[W
 
 
 def places_of(left: TurnsLeft) -> list[int]:
-    """Return the numbers of all messages in the removed range, with any system messages among them."""
+    """Return the numbers of the messages in the removed range, including system messages."""
     return [place for first, last in left.places for place in range(first, last + 1)]
 
 

@@ -132,7 +132,10 @@ class Evidence:
                 yield from one.cuts
 
     def answers_unsaid(self) -> Iterator[ReadNote]:
-        """Yield answers that are not found in the window yet. They count as visible, whatever was refreshed since."""
+        """Yield answers not found in the window yet.
+
+        They count as visible, whatever was refreshed since.
+        """
         return (one.told for one in _list_row(self.unsaid))
 
     def pending_events(self) -> list[PendingEvent]:
@@ -149,7 +152,7 @@ class Evidence:
         return frozenset(held)
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
-        """Return further calls whose answers lose their proof with the eviction of these calls."""
+        """Return further calls whose answers lose their proof with the eviction of the given calls."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
         rest = (_without_calls(_list_row(self.chains[path]), gone) for path in sorted(paths))
@@ -215,7 +218,7 @@ def _map_pending(state: Evidence, change: Callable[[PendingEvent], PendingEvent]
 
 
 def _without_the_unfound(state: Evidence) -> Evidence:
-    """Set events aside that were not found in the window: the request does not hold them."""
+    """Set aside events that were not found in the window, because the request does not hold them."""
     unsaid = _list_row(state.unsaid)
     if not unsaid:
         return state
@@ -263,7 +266,7 @@ def _read_said_in(waiting: Sequence[PendingEvent], call: ToolCall, result: ToolR
 
 
 def _found_in_arguments(state: Evidence, call: ToolCall) -> Evidence:
-    """Place the write or edit of this call, if its arguments hold the text. With several matches none is placed."""
+    """Place the write or edit of a call, if the arguments hold the text. An ambiguous match is not placed."""
     writes = [one for one in state.pending_events() if isinstance(one.told.event, FileWrite)]
     if not writes or call.id in state.path_of:
         return state

@@ -105,9 +105,9 @@ class InWindow:
 
 
 class Touch:
-    """Pin actions on one session. Thread-safe.
+    """Pin actions on a session. Thread-safe.
 
-    Each action returns None once it is stored, or the reason why it is not stored yet; it holds in memory at once.
+    Actions that return `str | None` give None once stored, or the reason why not; they hold in memory at once.
     """
 
     def __init__(self, session: PinSession, pager: Pager, rules: Rules) -> None:
