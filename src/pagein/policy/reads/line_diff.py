@@ -3,10 +3,10 @@ r"""Line diffs, byte-exact and bounded.
 Rules of this file
 ------------------
 1. Only `\n` ends a line. Carriage returns, form feeds and NUL are content; a last line without `\n` is marked as such.
-2. Any list of changes found here turns one side into the other exactly. How short it is depends on the budget; that it
-   is right does not.
+2. Any list of changes found here turns one side into the other exactly. The budget limits how short the list is, never
+   its correctness.
 3. Work is bounded: lines that occur once on both sides split the problem (near linear); between them the longest common
-   run is sought while the budget lasts, and what it does not reach is replaced whole.
+   run is sought while the budget lasts, and the rest is replaced whole.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ _NO_NEWLINE: Final = "\\ No newline at end of file\n"
 
 
 class LineChange(NamedTuple):
-    """Lines `[i1, i2)` of the old side became lines `[j1, j2)` of the new one. Counted from 0."""
+    """Lines `[i1, i2)` of the old side became lines `[j1, j2)` of the new side, counted from 0."""
 
     i1: int
     i2: int
@@ -31,8 +31,11 @@ class LineChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A unified diff. added, removed: lines with that sign. shown: runs `(first, last)` of the new side's lines that
-    stand in it, as context or added, counted from 1 in the new file. lines: lines of `text`.
+    """A unified diff.
+
+    added, removed: number of lines with that sign.
+    shown: runs `(first, last)` of the new side's lines in the diff, as context or added, counted from 1 in the new
+        file.
     """
 
     text: str
@@ -42,17 +45,20 @@ class Diff:
 
     @property
     def changed(self) -> int:
-        """Lines changed, as the marker counts them: the greater of added and removed."""
+        """Number of changed lines, as the marker counts them: the greater of added and removed."""
         return max(self.added, self.removed)
 
     @property
     def lines(self) -> int:
-        """Lines of the text, without the empty one after its last newline."""
+        """Number of lines of the text, without the empty line after its last newline."""
         return self.text.count("\n")
 
 
 def split_lines(text: str) -> list[str]:
-    r"""The lines of a text with their `\n`; the last may lack it. Joined they are the text. No line in an empty text."""
+    r"""Return the lines of a text with their `\n`; joined they are the text.
+
+    The last line may lack its `\n`. An empty text has no line.
+    """
     lines = text.split("\n")
     last = lines.pop()
     out = [line + "\n" for line in lines]
@@ -60,7 +66,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def changes(old: Sequence[str], new: Sequence[str], budget: int = _BUDGET) -> tuple[LineChange, ...]:
-    """What turns `old` into `new`, in order; neighbours are separated by at least one common line."""
+    """Return the changes from `old` to `new`, in order; neighbours are separated by at least one common line."""
     found: list[LineChange] = []
     waiting = [LineChange(0, len(old), 0, len(new))]
     while waiting:
@@ -100,7 +106,7 @@ def _between(gap: LineChange, common: Sequence[tuple[int, int]]) -> list[LineCha
 
 
 def _common(old: Sequence[str], new: Sequence[str], gap: LineChange, budget: int) -> tuple[list[tuple[int, int]], int]:
-    """Common lines to split the gap at, in order on both sides, and what finding them cost."""
+    """Return common lines to split the gap at, in order on both sides, and the cost of finding them."""
     a, b = old[gap.i1 : gap.i2], new[gap.j1 : gap.j2]
     cost = len(a) + len(b)
     if cost > budget:
@@ -118,7 +124,7 @@ def _common(old: Sequence[str], new: Sequence[str], gap: LineChange, budget: int
 
 
 def _longest_rise(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs that rises on the second side too (the first side rises already)."""
+    """Return the longest run of pairs that rises on the second side too (the first side rises already)."""
     ends: list[int] = []
     at: list[int] = []
     before: list[int] = []
@@ -150,9 +156,9 @@ def _join_changes(found: Sequence[LineChange]) -> tuple[LineChange, ...]:
 
 
 def within(found: Sequence[LineChange], first: int, last: int) -> tuple[LineChange, tuple[LineChange, ...]]:
-    """The part of some changes that makes lines `[first, last)` of the new side, and the frame they happen in.
+    """Return the frame of the new side's lines `[first, last)`, and the part of the changes inside.
 
-    The frame says which old lines those new lines come from. Old lines deleted exactly at its edges are left out.
+    The frame says which old lines these new lines come from. Old lines deleted exactly at its edges are left out.
     """
     i1, i2 = first, last
     inside: list[LineChange] = []
@@ -173,9 +179,9 @@ def within(found: Sequence[LineChange], first: int, last: int) -> tuple[LineChan
 def unified_diff(
     old: Sequence[str], new: Sequence[str], label: str, found: Sequence[LineChange], frame: LineChange, context: int = 3
 ) -> Diff:
-    """The diff of these changes, in the form of jsdiff (prior art 2.3): tabs behind the names, counts always given.
+    """Format changes as a unified diff, in the form of jsdiff: tabs behind the names, counts always given.
 
-    old, new: the whole files, as `terminated` gives them. frame: what the diff may show and speak of.
+    old, new: the whole files, as `split_lines` gives them. frame: the lines that the diff may show.
     """
     name = _header_name(label)
     out = [f"--- a/{name}\t\n", f"+++ b/{name}\t\n"]

@@ -1,11 +1,11 @@
-"""Known lines that stand elsewhere now: runs of the current text among lines that were shown under other numbers."""
+"""Search for moved lines: runs of the current text among lines that were shown under other numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 _CANDIDATES: Final = 4  # places tried for one run; more would make repetitive files quadratic
-_SAYING: Final = 3  # of the lines of a run at least so many are not blank
+_SAYING: Final = 3  # minimum number of lines in a run that are not blank
 
 Window: TypeAlias = tuple[str, ...]
 
@@ -20,7 +20,7 @@ class MovedLines:
 
 
 class ShownLineIndex:
-    """Lines by the number they were last shown under, indexed by every window of `size` of them.
+    """Index of lines by the number they were last shown under, over every window of `size` lines.
 
     segments: (number of the first line, texts) of runs of consecutive numbers.
     """
@@ -42,9 +42,10 @@ class ShownLineIndex:
         return self._text
 
     def runs(self, lines: Sequence[str], wanted: Iterable[tuple[int, int]]) -> list[MovedLines]:
-        """Runs of at least `size` lines, not all but blank, inside the wanted runs of `lines` (from 1), in order, without overlap.
+        """Return runs of at least `size` lines inside the wanted runs of `lines` (from 1), in order, without overlap.
 
-        Of several places the longest wins, then the one that continues the last shift, then the lowest number.
+        A run of blank lines only does not count. Of several places the longest wins, then the place that continues the
+        last shift, then the lowest number.
         """
         found: list[MovedLines] = []
         shift = 0

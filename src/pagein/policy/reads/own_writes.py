@@ -1,7 +1,7 @@
-"""What the model knows of a file because it wrote it: events from its own write and edit calls that succeeded.
+"""Knowledge of a file from the model's own successful write and edit calls.
 
-Only text that stands in the call's arguments counts, in whole lines. Short runs of an edit's new text are left out on
-purpose: a model that reads again after a small edit wants to see that it took, and is shown the new lines as text.
+Only text in the call's arguments counts, in whole lines. Short runs of an edit's new text are left out on purpose: a
+model that reads again after a small edit wants to see that it took effect, and is shown the new lines as text.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,10 @@ _REGIONS: Final = 256  # more replacements by one call are not followed line by 
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """One exact replacement. everywhere: of all occurrences, not of the only one."""
+    """One exact replacement.
+
+    everywhere: of every occurrence, not only of a single occurrence.
+    """
 
     old: str
     new: str
@@ -29,7 +32,7 @@ class TextEdit:
 
 
 def written(path: str, text: str) -> FileWrite:
-    """The model wrote the whole file, and this is its text now."""
+    """Return the event of a write of the whole file with this text."""
     total = text.count("\n") + 1
     return FileWrite(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
 
@@ -37,9 +40,11 @@ def written(path: str, text: str) -> FileWrite:
 def follow_edit(
     event: FileWrite, before: str, known: PathKnown, fetch: Callable[[ContentHash], bytes | None]
 ) -> FileWrite:
-    """The same edit, with where the lines that it left alone were shown, also of such as were never shown as part of the text `before`.
+    """Return the edit with the earlier places of its untouched lines, including lines never shown as part of the text
+    `before`.
 
-    The model takes them to move with its edit, whether or not it was told that they belong to the version that was edited.
+    The model expects them to move with its edit, whether or not it was told that they belong to the version that was
+    edited.
     """
     lines = before.split("\n")
     base = ContentHash.of(before.encode(errors="surrogatepass"))
@@ -62,7 +67,7 @@ def follow_edit(
 
 
 def unplaced_edit(path: str, after: str) -> FileWrite:
-    """The model edited a file, and nobody can tell where: what it takes to stand under which number is not known any more."""
+    """Return the event of an edit at an unknown place: no line number of the file is certain afterwards."""
     return FileWrite(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
 
 
@@ -75,10 +80,10 @@ def edit_event(
     before: str | None = None,
     min_run: int = DEFAULTS.min_run,
 ) -> FileWrite | None:
-    """The model replaced `edit.old` by `edit.new`, and `after` is the text now. None where that cannot be what happened.
+    """Return the event of an edit from `edit.old` to `edit.new` with the result `after`; None if that is impossible.
 
-    before: the text before the edit. Without it, it is worked out from `after`, and used if it is a version that
-    the branch knows; else only the new text counts.
+    before: the text before the edit. Without it, the text is worked out from `after`, and used if it is a version that
+        the branch knows; else only the new text counts.
     """
     if before is None:
         before = _worked_out(after, edit, known)
@@ -86,7 +91,7 @@ def edit_event(
     total = after.count("\n") + 1
     if before is None:
         places = _places(after, edit.new)[:2]
-        # the new text may stand in the file more than once: which of them the edit made is not known
+        # the new text may occur in the file more than once: the place of the edit is then unknown
         regions = [(0, 0, places[0], len(edit.new))] if len(places) == 1 and edit.new else []
         authored = _long(_lines_in_new_text(after, regions), min_run)
         return FileWrite(path, version, total, authored) if edit.new and places else None
@@ -117,7 +122,7 @@ def _places(text: str, part: str) -> list[int]:
 
 
 def _regions(before: str, after: str, edit: TextEdit) -> list[tuple[int, int, int, int]]:
-    """Where the edit happened, in characters: (place before, length before, place after, length after)."""
+    """Return the places of an edit, in characters: (place before, length before, place after, length after)."""
     places = _places(before, edit.old)
     if edit.everywhere:
         if not 0 < len(places) <= _REGIONS or before.replace(edit.old, edit.new) != after:
@@ -131,7 +136,7 @@ def _regions(before: str, after: str, edit: TextEdit) -> list[tuple[int, int, in
 
 
 def _lines_in_new_text(after: str, regions: Sequence[tuple[int, int, int, int]]) -> Spans:
-    """Lines of `after` that lie wholly inside new text."""
+    """Return the lines of `after` that lie wholly inside new text."""
     runs: list[tuple[int, int]] = []
     for _, _, at, length in regions:
         stop = at + length
@@ -149,13 +154,14 @@ def _long(spans: Spans, min_run: int) -> Spans:
 
 
 def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[LineCopy, ...]:
-    """Whole lines that are the same before and after, as copies of the version before: those between the regions, and within them
-    those that the new text repeats.
+    """Return whole lines that are the same before and after, as copies of the version before.
+
+    These are the lines between the regions, and within the regions the lines that the new text repeats.
     """
     base = ContentHash.of(before.encode())
     old, new = before.split("\n"), after.split("\n")
     copies: list[LineCopy] = []
-    i = j = 1  # the first lines not yet spoken of, before and after
+    i = j = 1  # the first lines not yet handled, before and after
     for at_old, length_old, at_new, length_new in regions:
         # lines that end before the region; one that only touches it may have grown
         touched = before.count("\n", 0, at_old) + 1
@@ -175,9 +181,10 @@ def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, 
 def _copies_of_repeated(
     base: ContentHash, old: Sequence[str], new: Sequence[str], first: int, at: int, *, ended: bool
 ) -> Iterator[LineCopy]:
-    """The lines that an edit takes out and puts in again. ended: whether it takes and puts whole lines at its end.
+    """Yield the lines that an edit removes and inserts again.
 
-    The lines in which it begins and ends may keep a part of the old ones that nobody was shown: these are told from no others.
+    ended: whether it removes and inserts whole lines at its end.
+    The lines in which it begins and ends may keep a part of the old lines that was never shown: these are left out.
     """
     if not old or not new:
         return

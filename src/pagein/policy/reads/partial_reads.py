@@ -1,4 +1,4 @@
-"""A partly known read: the file's text in order, each known run replaced by one line of its own."""
+"""Answers to a partly known read: the file's text in order, with a marker line for each known run."""
 
 from pagein.model.read_events import LineCopy
 from pagein.model.spans import NO_LINES, Spans
@@ -10,7 +10,7 @@ from pagein.policy.reads.read_request import ReadDecision
 
 
 def partly_known(sight: Sight, in_place: Spans) -> ReadDecision | None:
-    """The lines that the baseline would show, with markers for the known runs; None where no run is worth one.
+    """Return the baseline's lines with markers for the known runs; None if no run is worth a marker.
 
     The baseline's closing notice stays, since the text is cut where the baseline cuts it.
     """
@@ -35,13 +35,13 @@ def partly_known(sight: Sight, in_place: Spans) -> ReadDecision | None:
     text = "\n".join(out) + baseline.notice
     decision = sight.answer("partly_known", text, "partly_known", emitted=Spans.of(*emitted), copies=tuple(copies))
     if sight.request.whole and not decision.event.emitted and sight.known.total != sight.request.total:
-        return None  # that the file lost its end would be told by a number alone
+        return None  # only a number would show that the file lost its end
     shown = Spans.of((baseline.first, baseline.last))
     return decision if sight.proves(decision, shown) else None
 
 
 def _worth_a_marker(sight: Sight, in_place: Spans) -> list[MovedLines]:
-    """Known runs whose marker is shorter than their text, in order: where they stand, then where they stood."""
+    """Return known runs whose marker is shorter than their text: unmoved runs first, then moved runs, sorted by place."""
     least = sight.settings.min_run
     kept = [MovedLines(a, b - a + 1, a) for a, b in in_place if b - a + 1 >= least]
     kept = [run for run in kept if _saves(sight, run)]
@@ -59,7 +59,10 @@ def _saves(sight: Sight, run: MovedLines) -> bool:
 
 
 def _marker(run: MovedLines, total: int, anew: Spans) -> str:
-    """The line in place of a run. anew: numbers of which this answer says something else than was said of them before."""
+    """Return the marker line of a run.
+
+    anew: numbers under which this answer shows other text than was shown before.
+    """
     last = run.at + run.count - 1
     if run.at == run.shown_as:
         return markers.lines_unchanged_marker(run.at, last, total)

@@ -1,12 +1,13 @@
-"""What a read is answered with: text, a marker, a diff, or text with markers in it.
+"""The decision on a read: answer with text, a marker, a diff, or text with markers in it.
 
 Rules of this file
 ------------------
 1. The baseline is always a right answer. Everything else must be proven from knowledge, and must be smaller.
-2. A marker names only numbers under which its text stands in the window (see `view`). A diff is one against the file as the
-   model takes it to be; where that is no version that can be had, there is no diff. A length once told is part of what
-   *unchanged* means. Every answer with metadata v2 is checked once more against the transition table before it is given.
-3. A plan asks for the text of earlier versions with `NeedBlob`, only on the way that needs it, and goes on without.
+2. A marker names only numbers under which its text is in the window (see `file_view`). A diff is based on the file as
+   the model believes it to be; without an available version equal to that, there is no diff. A length once told is part
+   of the meaning of *unchanged*. Every answer with metadata v2 is checked once more against the transition table before
+   it is given.
+3. A plan asks for the text of earlier versions with `NeedBlob`, only on the path that needs it, and goes on without.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -35,7 +36,10 @@ def decide(
     fetch: Callable[[ContentHash], bytes | None],
     settings: ReadingSettings = DEFAULTS,
 ) -> ReadDecision:
-    """Run the plan. `fetch` gives the bytes of a version, or None where they cannot be had; it must not raise."""
+    """Run the plan for a read and return its decision.
+
+    fetch: returns the bytes of a version, or None for an unavailable version; must not raise.
+    """
     going = plan(request, known, settings)
     try:
         need = next(going)
@@ -47,7 +51,7 @@ def decide(
 
 
 def plan(request: ReadRequest, known: PathKnown, settings: ReadingSettings = DEFAULTS) -> Plan:
-    """Decide on one read. Yields NeedBlob; returns the decision (specification section 8, extended)."""
+    """Decide on one read: yield NeedBlob for each needed version, and return the decision."""
     withheld = known.stale if request.whole else known.stale.unite(known.blocked)
     sight = Sight(request, known, settings, {}, withheld.clamp(request.first, request.last))
     base = _base(request, known)
@@ -70,7 +74,7 @@ def plan(request: ReadRequest, known: PathKnown, settings: ReadingSettings = DEF
 
 
 def _base(request: ReadRequest, known: PathKnown) -> ContentHash | None:
-    """The version that the specification would compare with: known whole, or for a range, over the whole range."""
+    """Return the version to compare with: known whole, or for a range, over the whole range."""
     if request.whole:
         last = known.last_complete()
         return None if last is None else last[0]
@@ -79,7 +83,7 @@ def _base(request: ReadRequest, known: PathKnown) -> ContentHash | None:
 
 
 def _is_fresh(sight: Sight) -> bool:
-    """Whether everything asked for was shown last as it is now: decided by hashes alone."""
+    """Return whether everything asked for is as last shown: decided by hashes alone."""
     request, known = sight.request, sight.known
     if sight.withheld:
         return False
@@ -89,7 +93,7 @@ def _is_fresh(sight: Sight) -> bool:
 
 
 def _texts(request: ReadRequest, known: PathKnown, settings: ReadingSettings, base: ContentHash | None) -> Texts:
-    """Lines of the current version, and of the earlier ones that an answer may rest on, the likeliest first."""
+    """Return the lines of the current version, and of likely earlier bases, the likeliest first."""
     texts = {request.document.hash: request.document.lines}
     seen = {piece.source for piece in known.view} | {piece.told for piece in known.view}
     wanted = [version for version, _ in reversed(known.versions) if settings.new_answers and version in seen]
@@ -104,13 +108,13 @@ def _texts(request: ReadRequest, known: PathKnown, settings: ReadingSettings, ba
         if content is not None:
             try:
                 texts[version] = content.decode("utf-8").split("\n")
-            except UnicodeDecodeError:  # not what was shown, then: as good as missing
+            except UnicodeDecodeError:  # cannot be the text that was shown: as good as missing
                 continue
     return texts
 
 
 def _best(sight: Sight) -> ReadDecision | None:
-    """The answer to give instead of the baseline, or None."""
+    """Return the answer to give instead of the baseline; None for the baseline."""
     in_place = sight.in_place()
     request = sight.request
     same = _unchanged_whole(sight) if request.whole else _unchanged_by_lines(sight, in_place)
@@ -130,9 +134,9 @@ def _best(sight: Sight) -> ReadDecision | None:
 
 
 def _costs_little_more(diff: ReadDecision, partly: ReadDecision | None, sight: Sight) -> bool:
-    """Whether telling what went, and not only what came, is worth its bytes: old lines are in a diff and nowhere else.
+    """Return whether a diff is worth its extra bytes, as only a diff shows removed lines.
 
-    Of a whole file the specification wants the diff, so there it may cost a share of what is read.
+    For a whole file a diff is preferred, so there it may cost a share of the text that is read.
     """
     if partly is None:
         return True
@@ -153,7 +157,7 @@ def _unchanged_text(sight: Sight) -> str:
 
 
 def _unchanged_whole(sight: Sight) -> ReadDecision | None:
-    """The marker for a file that is what the model takes it to be, although it never saw that as one version."""
+    """Return the marker for a file equal to the model's view, although never shown as one version."""
     if not sight.settings.new_answers or not sight.as_taken():
         return None
     total = sight.request.total
@@ -162,7 +166,7 @@ def _unchanged_whole(sight: Sight) -> ReadDecision | None:
 
 
 def _unchanged_by_lines(sight: Sight, in_place: Spans) -> ReadDecision | None:
-    """The marker for lines that are as they were, although the file as a whole is not, or was shown in parts."""
+    """Return the marker for unchanged lines in a file that changed elsewhere, or was shown in parts."""
     request = sight.request
     if not in_place.holds(request.first, request.last):
         return None
@@ -180,7 +184,7 @@ def _unchanged_by_lines(sight: Sight, in_place: Spans) -> ReadDecision | None:
 
 
 def _moved_decision(sight: Sight) -> ReadDecision | None:
-    """The marker for a range that stands whole under other numbers; of a whole file that changed, the diff tells more."""
+    """Return the marker for a range that is now wholly under other numbers; for a whole file, a diff says more."""
     request = sight.request
     if request.whole or sight.withheld or not sight.settings.allow(request.document.text):
         return None
@@ -211,7 +215,7 @@ def _full_diff(sight: Sight) -> ReadDecision | None:
 
 
 def _range_diff(sight: Sight) -> ReadDecision | None:
-    """A diff of the range against the version that the model takes the lines it comes from to be of."""
+    """Return a diff of the range against the version that the model believes its lines to be from."""
     if sight.withheld:
         return None
     request = sight.request
@@ -227,12 +231,12 @@ def _range_diff(sight: Sight) -> ReadDecision | None:
         old, new, found = both
         frame, inside = within(found, request.first - 1, min(request.last, len(new)))
         if not inside or (frame.j2 < request.last and frame.i2 < len(old)):
-            continue  # unchanged, or lines were cut off behind the last one, where this diff would not show it
+            continue  # unchanged, or lines after the last line were removed, which this diff would not show
         if not sight.known.lines_taken_for(version).holds(frame.i1 + 1, frame.i2):
-            continue  # the model was shown something else there since
+            continue  # the model was shown other text there since
         told = already.subtract(sight.known.lines_taken_for(version))
         if any(told.clamp(change.j1 + 1, change.j2) for change in inside):
-            continue  # beside these lines it was shown another version since, and has some of the new lines from there
+            continue  # the model was also shown another version since, and knows some of the new lines from there
         if frame.i2 == len(old) and sight.known.total != len(sight.texts[version]):
             continue  # the model was told another length, so lines may follow that the base does not have
         diff = unified_diff(old, new, request.given, inside, frame, sight.settings.context)
@@ -253,11 +257,11 @@ def _range_diff(sight: Sight) -> ReadDecision | None:
 def _copies_in_frame(
     sight: Sight, version: ContentHash, inside: Iterable[LineChange], frame: LineChange
 ) -> tuple[LineCopy, ...]:
-    """The lines of the frame that no change touches, as copies of the base."""
+    """Return the unchanged lines of the frame, as copies of the base."""
     request, lines = sight.request, len(sight.texts[version])
     copies: list[LineCopy] = []
     i, j = frame.i1, frame.j1
-    # the empty line behind a last newline is no line of a diff; it follows the line before it
+    # the empty line after a last newline is not a line of a diff; it follows the line before it
     tail = request.last - frame.j2
     for change in (*inside, LineChange(frame.i2 + tail, frame.i2 + tail, frame.j2 + tail, frame.j2 + tail)):
         if change.j1 > j:
@@ -268,7 +272,7 @@ def _copies_in_frame(
 
 
 def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tuple[LineChange, ...]] | None:
-    """The lines of a base and of the file, with their ends, and what changed; None where that cannot be had."""
+    """Return the lines of a base and of the file, with line ends, and the changes; None if unavailable or too big."""
     document = sight.request.document
     theirs = sight.texts.get(version)
     if version == document.hash or theirs is None:
@@ -281,7 +285,7 @@ def _both(sight: Sight, version: ContentHash) -> tuple[list[str], list[str], tup
 
 
 def _is_useful(answer: ReadDecision, diff: Diff, sight: Sight) -> bool:
-    """Whether a diff is worth sending (specification 16.3)."""
+    """Return whether a diff is worth sending."""
     settings, request = sight.settings, sight.request
     size, lines = byte_length(answer.text), answer.text.count("\n") + 1
     return (
@@ -294,7 +298,7 @@ def _is_useful(answer: ReadDecision, diff: Diff, sight: Sight) -> bool:
 
 
 def _is_smaller(answer: ReadDecision, request: ReadRequest) -> bool:
-    """Whether an answer has fewer bytes than the text it replaces, and no more lines."""
+    """Return whether an answer has fewer bytes than the text it replaces, and no more lines."""
     text, plain = answer.text, request.baseline.text
     return byte_length(text) < byte_length(plain) and text.count("\n") <= plain.count("\n")
 

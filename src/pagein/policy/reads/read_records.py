@@ -1,12 +1,12 @@
-"""Events of reading as the records that are stored with a session, and back.
+"""Stored records of read events: encoding, and tolerant decoding.
 
-Writing is exact: metadata version 1 as the specification has it (section 4), with `spans` added: the lines of
-`servedHash` that stand as text in the answer. Answers that version 1 cannot say carry `v: 2` and `copies`; a reader of
-version 1 passes over them. Reading never raises: what is not understood becomes `MalformedRecord`, and is not trusted.
+Writing is exact: metadata version 1 with `spans` added, the lines of `servedHash` that are in the answer as text.
+Answers that version 1 cannot express carry `v: 2` and `copies`; a reader of version 1 skips them. Reading never raises:
+a malformed record becomes `MalformedRecord`, and is not trusted.
 
-Records without spans come from other writers. A plain read of theirs is taken for what it must have shown: with
-`details.truncation`, the lines that were let through; without it, the whole scope if the file is so small that nothing
-can have been cut, or if the answer itself is at hand and has exactly the lines of the scope; else nothing.
+Records without spans come from other writers. A plain read of theirs is taken for the lines that it must have shown:
+with `details.truncation`, the lines that were let through; without it, the whole scope if the file is so small that
+nothing can have been cut, or if the answer itself is at hand and has exactly the lines of the scope; else nothing.
 """
 
 import re
@@ -41,11 +41,11 @@ _REASONS: Final = frozenset(
 
 
 class _Strange(Exception):
-    """A field that is not what it must be."""
+    """A field has an invalid value."""
 
 
 def encode(event: FileRead) -> dict[str, object]:
-    """The record for `details.readcache`."""
+    """Return the record for `details.readcache`."""
     record: dict[str, object] = {
         "v": event.v,
         "pathKey": event.path,
@@ -69,7 +69,10 @@ def encode(event: FileRead) -> dict[str, object]:
 
 
 def decode(details: object, text: str | None = None) -> FileRead | MalformedRecord:
-    """The event in the `details` of a read result. `text`: the answer, where it is at hand."""
+    """Return the event in the `details` of a read result.
+
+    text: the answer, where it is at hand.
+    """
     try:
         whole = _parse_mapping(details, "details")
         record = _parse_mapping(whole.get("readcache"), "readcache")
@@ -80,7 +83,7 @@ def decode(details: object, text: str | None = None) -> FileRead | MalformedReco
 
 
 def encode_authored(event: FileWrite) -> dict[str, object]:
-    """The record of a write or edit of the model's own."""
+    """Return the record of a write or edit by the model."""
     return {
         "v": 1,
         "kind": "authored",
@@ -94,13 +97,16 @@ def encode_authored(event: FileWrite) -> dict[str, object]:
 
 
 def encode_invalidation(event: FileRefresh, at: int) -> dict[str, object]:
-    """The record of a refresh. at: milliseconds since 1970, for people; no decision looks at it."""
+    """Return the record of a refresh.
+
+    at: milliseconds since 1970, for people; no decision uses it.
+    """
     scope = "full" if event.lines is None else f"r:{event.lines[0]}:{event.lines[1]}"
     return {"v": 1, "kind": "invalidate", "pathKey": event.path, "scopeKey": scope, "at": at}
 
 
 def decode_entry(data: object) -> FileWrite | FileRefresh | MalformedRecord:
-    """The event in the data of an entry that is not a tool result."""
+    """Return the event in the data of an entry that is not a tool result."""
     try:
         return _entry(_parse_mapping(data, "entry"))
     except (_Strange, BadName) as strange:
@@ -183,7 +189,7 @@ def _let_through(truncation: object, count: int) -> int:
 
 
 def _is_exactly(text: str, count: int, event: FileRead) -> bool:
-    """Whether an answer has just the lines of its scope, with the notice of more lines where the file goes on."""
+    """Return whether an answer has just the lines of its scope, with the notice of more lines where the file goes on."""
     if event.last < event.total:
         head, found, tail = text.rpartition("\n\n[")
         rest = event.total - event.last

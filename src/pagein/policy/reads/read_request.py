@@ -1,4 +1,4 @@
-"""What goes into the decision on a read, and what comes out."""
+"""Input and output of the decision on a read."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,16 @@ from pagein.policy.reads.baseline import Baseline, byte_length
 class ReadingSettings:
     """Bounds of the read policy.
 
-    new_answers: `moved`, range diffs and partly known reads (metadata v2); off = the specification's answers only.
+    new_answers: `moved`, range diffs and partly known reads (metadata v2); off: only unchanged markers and whole diffs.
     min_run: shortest run of known lines that a marker may stand for inside a partly known read.
     max_bytes, max_lines: no diff and no search for moved lines beyond these, on either side.
-    byte_ratio: a diff of this share of the baseline's bytes is too big. line_ratio: so is one of more than this share
-    of the requested lines. context: unchanged lines shown around a change.
-    cap_bytes, cap_lines: what the read tool itself would cut; a diff beyond them is not sent.
+    byte_ratio: a diff of this share of the baseline's bytes is too big.
+    line_ratio: so is one of more than this share of the requested lines.
+    context: unchanged lines shown around a change.
+    cap_bytes, cap_lines: size at which the read tool itself would cut; a bigger diff is not sent.
     max_bases: how many earlier versions one decision may fetch.
-    news_bytes, news_share: a diff may be this much longer than the partly known text, for it also tells what is gone:
-    so many bytes, or of a whole file this share of the baseline's if that is more.
+    news_bytes, news_share: how much longer a diff may be than the partly known text, because it also shows removed
+        lines: so many bytes, or for a whole file this share of the baseline's bytes if that is more.
     """
 
     new_answers: bool = True
@@ -37,7 +38,7 @@ class ReadingSettings:
     news_share: float = 0.1
 
     def allow(self, text: str) -> bool:
-        """Whether a text is small enough to be compared line by line."""
+        """Return whether a text is small enough to be compared line by line."""
         return len(text) <= self.max_bytes and text.count("\n") < self.max_lines and byte_length(text) <= self.max_bytes
 
 
@@ -48,8 +49,10 @@ DEFAULTS = ReadingSettings()
 class ReadRequest:
     """One read of a text file.
 
-    document: the file as it is now (`is_text` must hold). given: the path as the model wrote it, for diff headers.
-    first, last: the lines asked for, clamped to the file. baseline: what the read tool would say.
+    document: the file as it is now (`is_text` must hold).
+    given: the path as the model wrote it, for diff headers.
+    first, last: the lines asked for, clamped to the file.
+    baseline: the read tool's own answer.
     bypass: the model asked for the text itself.
     """
 
@@ -62,7 +65,7 @@ class ReadRequest:
 
     @property
     def total(self) -> int:
-        """Lines of the file."""
+        """Number of lines of the file."""
         return self.baseline.total
 
     @property
@@ -73,14 +76,20 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True)
 class NeedBlob:
-    """The plan needs the bytes of an earlier version. Send them, or None where they cannot be had."""
+    """A plan's request for the bytes of an earlier version.
+
+    Send them, or None for an unavailable version.
+    """
 
     version: ContentHash
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDecision:
-    """The answer: its text, the event to journal (`readmeta.encode` makes its metadata), and why it was chosen."""
+    """The answer to a read.
+
+    text: the answer. event: for the journal (`read_records.encode` makes its metadata). reason: why it was chosen.
+    """
 
     text: str
     event: FileRead

@@ -1,6 +1,6 @@
-"""The transition table of trust: which lines an answer makes known, and when. docs/trust.md prints it.
+"""The transition table of trust: the lines that each kind of answer makes known, and the conditions.
 
-A pair of mode and scope without a row changes nothing ("any other combination: ignore", specification 7.5.3).
+docs/trust.md prints it. A pair of mode and scope without a row changes nothing.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,17 @@ Proof: TypeAlias = Literal["emitted", "base in place", "base lines", "base whole
 
 @dataclass(frozen=True, slots=True)
 class TrustRule:
-    """One row. proof: what the answer rests on. same: the served version must be the base."""
+    """One row of the table.
+
+    proof: the basis of the answer. same: the served version must be the base.
+    """
 
     proof: Proof
     same: bool = False
 
     @property
     def anchors(self) -> bool:
-        """Whether it can establish knowledge from none."""
+        """Whether the answer can establish knowledge from nothing."""
         return self.proof == "emitted"
 
 
@@ -88,15 +91,16 @@ _OTHERS: Final = (
 
 
 def rule_of(event: FileRead) -> TrustRule:
-    """The row for this answer."""
+    """Return the row for this answer."""
     return TRANSITIONS.get((event.v, event.mode, "full" if event.whole else "range"), _IGNORED)
 
 
 def trusted_lines(event: FileRead, known: Mapping[ContentHash, Spans], lines: Spans, *, whole: bool) -> Spans:
-    """Lines of the served version that the answer makes known.
+    """Return the lines of the served version that the answer makes known.
 
-    known: known lines of each version that `event.copies` names. lines: those of `event.base` that the answer may rest on.
-    whole: whether the model takes the whole file to be `event.base`.
+    known: known lines of each version that `event.copies` names.
+    lines: lines of `event.base` that the answer may depend on.
+    whole: whether the model believes the whole file equal to `event.base`.
     """
     rule = rule_of(event)
     asked = Spans.of((event.first, event.last))
@@ -120,7 +124,7 @@ def trusted_lines(event: FileRead, known: Mapping[ContentHash, Spans], lines: Sp
 
 
 def trust_table() -> str:
-    """The table as Markdown, for docs/trust.md."""
+    """Return the table as Markdown, for docs/trust.md."""
     rows = ["| event | guard | lines that become known |", "|---|---|---|"]
     for (version, mode, scope), rule in TRANSITIONS.items():
         guard = _GUARDS[rule.proof] + (", and equals `servedHash`" if rule.same else "")

@@ -1,4 +1,4 @@
-"""Which paths a person means by a few words: a file, a folder, or a glob."""
+"""Path filters as people write them: a file, a folder, or a glob."""
 
 import re
 from functools import lru_cache
@@ -10,11 +10,12 @@ _MAGIC: Final = re.compile(r"[*?\[]")
 
 
 def path_matches(wanted: str, path: str) -> bool:
-    """Whether a path is meant by what somebody wrote.
+    """Return whether a path matches a person's filter.
 
-    Without `*`, `?` or `[`: the path itself, its last parts (`auth.py`, `src/auth.py`), or a folder that it lies in. With them
-    a glob over its last parts, or from the root where it begins with `/`: `*` and `?` stay within one part, `**` does not.
-    Raises BadInput for a glob with a set that is none.
+    Without `*`, `?` or `[`: the path itself, its last parts (`auth.py`, `src/auth.py`), or a folder that it lies in.
+    With them a glob over its last parts, or from the root where it begins with `/`: `*` and `?` stay within one part,
+    `**` does not.
+    Raises BadInput for a glob with an invalid set.
     """
     return _compile_path(wanted).search("/" + path.replace("\\", "/").strip("/")) is not None
 
@@ -45,6 +46,6 @@ def _piece(token: str) -> str:
         return _SIGNS[token]
     if len(token) > 1:
         inside = token[1:-1].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
-        # never a slash, whatever the set says
+        # never a slash, whatever is in the set
         return f"(?!/)[{'^' + inside[1:] if inside[0] in '!^' else inside}]"
     return re.escape(token)

@@ -1,4 +1,4 @@
-"""Why a pattern is refused, in the words of whoever wrote it: which construct of another dialect it uses."""
+"""Explanations for refused patterns: the name of the unsupported construct from another dialect."""
 
 from typing import Final
 
@@ -33,7 +33,10 @@ _ESCAPES: Final = {
 
 
 def refusal(pattern: str, said: str) -> str:
-    """Name, for whoever wrote the pattern, the construct that the engine refused. `said`: the engine's own words."""
+    """Return an explanation that names the construct which the engine refused.
+
+    said: the engine's own words.
+    """
     kind, _, what = said.partition(": ")
     if what == "(?P":  # the engine stops reading one character too early
         what = next((start for start, _ in _GROUPS if start.startswith(what) and start in pattern), what)

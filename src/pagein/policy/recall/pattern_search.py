@@ -1,8 +1,8 @@
-"""A pattern as a model writes it, and where it stands in a recalled text (pi-rlm spec 3.8 and 7.2).
+"""Search patterns as a model writes them, and their matches in a recalled text.
 
-`/expression/flags` is a regular expression with the flags i, m and s (g, u and y are taken and change nothing); anything
-else is a literal text, and so is an expression that cannot be used, which is then said. The engine is RE2: time is linear
-in the text, whatever the expression.
+`/expression/flags` is a regular expression with the flags i, m and s (g, u and y are accepted and change nothing);
+anything else is a literal text, and so is an unusable expression, with a notice. The engine is RE2: time is linear in
+the text, whatever the expression.
 """
 
 import re
@@ -15,9 +15,9 @@ from pagein.policy.recall.pattern_refusals import refusal
 from pagein.policy.recall.patterns import MAX_LITERAL, MAX_PATTERN
 
 AROUND: Final = 100
-"""Characters shown before and behind a match."""
+"""Characters shown before and after a match."""
 LONGEST_MATCH: Final = 400
-"""Of a longer match no more than this is shown."""
+"""Maximum characters shown of a match."""
 
 _EXPRESSION: Final = re.compile(r"/(.+)/([a-z]*)", re.DOTALL)
 _FLAGS: Final = frozenset("gimsuy")
@@ -27,7 +27,10 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch:
-    """A match. offset: its place in the text, in characters. matched: its text. context: with what stands around it."""
+    """A match.
+
+    offset: place in the text, in characters. matched: its text. context: the match with the text around it.
+    """
 
     offset: int
     matched: str
@@ -36,14 +39,18 @@ class PatternMatch:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What to look for. expression: a regular expression of RE2, None for a literal. notice: why an expression is taken literally."""
+    """A parsed pattern.
+
+    expression: a regular expression of RE2; None for a literal.
+    notice: why an expression is taken literally.
+    """
 
     literal: str
     expression: str | None = None
     notice: str | None = None
 
     def matches(self, text: str) -> Iterator[PatternMatch]:
-        """Matches in their order, not overlapping; those without width too."""
+        """Yield the matches in order, without overlap, including matches of zero width."""
         places = self._literally(text) if self.expression is None else self._by_expression(text)
         for start, end in places:
             yield PatternMatch(start, text[start:end], _context(text, start, end))
@@ -73,7 +80,7 @@ class Pattern:
 
 
 def understood(pattern: str) -> Pattern:
-    """Read a pattern. Raises BadInput where there is nothing to look for, or too much."""
+    """Parse a pattern. Raises BadInput for an empty or too long pattern."""
     if not pattern:
         raise BadInput("the pattern is empty")
     if len(pattern) > MAX_LITERAL:
@@ -118,7 +125,7 @@ def _compile(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
 
 def _next_character(data: bytes, at: int) -> int:
     at += 1
-    while at < len(data) and data[at] & 0xC0 == 0x80:  # noqa: PLR2004  the bytes in a character behind its first
+    while at < len(data) and data[at] & 0xC0 == 0x80:  # noqa: PLR2004  the bytes of a character after its first
         at += 1
     return at
 

@@ -1,14 +1,15 @@
-"""What a search pattern asks of a text: the pieces that every text with a match must hold.
+"""Trigrams that every text with a match of a search pattern must contain, for a search index.
 
-The dialect is that of RE2: Perl's without what cannot be matched in linear time. `needed` reads a pattern that RE2 took.
+The dialect is that of RE2: Perl's without constructs that cannot be matched in linear time. `grams_needed` reads a
+pattern that RE2 accepted.
 
 Rules of this file
 ------------------
-1. A need may ask too little, never too much: where the reading is in doubt, it asks for nothing, and the text is scanned.
-2. Needs are stated in folded text. `folded` treats each character by itself, so what stands in a text stands, folded, in
-   the folded text; hence one index serves searches with and without regard to case.
+1. A need may ask too little, never too much: a doubtful pattern needs nothing, and the text is scanned.
+2. Needs are stated in folded text. `fold_text` treats each character by itself, so a part of a text is, folded, a part
+   of the folded text; hence one index serves searches with and without regard to case.
 3. Without regard to case a character counts only if nothing outside its own fold matches it, in this and in coming
-   versions of Unicode (`_SETTLED`); the others are left out of the need.
+   versions of Unicode (`_SETTLED`); other characters are left out of the need.
 """
 
 import re
@@ -18,16 +19,16 @@ from itertools import product
 from typing import Final, TypeAlias
 
 MAX_PATTERN: Final = 1000
-"""Characters of the longest pattern that is taken: linear time is no help against patterns of any size."""
+"""Maximum characters of a pattern: linear time is no help against patterns of any size."""
 
 MAX_LITERAL: Final = 10_000
-"""Characters of the longest literal that is taken."""
+"""Maximum characters of a literal."""
 
 GRAM: Final = 3
 _MOST_STRINGS: Final = 24
 _LONGEST_STRING: Final = 200
 _MOST_GRAMS: Final = 24
-# ASCII, and letters that have had their only partner in the other case since Unicode 6, and scripts without case.
+# ASCII, letters with a single partner in the other case since Unicode 6, and scripts without case.
 _SETTLED: Final = re.compile(
     "[\x00-\x7f\xc0-\xd6\xd8-\xde\xe0-\xf6\xf8-\xfe\u0100-\u012f\u0391-\u03a1\u03a3-\u03ab\u03ac-\u03ce"
     "\u0400-\u045f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3]"
@@ -35,12 +36,12 @@ _SETTLED: Final = re.compile(
 
 
 def fold_text(text: str) -> str:
-    """The text as it is indexed: case is folded, and NUL, which ends what SQLite indexes, is a space."""
+    """Return the text as indexed: case-folded, with a space for NUL, which ends a text for SQLite."""
     return text.casefold().replace("\0", " ")
 
 
 def grams(text: str) -> frozenset[str]:
-    """Every run of three characters of a folded text."""
+    """Return every run of three characters of a folded text."""
     return frozenset(text[start : start + GRAM] for start in range(len(text) - GRAM + 1))
 
 
@@ -49,21 +50,21 @@ def grams(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Gram:
-    """The folded text holds these three characters."""
+    """The folded text contains these three characters."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All of these hold. Without any, every text will do."""
+    """Every need holds; without needs, any text will do."""
 
     needs: tuple["Need", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
-    """At least one of these holds."""
+    """At least one need holds."""
 
     needs: tuple["Need", ...]
 
@@ -73,7 +74,7 @@ NO_NEED: Final = Every()
 
 
 def met(need: Need, text: str) -> bool:
-    """Whether a folded text meets a need: what an index answers for many texts at once."""
+    """Return whether a folded text meets a need: an index answers this for many texts at once."""
     if isinstance(need, Gram):
         return need.text in text
     if isinstance(need, Every):
@@ -82,7 +83,7 @@ def met(need: Need, text: str) -> bool:
 
 
 def literal_grams(literal: str, *, ignore_case: bool = False) -> Need:
-    """What every text that holds this literal must hold."""
+    """Return the need of every text with this literal."""
     runs = _Runs()
     for character in literal:
         runs.add(_character(character, ignore_case=ignore_case))
@@ -90,7 +91,7 @@ def literal_grams(literal: str, *, ignore_case: bool = False) -> Need:
 
 
 def grams_needed(pattern: str, *, ignore_case: bool = False) -> Need:
-    """What every text with a match of this regular expression must hold. The pattern is one that RE2 accepts."""
+    """Return the need of every text with a match of this regular expression, which RE2 must accept."""
     try:
         return _PatternParser(pattern, ignore_case=ignore_case).alternatives().need()
     except (_Doubt, RecursionError):
@@ -112,12 +113,12 @@ def _some(needs: Iterable[Need]) -> Need:
 
 def _need_of_string(text: str) -> Need:
     distinct = list(dict.fromkeys(text[start : start + GRAM] for start in range(len(text) - GRAM + 1)))
-    # a few, spread over the whole, tell nearly as much as all of them
+    # a few, spread over the whole, select nearly as well as the full list
     step = -(-len(distinct) // _MOST_GRAMS) or 1
     return _every(Gram(gram) for gram in distinct[::step])
 
 
-# --- what an expression can match, as far as it is told ---
+# --- the possible matches of an expression ---
 
 
 _Strings: TypeAlias = frozenset[str]
@@ -126,7 +127,10 @@ _EMPTY: Final[_Strings] = frozenset({""})
 
 @dataclass(frozen=True, slots=True)
 class _MatchSet:
-    """strings: all folded texts the expression can match, None where they are too many. rest: what is needed besides."""
+    """The possible matches of an expression.
+
+    strings: every folded text that it can match; None for too many. rest: further needs.
+    """
 
     strings: _Strings | None
     rest: Need = NO_NEED
@@ -142,7 +146,7 @@ _NOTHING_WIDE: Final = _MatchSet(_EMPTY)
 
 
 class _Runs:
-    """A concatenation as it is read: what is known to stand next to each other, and the needs of what came before."""
+    """A concatenation while it is read: the adjacent texts so far, and the needs of earlier parts."""
 
     def __init__(self) -> None:
         self._run: _Strings = _EMPTY
@@ -160,7 +164,7 @@ class _Runs:
         self._run = frozenset(left + right for left, right in product(self._run, piece.strings))
 
     def cut(self, start: _Strings = _EMPTY) -> None:
-        """End the run; what follows does not stand right behind it, but behind one of `start`."""
+        """End the run; the next part follows one of `start`, not the run."""
         self._needs.append(_MatchSet(self._run).need())
         self._run = start
         self._whole = False
@@ -200,7 +204,7 @@ def _character(character: str, *, ignore_case: bool) -> _MatchSet:
 
 
 class _Doubt(Exception):
-    """The pattern is not understood; nothing is concluded from it."""
+    """The pattern is not understood; no need is derived from it."""
 
 
 _GROUP: Final = re.compile(r"\(\?(?:P?<\w+>|([imsU]*)(-[imsU]+)?([:)]))")
@@ -222,7 +226,7 @@ class _PatternParser:
         self._ignore_case = ignore_case
 
     def alternatives(self) -> _MatchSet:
-        """Up to the end of the group or of the pattern. Flags set inside end there."""
+        """Parse up to the end of the group or of the pattern, where flags set inside end."""
         before = self._ignore_case
         branches = [self._concatenation()]
         while self._next("|"):
@@ -249,7 +253,7 @@ class _PatternParser:
         for _ in range(copies):
             runs.add(piece)
         if most != copies:
-            # what comes next stands behind one more of them
+            # the next part follows one more repetition
             runs.cut(piece.strings or _EMPTY)
 
     def _count(self) -> tuple[int, int | None]:

@@ -1,11 +1,12 @@
-"""A part of a recalled text, and how to go on from it (pi-rlm spec 7.1, texts of `notes/prior-art.md` 3.2).
+"""Slices of a recalled text, with hints for the next slice.
 
 Rules of this file
 ------------------
-1. What a hint names is where the shown text really ends: whoever follows the hints reads the whole text, none of it twice.
-2. A part is at least one character, so that whoever goes on comes to an end.
-3. Offsets count characters from 0, lines count from 1 and end at line feeds alone, which belong to the line before them.
-4. A last part that ends in something like a hint is told from one by a line that says it is the end.
+1. A hint names the true end of the shown text: a reader who follows the hints reads the whole text, none of it twice.
+2. A slice is at least one character, so that a reader who goes on comes to an end.
+3. Offsets count characters from 0, lines count from 1 and end at line feeds alone, which belong to the line before
+   them.
+4. A last slice that ends in something like a hint is told from one by a line that says it is the end.
 """
 
 import re
@@ -15,22 +16,22 @@ from typing import Final, Literal, TypeAlias
 from pagein.policy.reads.baseline import DEFAULT_CAPS, ReadCaps
 
 LENGTH: Final = 2000
-"""Characters that are shown where nobody says how many."""
+"""Default number of characters shown."""
 LINES: Final = 100
-"""Lines that are shown where nobody says how many."""
+"""Default number of lines shown."""
 
 _HINTLIKE: Final = re.compile(r"\[(?:Showing|Output truncated|End of|Offset|Line|Object) [^\n]*\]\n?\Z")
 _LONGEST_HINT: Final = 400
 
 Next: TypeAlias = tuple[Literal["offset", "line"], int]
-"""The argument to go on with, and its value."""
+"""The argument for the next slice, and its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
     """Characters `start` to `end` of an object's text of `total` characters.
 
-    text: these characters. hints: lines to show behind them. following: what to ask for next, None at the end.
+    text: these characters. hints: lines to show after them. following: argument for the next slice; None at the end.
     """
 
     text: str
@@ -42,14 +43,14 @@ class Slice:
 
     @property
     def as_text(self) -> str:
-        """The part with its hints, each on a line of its own."""
+        """The slice with its hints, each on a line of its own."""
         return "\n".join((self.text, *self.hints)) if self.text or not self.hints else "\n".join(self.hints)
 
 
 def by_characters(
     object_id: str, text: str, offset: int = 0, length: int = LENGTH, caps: ReadCaps = DEFAULT_CAPS
 ) -> Slice:
-    """`length` characters from `offset` on, or as many of them as fit the caps. Numbers below what makes sense are raised to it."""
+    """Return `length` characters from `offset` on, or as many as fit the caps; too low numbers are raised."""
     total, start = len(text), max(0, offset)
     if start >= total:
         return _empty_slice(
@@ -62,7 +63,10 @@ def by_characters(
 
 
 def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps: ReadCaps = DEFAULT_CAPS) -> Slice:
-    """`lines` lines from `line` on, or as many of them as fit the caps; of a line that does not fit, the part that does."""
+    """Return `lines` lines from `line` on, or as many as fit the caps.
+
+    Of a line that does not fit, the part that fits is shown.
+    """
     total, first = len(text), max(1, line)
     count = text.count("\n") + 1
     if first > count or not text:
@@ -70,7 +74,7 @@ def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps:
             object_id, total, total, f"[Line {first} is beyond the end: object {object_id} has {count} lines.]"
         )
     start = _start_of(text, first)
-    if start == total:  # the empty line behind the last line feed
+    if start == total:  # the empty line after the last line feed
         return _empty_slice(object_id, total, total, f"[End of {object_id}: {total} chars.]")
     wanted = _end_of(text, start, max(1, lines))
     end = start + _chars_that_fit(text[start:wanted], caps)
@@ -117,7 +121,7 @@ def _end_of(text: str, start: int, lines: int) -> int:
 
 
 def _chars_that_fit(part: str, caps: ReadCaps) -> int:
-    """How many characters of a part are shown: whole lines where that is at least half of what fits, and never none."""
+    """Return the length of a part to show: at least 1, and whole lines if they are at least half of the room."""
     fits = min(_chars_of_lines(part, caps.lines), _chars_of_bytes(part, caps.bytes))
     if fits >= len(part):
         return len(part)
@@ -130,11 +134,11 @@ def _chars_of_lines(part: str, lines: int) -> int:
 
 
 def _chars_of_bytes(part: str, size: int) -> int:
-    # no character has less than a byte, so more of them than bytes never fit
+    # each character takes at least a byte, so `size` characters are enough
     encoded = part[:size].encode("utf-8", "surrogatepass")
     if len(encoded) <= size:
         return min(len(part), size)
     end = size
-    while end > 0 and encoded[end] & 0xC0 == 0x80:  # noqa: PLR2004  the bytes in a character behind its first
+    while end > 0 and encoded[end] & 0xC0 == 0x80:  # noqa: PLR2004  the bytes of a character after its first
         end -= 1
     return len(encoded[:end].decode("utf-8", "surrogatepass"))

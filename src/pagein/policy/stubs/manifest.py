@@ -1,12 +1,13 @@
-"""The manifest: a table of what was paged out, for the model to look things up in (pi-rlm spec 3.3, `notes/prior-art.md` 3.2).
+"""The manifest: a table of evicted objects, for the model to look them up in.
 
 Rules of this file
 ------------------
-1. A manifest is written at an epoch's edge and at no other time, and what was written is never changed: each edge adds a page
-   for what left there. So it costs no rewrite of its own. (The specification writes it anew before each call.)
+1. A manifest is written when an epoch opens and at no other time, and a written page is never changed: each epoch adds
+   a page of its evicted objects. So it costs no rewrite of its own.
 2. A page is a function of the rows alone: no clock, no place in the request.
-3. Only where the host compacts, and the pages written so far are gone with the window, is everything listed again, on one page.
-4. A page says what it costs, so that whoever sizes the window counts it.
+3. Only where the client compacts, and the earlier pages are gone with the window, is everything listed again, on one
+   page.
+4. A page states its cost, so that the window's size includes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +19,9 @@ from pagein.policy.stubs.descriptions import shorten_path
 from pagein.policy.stubs.result_stubs import one_line
 
 BUDGET: Final = 2000
-"""Tokens that one page may take, by the count of `tokens_of`."""
+"""Maximum tokens of one page, by the count of `tokens_of`."""
 RESERVE: Final = 200
-"""Tokens of the budget that are left for what stands above and below the rows."""
+"""Tokens of the budget for the text above and below the rows."""
 EMPTY_STORE: Final = "[No externalized content yet.]"
 _JOINT: Final = "\n\n---\n\n"
 _HEADER: Final = "## RLM External Context"
@@ -29,7 +30,7 @@ _COLUMNS: Final = "| Object ID | Type | Tokens | Description |\n|----|------|---
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The words that a host's model knows: names of the recall tools, and of the kinds of objects that it calls otherwise."""
+    """The words that a host's model knows: names of the recall tools, and of renamed kinds of objects."""
 
     peek: str = "peek"
     search: str = "search"
@@ -48,7 +49,10 @@ PI_RLM: Final = Dialect(
 
 @dataclass(frozen=True, slots=True)
 class ManifestRow:
-    """An object as a manifest lists it. tokens: the estimate that its stub shows. path: of the file that it shows, "" for none."""
+    """An object as a manifest lists it.
+
+    tokens: the estimate in its stub. path: of the file that it shows; "" for no file.
+    """
 
     object_id: str
     kind: str
@@ -59,7 +63,10 @@ class ManifestRow:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: its text, and what it takes of the window."""
+    """A page of the manifest.
+
+    tokens: its size in the window.
+    """
 
     text: str
     tokens: int
@@ -67,7 +74,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the manifest of a branch has said so far. objects, tokens: of all that was listed; pages: how many were written."""
+    """Totals of a branch's manifest so far.
+
+    objects, tokens: of every listed object. pages: number of pages.
+    """
 
     objects: int = 0
     tokens: int = 0
@@ -76,7 +86,10 @@ class Manifest:
     def at_edge(
         self, left: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
     ) -> tuple["Manifest", Page | None]:
-        """The page for what left at this edge, oldest first; None where nothing did. Raises BadSetting for a budget below 1."""
+        """Return the page for the objects evicted at this epoch, oldest first; None without objects.
+
+        Raises BadSetting for a budget below 1.
+        """
         if not left:
             return self, None
         after = Manifest(self.objects + len(left), self.tokens + sum(row.tokens for row in left), self.pages + 1)
@@ -85,7 +98,7 @@ class Manifest:
     def anew(
         self, held: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN
     ) -> tuple["Manifest", Page | None]:
-        """The one page of a window that begins anew, listing all that is held, oldest first."""
+        """Return the single page of a new window, with every object that left, oldest first."""
         return Manifest().at_edge(held, budget=budget, dialect=dialect)
 
 
@@ -93,18 +106,21 @@ NO_MANIFEST: Final = Manifest()
 
 
 def manifest(rows: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dialect = PAGEIN) -> str:
-    """All rows, oldest first as they left, on one page; newest first as they are shown. Raises BadSetting for a budget below 1."""
+    """Return every row on one page, newest first; `rows` are oldest first.
+
+    Raises BadSetting for a budget below 1.
+    """
     _, page = NO_MANIFEST.at_edge(rows, budget=budget, dialect=dialect)
     return EMPTY_STORE if page is None else page.text
 
 
 def join_page(page: str, text: str) -> str:
-    """A page in front of what a user said, in one block, so that turns still alternate."""
+    """Put a page in front of a user's text, in one block, so that turns still alternate."""
     return f"{page}{_JOINT}{text}"
 
 
 def tokens_of(text: str) -> int:
-    """Tokens of a manifest's text as budgets count them: a quarter of its characters."""
+    """Return the tokens of a manifest's text as budgets count them: a quarter of its characters."""
     return -(-len(text) // 4)
 
 
@@ -133,7 +149,7 @@ def _below(total: Manifest, dialect: Dialect) -> tuple[str, ...]:
 
 
 def _rows(rows: Sequence[ManifestRow], budget: int, dialect: Dialect) -> list[str]:
-    """As many rows as fit, newest first, one at least; the others in one line."""
+    """Return as many rows as fit, newest first and at least one; older rows become one line."""
     lines: list[str] = []
     used = 0
     for row in reversed(rows):

@@ -1,6 +1,6 @@
-"""What stands for a long text that the user said, once it has left a nearly full window: its head, its tail and a handle.
+"""Stubs for long user texts in a nearly full window: head, tail and an id for recall.
 
-A function of the text and its id alone, so that it is the same whenever it is made.
+A stub is a function of the text and its id alone, so that it is always the same.
 """
 
 from typing import Final
@@ -9,19 +9,22 @@ from pagein.errors import BadSetting
 from pagein.policy.stubs.result_stubs import description
 
 LEAST: Final = 1000
-"""No shorter text is taken out this way: what stands for it would not be much shorter."""
-_SHOWN: Final = 8  # a text shows so many-th of the least that may leave, at its head and at its tail each
+"""Minimum characters of a text to be shortened: the stub of a shorter text would save little."""
+_SHOWN: Final = 8  # head and tail each show this fraction of the minimum length
 
 
 def check_chars(chars: int) -> int:
-    """The number of characters from which texts may leave, 0 for never. Raises BadSetting for one that makes no sense."""
+    """Return the minimum length of shortened texts, 0 for never. Raises BadSetting for an invalid number."""
     if chars and chars < LEAST:
         raise BadSetting(f"pasted texts may leave from {LEAST} characters on, or never (0), not from {chars}")
     return chars
 
 
 def shorten_paste(object_id: str, tokens: int, text: str, chars: int) -> str:
-    """The head of a text, where all of it is kept, and its tail. chars: from how many characters on texts leave."""
+    """Return the head of a text, a notice that the whole is stored, and its tail.
+
+    chars: minimum length of shortened texts.
+    """
     part = chars // _SHOWN
     head, tail = _cut(text, part), _cut(text[::-1], part)
     left = len(text) - head - tail
@@ -35,6 +38,6 @@ def shorten_paste(object_id: str, tokens: int, text: str, chars: int) -> str:
 
 
 def _cut(text: str, most: int) -> int:
-    """Characters of whole lines from the beginning, at most so many; a part of the first line where it alone is longer."""
+    """Return the length of whole lines from the beginning, at most `most`; of a longer first line, a part."""
     cut = text.rfind("\n", 0, most) + 1
     return cut if cut > most // 2 else most

@@ -1,8 +1,8 @@
-"""Birth-time paging: a big output enters the window as a faithful preview and a handle, never whole.
+"""Previews: a big output enters the window as head, tail and an id from its first send on, never whole.
 
-Only outputs that are not reads of files, of calls that succeeded. What is shown is the text's own: its head, its tail, and
-between them lines that tell something went wrong, each unchanged and in order. A preview is a function of text and id
-alone: no clock, no position, so that it is the same whenever it is made.
+Only outputs of successful calls that are not reads of files. A preview shows the text's own words: its head, its tail,
+and between them lines that report a problem, each unchanged and in order. A preview is a function of text and id alone:
+no clock, no position, so that it is always the same.
 """
 
 import re
@@ -14,7 +14,7 @@ from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.stubs.recall_ways import at_once
 from pagein.policy.stubs.result_stubs import description, one_line
 
-# Words that lines of test runs, compilers and logs say when something is wrong. No quantifiers: linear in the text.
+# Words by which test runs, compilers and logs report a problem. No quantifiers: linear in the text.
 _TELLING: Final = re.compile(
     r"(?i)\b(?:error|errors|failed|failure|failures|fatal|panic|exception|traceback|warning)\b"
 )
@@ -25,9 +25,11 @@ _LONGEST_FOUND: Final = 40  # characters of the first line of a search's answer,
 
 @dataclass(frozen=True, slots=True)
 class Previews:
-    """Settings: outputs from `chars` characters on enter as a preview of about `shown`. chars 0: none does.
+    """Settings of previews.
 
-    A third of what is shown is the head, a third the tail, and up to a third lines that tell of trouble.
+    chars: minimum length of an output to enter as a preview, in characters; 0: never.
+    shown: about how many characters a preview shows: a third at the head, a third at the tail, and up to a third of
+        lines that report a problem.
     """
 
     chars: int = 8000
@@ -36,7 +38,10 @@ class Previews:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A text that stands for a bigger one. head, tail: how many of its characters stand at the beginning and at the end."""
+    """A text in place of a bigger one.
+
+    head, tail: number of its characters at the beginning and at the end.
+    """
 
     text: str
     head: int
@@ -44,16 +49,16 @@ class Preview:
 
 
 def is_previewed(call: ToolCall, result: ToolResult, settings: Previews) -> bool:
-    """Whether this result enters as a preview."""
+    """Return whether this result enters as a preview."""
     if not settings.chars or len(result.text) < settings.chars or result.is_error or result.images:
         return False
-    if _brings_back(call, result):  # what was asked for in full would be asked for for ever
+    if _brings_back(call, result):  # a preview of a recalled text would be recalled again, for ever
         return False
     return not any(access.op == "read" for access in call.accesses)
 
 
 def _brings_back(call: ToolCall, result: ToolResult) -> bool:
-    """Whether this result was recalled by a tool of ours, under whatever name its host gives that."""
+    """Return whether a recall tool produced this result, under any name that its host gives the tool."""
     name = call.name.lower()
     if name == "peek" or name.startswith("rlm_") or "pagein" in name:
         return True
@@ -61,7 +66,7 @@ def _brings_back(call: ToolCall, result: ToolResult) -> bool:
 
 
 def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
-    """What stands for a text that is kept whole under this id."""
+    """Return the preview of a text that is stored whole under this id."""
     part = settings.shown // 3
     head = _head(text, part)
     tail = _head(text[::-1], part) if len(text) > head else 0
@@ -82,22 +87,25 @@ def preview(object_id: str, tool: str, tokens: int, text: str, settings: Preview
 
 
 def behind_head(standing: str, object_id: str, text: str) -> int:
-    """Where a text goes on behind what its preview shows of its beginning; 0 where that is nothing, or is no preview of it."""
+    """Return the length of a text's beginning that its preview shows; 0 for no preview of this text."""
     end = standing.find(f"[pagein: {object_id} | ")
-    for head in (end, end - 1):  # a head that ends within a line has a line feed of ours behind it
+    for head in (end, end - 1):  # a head that ends within a line is followed by an added line feed
         if head > 0 and text.startswith(standing[:head]):
             return head
     return 0
 
 
 def _head(text: str, most: int) -> int:
-    """Characters of whole lines from the beginning, at most so many; a part of the first line where it alone is longer."""
+    """Return the length of whole lines from the beginning, at most `most`; of a longer first line, a part."""
     cut = text.rfind("\n", 0, most) + 1
     return cut if cut > most // 2 else min(most, len(text))
 
 
 def _trouble_lines(middle: str, first: int, most: int) -> list[str]:
-    """Lines that tell of trouble, with their numbers, of at most so many characters; `first` is the number of the line the middle begins in."""
+    """Return lines that report a problem, with their numbers, up to `most` characters.
+
+    first: number of the line in which `middle` begins.
+    """
     numbered = enumerate(middle.split("\n"), start=first)
     found = (f"{number}: {line.strip()[:_TELLING_CHARS]}" for number, line in numbered if _TELLING.search(line))
     lines = list(islice(found, _TELLING_LINES))

@@ -1,6 +1,6 @@
-"""How a model gets back what left its window: by which tools, or by a command in its shell. Stubs name the way that exists.
+"""Ways of recall: tools, or commands in the model's shell. Stubs name the way that exists.
 
-A text that stands for another is written for tools called `peek` and `search`; `Way.worded` says the same for another way.
+Stubs are written for tools called `peek` and `search`; `Way.reword` says the same for another way.
 """
 
 import re
@@ -18,35 +18,38 @@ _WRITTEN: Final = (
 
 
 def at_once(object_id: str, line: int) -> str:
-    """How to ask for a part of something by the first call: as a preview says it. line: one that may be asked for."""
+    """Return the words in a preview on how to recall a part with the first call.
+
+    line: a line that may be asked for.
+    """
     lines = f'peek("{object_id}", line={line}, lines={_LINES}) for lines by number'
     return f'At once: {lines}, search("words or /regex/", scope=["{object_id}"]) for a pattern'
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Names of what brings back: tools, or of commands."""
+    """Names of the recall tools or commands."""
 
     peek: str = "peek"
     search: str = "search"
     is_command: bool = False
 
     def of(self, paged: PagedOut) -> PagedOut:
-        """What stands for something that left, in the words of this way."""
+        """Return the record of an evicted result with its stub in the words of this way."""
         if self == TOOLS:
             return paged
         short = self.reword(paged.short, paged.object_id) if paged.short else paged.short
         return replace(paged, stub=self.reword(paged.stub, paged.object_id), short=short)
 
     def of_epoch(self, opened: EpochEntry) -> EpochEntry:
-        """An epoch with all that stands for what left in the words of this way."""
+        """Return an epoch with every stub in the words of this way."""
         if self == TOOLS:
             return opened
         turns = tuple(replace(one, text=self.reword(one.text, one.object_id)) for one in opened.turns)
         return replace(opened, paged=tuple(self.of(one) for one in opened.paged), turns=turns)
 
     def reword(self, text: str, object_id: str) -> str:
-        """A stub or preview, as it is written for `TOOLS`, in the words of this way. What it quotes is left alone."""
+        """Return a stub or preview, written for `TOOLS`, in the words of this way; quoted text is left alone."""
         return re.sub(_WRITTEN % {"id": re.escape(object_id)}, lambda found: self._said(found, object_id), text)
 
     def _said(self, found: "re.Match[str]", object_id: str) -> str:
@@ -72,9 +75,9 @@ SHELL: Final = Way("pagein peek", "pagein search", is_command=True)
 
 @dataclass(frozen=True, slots=True)
 class Begins:
-    """The tools that bring things back are offered from the first request on in which something left: what voids the cache.
+    """The recall tools are offered from the first request with an eviction on, which voids the cache.
 
-    kind, data: what is journaled then. tokens: of the tools.
+    kind, data: the note for the journal. tokens: of the tools.
     """
 
     kind: str
@@ -83,15 +86,17 @@ class Begins:
 
 
 SHARE: Final = 0.005
-"""Of the bytes of a first request, so many may be our tools (law 5: they cost something in each request, also where nothing is saved)."""
+"""Maximum share of the recall tools in the bytes of a first request (law 5: the tools cost in each request, also
+without savings).
+"""
 _PER_TOKEN: Final = 4.0
 
 
 def are_small(tools: int, request: int) -> bool:
-    """Whether our tools are next to nothing in what a conversation costs that begins with such a request. Both in bytes."""
+    """Return whether the recall tools cost next to nothing in a conversation with such a first request; sizes in bytes."""
     return tools <= SHARE * request
 
 
 def tokens_of(tools: int) -> float:
-    """About how many tokens our tools take. tools: their bytes."""
+    """Estimate the tokens of the recall tools from their bytes."""
     return tools / _PER_TOKEN

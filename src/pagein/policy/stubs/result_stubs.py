@@ -1,7 +1,7 @@
-"""The text that stands in place of a tool result's content.
+"""Stubs: the text in place of an evicted tool result.
 
 A stub is a function of the object alone: no clock and no position, so that it is the same whenever it is rendered. It
-claims one thing, that its id recalls exactly the stored bytes. Form: pi-rlm spec 3.4; description: `notes/prior-art.md` 3.2.
+claims one thing, that its id recalls exactly the stored bytes.
 """
 
 import re
@@ -10,38 +10,38 @@ from typing import Final
 from pagein.model.objects import ObjectId
 
 FIRST_LINE: Final = 100
-"""At most so many characters of the first non-empty line appear in a description."""
+"""Maximum characters of the first non-empty line in a description."""
 TOOL_NAME: Final = 40
-"""At most so many characters of the tool's name appear in a stub."""
-# Not str.isprintable: what that takes for printable changes with the version of Python.
+"""Maximum characters of the tool's name in a stub."""
+# Not str.isprintable: its set of printable characters changes with the version of Python.
 _UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 MARKER: Final = "[readcache: "
 ANSWERED_BY_MARKER: Final = "answer that rests on text shown earlier"
-# What codex says about a command in front of what it printed: the same for all of them.
+# Lines that codex puts in front of every command's output: they describe no output in particular.
 _STAMPS: Final = ("Chunk ID: ", "Exit code: ", "Script completed\n", "Wall time: ")
 _STAMPED: Final = "\nOutput:\n"
 _LONGEST_STAMP: Final = 400
 LONGEST: Final = 320
-"""No stub has more characters. Content that is not longer than this stays where it is."""
+"""Maximum characters of a stub. Content of this length or less stays in the window."""
 
 
 def description(text: str) -> str:
-    """What a result begins with and how long it is: `<first non-empty line, at most 100> - <N> lines`."""
+    """Describe a result by its beginning and length: `<first non-empty line, at most 100> - <N> lines`."""
     count = text.count("\n") + (not text.endswith("\n")) if text else 0
     lines = "1 line" if count == 1 else f"{count:,} lines"
-    # a marker says what it said only where it stands; quoted elsewhere it would claim too much
+    # a marker is true only at its place; quoted elsewhere it would claim too much
     first = ANSWERED_BY_MARKER if text.startswith(MARKER) else _first_line(text)
     return f"{first} - {lines}" if first else lines
 
 
 def stub(object_id: ObjectId, tool: str, tokens: int, about: str) -> str:
-    """The two lines that replace content of `tokens` tokens."""
+    """Return the two lines in place of content of `tokens` tokens."""
     label = one_line(tool)[:TOOL_NAME] or "tool"
     return f'[pagein: {object_id} | {label} | {tokens:,} tokens | {about}]\nUse peek("{object_id}") to view, or search to find specific content.'
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without characters that do not show, blanks folded."""
+    """Return the text on one line, without invisible characters, blanks folded."""
     return " ".join(_UNSEEN.sub(" ", text).split())
 
 
@@ -50,7 +50,7 @@ def _first_line(text: str) -> str:
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        # A line may be megabytes long: look at no more of it than can be shown (and the blanks in front of that).
+        # A line may be megabytes long: look only at the part that can be shown (and the blanks in front of it).
         line = text[start:end].lstrip()[: 4 * FIRST_LINE]
         if line:
             return one_line(line)[:FIRST_LINE].rstrip()
@@ -59,7 +59,7 @@ def _first_line(text: str) -> str:
 
 
 def _behind_stamps(text: str) -> int:
-    """Where the output itself begins; 0 where nothing comes after it that could be shown."""
+    """Return the start of the output after codex's header; 0 if no visible text follows."""
     if not text.startswith(_STAMPS):
         return 0
     found = text.find(_STAMPED, 0, _LONGEST_STAMP)

@@ -1,7 +1,7 @@
-"""Whole turns that leave a nearly full window: how they are kept, and the text that stands for them.
+"""Stubs for whole turns evicted from a nearly full window, and the transcript stored in the turns' place.
 
-What is kept is a transcript: each text as it was said, under a line that tells who said it. What stands for turns begins with the
-user's words, shortened, and explains itself. Both are functions of what left and of the object's id alone.
+The transcript holds each text as it was said, under a line with its role. The stub begins with the user's words,
+shortened, and explains itself. Both are functions of the evicted turns and of the object's id alone.
 """
 
 import re
@@ -14,28 +14,28 @@ from pagein.policy.stubs.result_stubs import one_line
 TURNS: Final = "pagein:turns"
 STEPS: Final = "pagein:steps"
 SHORTENED: Final = "pagein:text"
-"""How texts of ours are marked in the window: for turns, for steps of one, and in place of a long text of the user's."""
+"""Labels of stub texts in the window: for turns, for steps of one turn, and for a long user text."""
 WORDS: Final = 300
-"""At most so many characters of what the user said in a turn are shown."""
+"""Maximum characters shown of the user's words in a turn."""
 ALL_WORDS: Final = 6000
-"""At most so many characters of what the user said are shown for all turns; those said first, and the newest."""
+"""Maximum characters shown of the user's words in every turn together; the first and the newest words win."""
 INSTRUCTIONS: Final = 24_000
-"""At most so many characters of what the host said in front of the conversation stay."""
+"""Maximum characters kept of the host's words in front of the conversation."""
 FRAME: Final = 700
-"""About so many characters stand around the words."""
+"""Approximate characters around the user's words."""
 FRAME_OF_STEPS: Final = 400
-"""The same where steps of a turn left."""
-# How hosts mark what they say in the user's place: a tag, or the heading under which codex quotes a project's instructions.
+"""Approximate characters around the user's words where steps of a turn were evicted."""
+# Beginnings of host texts in the user's role: a tag, or the heading under which codex quotes a project's instructions.
 _BY_HOST: Final = re.compile(r"\s*(?:<[A-Za-z][\w-]*[>\s]|# AGENTS\.md )")
 
 
 def is_by_host(text: Text) -> bool:
-    """Whether the host, or we, said this in the user's place."""
+    """Return whether the host or pagein, not the user, wrote this user text."""
     return text.injected not in (None, SHORTENED) or _BY_HOST.match(text.text) is not None
 
 
 def words_of(messages: Iterable[Message]) -> str:
-    """What the user said in these messages, on one line, shortened; "" for nothing."""
+    """Return the user's words in these messages, on one line, shortened; "" for no words."""
     said = [
         block.text
         for message in messages
@@ -43,13 +43,13 @@ def words_of(messages: Iterable[Message]) -> str:
         for block in message.blocks
         if isinstance(block, Text) and not is_by_host(block)
     ]
-    # of long texts no more is looked at than can be shown
+    # examine only as much of a long text as can be shown
     text = one_line("\n".join(one[: 8 * WORDS] for one in said))
     return text if len(text) <= WORDS else text[:WORDS].rstrip() + "…"
 
 
 def instructions_in(messages: Iterable[Message], room: int) -> str:
-    """What the host said in these messages, in full as far as there is room."""
+    """Return the host's words in these messages, cut to `room` characters."""
     said = [
         block.text
         for message in messages
@@ -61,7 +61,7 @@ def instructions_in(messages: Iterable[Message], room: int) -> str:
 
 
 def transcript(messages: Sequence[Message]) -> str:
-    """These messages as one text."""
+    """Return these messages as one text."""
     names = {block.id: block.name for one in messages for block in one.blocks if isinstance(block, ToolCall)}
     return "\n\n".join(_block_words(message, block, names) for message in messages for block in message.blocks)
 
@@ -83,8 +83,10 @@ def _block_words(message: Message, block: Block, names: dict[str, str]) -> str:
 
 
 def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, room: int) -> str:
-    """The text that stands for finished turns, in front of the next one. count: how many; words: what the user said in each of them that
-    has any; room: at most so many characters of these are shown.
+    """Return the text in place of finished turns, in front of the next turn.
+
+    count: number of turns. words: the user's words in each turn with any.
+    room: maximum characters of these words.
     """
     turns = "One earlier turn" if count == 1 else f"{count:,} earlier turns"
     parts = ["[Earlier in this conversation the user said, shortened, oldest first:]", *_list_words(words, room)]
@@ -98,7 +100,10 @@ def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, ro
 
 
 def for_steps(stub: str, words: Sequence[str], room: int) -> str:
-    """The text that stands for steps of a turn, behind the words with which it began. words: what the user said in them; room: for these."""
+    """Return the text in place of steps of a turn, after the words with which it began.
+
+    words: the user's words in the steps. room: maximum characters of these words.
+    """
     said = ["[Later the user said, shortened, oldest first:]", *_list_words(words, room), ""] if words else [""]
     return "\n".join(said) + (
         "[Earlier steps of the work on this left this window, as it was nearly full: what the assistant said, its calls and their results. "
@@ -107,7 +112,7 @@ def for_steps(stub: str, words: Sequence[str], room: int) -> str:
 
 
 def _list_words(words: Sequence[str], room: int) -> list[str]:
-    """What the user said first, and of the rest what is newest, as there is room."""
+    """Return the user's first words, and as many of the newest as fit."""
     room -= len(words[0]) if words else 0
     newest: list[str] = []
     for one in reversed(words[1:]):
@@ -121,6 +126,6 @@ def _list_words(words: Sequence[str], room: int) -> list[str]:
 
 
 def bound_words(words: Sequence[str]) -> tuple[str, ...]:
-    """No more of what the user said than is ever shown."""
+    """Return the user's words, bounded to the number that can ever be shown."""
     most = ALL_WORDS // 8
     return tuple(words) if len(words) <= most else (words[0], *words[-most:])
