@@ -9,8 +9,9 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """Import `pagein.open` on first use, because `import pagein` must stay cheap for programs that only read the
-    version.
+    """Import `pagein.open` on first use.
+
+    `import pagein` must stay cheap for programs that only read the version.
     """
     if name == "open":
         from pagein.wiring import open as found

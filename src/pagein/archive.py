@@ -44,8 +44,9 @@ class Archive:
 
 
 def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> FileObjects:
-    """Return the files of a working folder as objects of a store. Pass the result to `watch` to follow the files during
-    work.
+    """Return the files of a working folder as objects of a store.
+
+    Pass the result to `watch` to follow the files during work.
     """
     place = os.path.realpath(folder)
     # A path may contain bytes that are not valid text. The store keeps names as text, so these bytes are escaped.
@@ -55,8 +56,9 @@ def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[st
 
 @contextlib.contextmanager
 def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None) -> Iterator[Watcher]:
-    """Follow the files of a folder until the context ends. Changes made before the context are recorded when the
-    context begins.
+    """Follow the files of a folder until the context ends.
+
+    Changes made before the context are recorded when the context begins.
     """
     watcher = Watcher(str(folder), files, tell)
     watcher.start()
@@ -68,8 +70,9 @@ def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None
 
 @contextlib.contextmanager
 def open_archive(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[Archive]:
-    """Open the objects of a store, named as for `wiring.open_for_upkeep`. Raises BadInput if the store does not
-    exist.
+    """Open the objects of a store, named as for `wiring.open_for_upkeep`.
+
+    Raises BadInput if the store does not exist.
     """
     kept = wiring.open_for_upkeep(store, workspace=workspace)
     with contextlib.closing(kept), archive_of(kept) as archive:

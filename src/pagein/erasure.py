@@ -97,8 +97,9 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
 
 
 def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> ErasureReport:
-    """Erase everything said in a session, and every result evicted from it. Raises BadInput for an unknown session, and
-    StoreError.
+    """Erase everything said in a session, and every result evicted from it.
+
+    Raises BadInput for an unknown session, and StoreError.
 
     Its texts get tombstones, except short texts and texts that another session contains too.
     """
@@ -124,8 +125,9 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
 
 
 def _said_in_it_alone(store: ForgettingStore, session: str) -> Iterator[str]:
-    """Yield the session's texts that get a tombstone. A text that another session contains too is not private to this
-    session.
+    """Yield the session's texts that get a tombstone.
+
+    A text that another session contains too is not private to this session.
     """
     ours: dict[bytes, str] = {}
     others: set[bytes] = set()

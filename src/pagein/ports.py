@@ -86,8 +86,9 @@ class BlobStore(Protocol):
         ...
 
     def tombstones(self) -> tuple[Tombstone, ...]:
-        """Return the keyed digests of erased texts. The store refuses bytes with an erased text (StoreError), and
-        stores journal entries without the text.
+        """Return the keyed digests of erased texts.
+
+        The store refuses bytes with an erased text (StoreError), and stores journal entries without the text.
         """
         ...
 
@@ -112,8 +113,9 @@ class JournalStore(Protocol):
     """
 
     def append(self, session: str, entries: Sequence[Entry]) -> int:
-        """Append entries in one transaction. Return the last place of the session (see `news`), 0 if `entries` is
-        empty.
+        """Append entries in one transaction.
+
+        Return the last place of the session (see `news`), 0 if `entries` is empty.
         """
         ...
 
@@ -122,8 +124,9 @@ class JournalStore(Protocol):
         ...
 
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
-        """Return the entries after the place `after`, each with its place. Places only grow. Cheap if there is nothing
-        new.
+        """Return the entries after the place `after`, each with its place.
+
+        Places only grow. Cheap if there is nothing new.
         """
         ...
 
@@ -156,8 +159,9 @@ class SnapshotStore(Protocol):
         ...
 
     def load_snapshot(self, session: str, version: str) -> tuple[int, bytes] | None:
-        """Return the snapshot of a session with its place, or None if the snapshot is missing, damaged or of another
-        version.
+        """Return the snapshot of a session with its place.
+
+        Return None if the snapshot is missing, damaged or of another version.
         """
         ...
 
@@ -200,8 +204,9 @@ class ObjectStore(Protocol):
         ...
 
     def current(self, name: str) -> Version | None:
-        """Return the newest version of the object with this id, otherwise of the object with this nickname. May be a
-        deletion.
+        """Return the newest version of the object with this id, otherwise of the object with this nickname.
+
+        May be a deletion.
         """
         ...
 
@@ -210,8 +215,9 @@ class ObjectStore(Protocol):
         ...
 
     def as_of(self, object_id: str, at: float) -> Version | None:
-        """Return the version with the highest number among versions written at or before `at`, or None if the object
-        did not exist yet.
+        """Return the version with the highest number among versions written at or before `at`.
+
+        Return None if the object did not exist yet.
         """
         ...
 
@@ -224,8 +230,9 @@ class ObjectStore(Protocol):
         ...
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
-        """Return versions of every object with a sequence above `after`, oldest first. A reader who remembers the last
-        sequence misses no version.
+        """Return versions of every object with a sequence above `after`, oldest first.
+
+        A reader who remembers the last sequence misses no version.
         """
         ...
 
@@ -234,8 +241,9 @@ class ObjectStore(Protocol):
         ...
 
     def additional(self, version: Version, name: str) -> Value:
-        """Return an additional field of a version, verified by its hash, or None if the version has no field of this
-        name.
+        """Return an additional field of a version, verified by its hash.
+
+        Return None if the version has no field of this name.
         """
         ...
 
@@ -248,8 +256,9 @@ class ObjectStore(Protocol):
         ...
 
     def references(self, version: Version) -> Sequence[Link]:
-        """Return the references in a version (metadata, additional fields, provenance), sorted by `place_order` of
-        their places.
+        """Return the references in a version, sorted by `place_order` of their places.
+
+        Sources are metadata, additional fields and provenance.
         """
         ...
 
@@ -264,14 +273,16 @@ class ObjectStore(Protocol):
         ...
 
     def contents(self) -> Iterator[ContentHash]:
-        """Return the hash of every blob needed by any version, in ascending order, without repetition. Garbage
-        collection must keep these blobs.
+        """Return the hash of every blob needed by any version, in ascending order, without repetition.
+
+        Garbage collection must keep these blobs.
         """
         ...
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a context without other writers: read, decide and write in a single transaction, committed or rolled
-        back as a whole.
+        """Return a context without other writers.
+
+        Read, decide and write in a single transaction, committed or rolled back as a whole.
         """
         ...
 
@@ -287,8 +298,9 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
     """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Return a context in which this thread reads the store as of its beginning. Blocks no writer of another
-        process.
+        """Return a context in which this thread reads the store as of its beginning.
+
+        Blocks no writer of another process.
         """
         ...
 
@@ -305,8 +317,9 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
         ...
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        """Return the lines of every journal after a place, in append order, including undecodable lines. Places are as
-        for `news`.
+        """Return the lines of every journal after a place, in append order, including undecodable lines.
+
+        Places are as for `news`.
         """
         ...
 
@@ -347,8 +360,9 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
         ...
 
     def drop_blobs(self, names: Sequence[ContentHash]) -> int:
-        """Delete blobs and return the number of deleted blobs. A blob that is the delta base of another blob may stay
-        until later.
+        """Delete blobs and return the number of deleted blobs.
+
+        A blob that is the delta base of another blob may stay until later.
         """
         ...
 
@@ -362,8 +376,9 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
 
 
 class ForgettingStore(WholeStore, Protocol):
-    """A store from which texts can be erased. Rewrites belong to the same transaction as any other work within
-    `exclusive`.
+    """A store from which texts can be erased.
+
+    Rewrites belong to the same transaction as any other work within `exclusive`.
     """
 
     def bury(self, tombstones: Iterable[Tombstone]) -> None:
@@ -378,8 +393,9 @@ class ForgettingStore(WholeStore, Protocol):
         ...
 
     def retell_session(self, session: str, key: bytes) -> Retold:
-        """Erase everything said in a session, and its evicted results. Content needed by other sessions stays for
-        them.
+        """Erase everything said in a session, and its evicted results.
+
+        Content needed by other sessions stays for them.
         """
         ...
 
@@ -397,8 +413,9 @@ class Clock(Protocol):
 
 
 class IdSource(Protocol):
-    """Creates object ids (UUIDv7). Called from any thread; never repeats an id, and later ids sort after earlier
-    ids.
+    """Creates object ids (UUIDv7).
+
+    Called from any thread; never repeats an id, and later ids sort after earlier ids.
     """
 
     def __call__(self, at: float) -> str:
@@ -407,8 +424,9 @@ class IdSource(Protocol):
 
 
 class Signal(Protocol):
-    """A caller's cancellation signal for a read, such as a `threading.Event`. Polled between steps, from the reading
-    thread; must not block.
+    """A caller's cancellation signal for a read, such as a `threading.Event`.
+
+    Polled between steps, from the reading thread; must not block.
     """
 
     def is_set(self) -> bool:

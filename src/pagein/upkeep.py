@@ -86,8 +86,9 @@ def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> ExportRep
 
 
 def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
-    """Write a session's evicted results in the format of Pi-RLM, into a folder named after the session. Raises BadInput
-    and StoreError.
+    """Write a session's evicted results in the format of Pi-RLM, into a folder named after the session.
+
+    Raises BadInput and StoreError.
     """
     if session not in {one.name for one in store.sessions()}:
         raise BadInput(f"there is no session {session!r} in this store")
@@ -123,16 +124,18 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
 
 
 def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
-    """Read and verify the whole store without changing anything. Raises StoreError if the store cannot be read at
-    all.
+    """Read and verify the whole store without changing anything.
+
+    Raises StoreError if the store cannot be read at all.
     """
     report, _ = _check_store(store, tick)
     return report
 
 
 def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> CheckReport:
-    """Check a store in a database, repair the damage, and check again. The report is the first report, with repaired
-    findings marked.
+    """Check a store in a database, repair the damage, and check again.
+
+    The report is the first report, with repaired findings marked.
 
     salvage: file for undecodable lines, appended before bridges replace them; created when first needed
     """
@@ -159,8 +162,9 @@ class RepairReport:
 
 
 def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
-    """Check a store's file. If the check finds damage, build a new file from every readable record, swap the files, and
-    keep the old file.
+    """Check a store's file.
+
+    If the check finds damage, build a new file from every readable record, swap the files, and keep the old file.
 
     The report is the report of the check, with repaired findings marked, and with missing records added. A file without
     further repairable damage stays in place. Raises BadInput if others use the file or no record is readable, and
@@ -182,8 +186,9 @@ def repair_file(path: Path, tick: Tick = _silent) -> RepairReport:
 
 
 def _mend(store: WholeStore, tick: Tick) -> CheckReport:
-    """Repair until a check finds nothing more to repair, because a repair can enable another. Return the last
-    report.
+    """Repair until a check finds nothing more to repair, because a repair can enable another.
+
+    Return the last report.
     """
     told: list[set[tuple[str, str, str]]] = []
     while True:
@@ -230,9 +235,7 @@ def _fault_set(report: CheckReport) -> set[tuple[str, str, str]]:
 
 
 def _compare_reports(before: CheckReport, after: CheckReport) -> CheckReport:
-    """Return the earlier report's findings missing from the later report, marked as repaired, followed by the later
-    report's findings.
-    """
+    """Return the later report's findings, after the earlier findings since repaired."""
     left = {(one.kind, one.where) for one in after.findings}
     gone = [replace(one, repaired=True) for one in before.findings if (one.kind, one.where) not in left]
     return replace(after, findings=[*gone, *after.findings])
@@ -384,8 +387,9 @@ class _CountingFile:
 
 
 def _plain_lines(file: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """Yield the lines of a file, decompressed if necessary. An overlong line comes truncated, and its reader refuses
-    it.
+    """Yield the lines of a file, decompressed if necessary.
+
+    An overlong line comes truncated, and its reader refuses it.
     """
     packed = _CountingFile(file) if file.peek(2)[:2] == b"\x1f\x8b" else None
     lines = file if packed is None else gzip.GzipFile(fileobj=cast("BinaryIO", packed), mode="rb")

@@ -137,8 +137,9 @@ def log_of(store: str | Path | None = None, *, workspace: str | Path = ".") -> P
 
 @contextlib.contextmanager
 def open_for_import(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[WholeStore]:
-    """Open a store to import into, named as for `open_for_upkeep`. A new file appears only if the context ends without
-    an exception.
+    """Open a store to import into, named as for `open_for_upkeep`.
+
+    A new file appears only if the context ends without an exception.
     """
     path = None if store == MEMORY else store_file(store, workspace=workspace)
     if path is None or path.exists():
@@ -156,8 +157,9 @@ def open_for_import(store: str | Path | None = None, *, workspace: str | Path = 
 def open_kept_session(
     name: str, store: str | Path | None = None, *, workspace: str | Path = "."
 ) -> "Iterator[Session]":
-    """Open a stored session from a store named as for `open`. Raises BadInput for an unknown session or a missing
-    store.
+    """Open a stored session from a store named as for `open`.
+
+    Raises BadInput for an unknown session or a missing store.
     """
     from pagein.tools.pin_commands import existing_session
 
@@ -172,8 +174,9 @@ def open_kept_session(
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:
-    """Return the path of the named store's file, existing or not; None for a database address. Raises BadSetting as
-    `open`.
+    """Return the path of the named store's file, existing or not; None for a database address.
+
+    Raises BadSetting as `open`.
     """
     store = _chosen_store(store, workspace)
     if isinstance(store, str) and store.startswith(_ADDRESSES):
@@ -197,8 +200,9 @@ def remedy_of(problem: StoreError) -> str:
 
 
 def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:
-    """Return the named store, otherwise the configured store; None for the workspace's own store. Raises BadSetting for
-    an unknown kind of address.
+    """Return the named store, otherwise the configured store; None for the workspace's own store.
+
+    Raises BadSetting for an unknown kind of address.
     """
     named = load_config(workspace).store if store is None else store
     if not isinstance(named, str | os.PathLike | None):
@@ -272,8 +276,9 @@ def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) 
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:
-    """Return the path of the log of operations: beside the store's file, or for a database beside the workspace's
-    default file.
+    """Return the path of the log of operations.
+
+    Beside the store's file, or for a database beside the workspace's default file.
     """
     from pagein.store.store_location import default_path
 

@@ -37,8 +37,9 @@ def _claude(url: str) -> tuple[str, ...]:
 
 
 def _codex(url: str) -> tuple[str, ...]:
-    """Return command-line options, because lines appended to its file would fall below an existing table and have no
-    effect.
+    """Return command-line options for codex.
+
+    Lines appended to its file would fall below an existing table and have no effect.
     """
     entry = (
         f'name="pagein", base_url="{url}/v1", wire_api="responses", env_key="OPENAI_API_KEY", supports_websockets=false'

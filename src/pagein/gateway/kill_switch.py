@@ -55,8 +55,9 @@ class Switch:
         self._always = is_set(environment.get(VARIABLE))
 
     def is_off(self) -> bool:
-        """Return whether the gateway must forward everything unchanged. An inaccessible switch file counts as
-        missing.
+        """Return whether the gateway must forward everything unchanged.
+
+        An inaccessible switch file counts as missing.
         """
         if self._always:
             return True

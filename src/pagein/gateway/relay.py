@@ -167,8 +167,9 @@ class Relay:
         )
 
     async def _put_right(self, request: web.Request, given: Headers, outgoing: OutgoingRequest) -> OutgoingRequest:
-        """Remove thinking bound to a window of pagein from a request in passthrough while switched off; return other
-        requests unchanged.
+        """Remove thinking bound to a window of pagein from a request in passthrough while switched off.
+
+        Return other requests unchanged.
         """
         api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
         is_leaving, length = outgoing.passed == "leaving", request.content_length
@@ -264,8 +265,9 @@ class Relay:
         upstream: ClientResponse,
         send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]],
     ) -> Tee | Answerer | None:
-        """Return the reader of the answer: a tee beside the stream, or an answerer within it if recall tools were
-        offered.
+        """Return the reader of the answer.
+
+        A tee beside the stream, or an answerer within it if recall tools were offered.
         """
         if outgoing.route.api is None or outgoing.tools is None or not can_answer(upstream):
             return _tee(outgoing, upstream)

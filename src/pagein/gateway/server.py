@@ -187,8 +187,9 @@ class Gateway:
         await self._reporter.soundness.after(failed=False)
 
     async def drain(self, seconds: float | None = None) -> bool:
-        """Refuse new connections, and wait for running calls, for the given time or as configured. Return whether every
-        call was completed.
+        """Refuse new connections, and wait for running calls, for the given time or as configured.
+
+        Return whether every call was completed.
         """
         if self._site is not None:
             await self._site.stop()

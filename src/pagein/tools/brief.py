@@ -36,8 +36,9 @@ OFFERS: Final = (
 
 
 def definitions(api: Api) -> list[dict[str, Any]]:
-    """Return the definitions of the recall tools for the tool list of a request, for callers who offer the tools
-    themselves.
+    """Return the recall tools' definitions for the tool list of a request.
+
+    For callers who offer the tools themselves.
     """
     return [
         deepcopy(definition(one, api)) for one in OFFERS

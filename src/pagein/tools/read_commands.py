@@ -21,8 +21,9 @@ def read_file(
 
 
 def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, object]:
-    """Make the next read show the full text: of the file, of `path:A-B`, or of `lines` ("A" or "A-B"). Shape as for
-    `read_file`.
+    """Make the next read show the full text: of the file, of `path:A-B`, or of `lines` ("A" or "A-B").
+
+    Shape as for `read_file`.
     """
     if lines is None:
         return result_values(session.refresh(path))

@@ -27,8 +27,9 @@ def peek(session: Session, object_id: str, numbers: Numbers) -> dict[str, Any]:
 
 
 def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
-    """Return a part of an object without a session and without a journal entry. Raises NotRecallable with the reason,
-    and BadSetting.
+    """Return a part of an object without a session and without a journal entry.
+
+    Raises NotRecallable with the reason, and BadSetting.
     """
     name = object_id.strip()
     part = _cut(name, engine.recall(name), numbers)
@@ -48,8 +49,9 @@ def ingest(session: Session, paths: Sequence[str], tell: Callable[[str], None] |
 
 
 def stats(session: Session) -> dict[str, Any]:
-    """Return figures of a session's objects, its recalls and the store. Shape as for `read_file`, with the figures in
-    the details.
+    """Return figures of a session's objects, its recalls and the store.
+
+    Shape as for `read_file`, with the figures in the details.
     """
     return result_values(STATS.answer(session, Call()))
 

@@ -61,8 +61,9 @@ class FoundFile:
 
 
 def file_type(path: str) -> str:
-    """Return the kind of a text file from its name: `python`, `markdown`, ...; an unknown suffix itself, `text` without
-    suffix.
+    """Return the kind of a text file from its name: `python`, `markdown`, ...
+
+    For an unknown suffix the suffix itself; `text` without suffix.
     """
     suffix = PurePosixPath(path).suffix.lower()
     return _TYPES.get(suffix, suffix[1:] or "text")

@@ -28,8 +28,9 @@ class Folder:
     max_bytes: int = MAX_FILE_BYTES
 
     def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> LocatedFile:
-        """Return the file named by a read call. The file may be missing. Raises BadInput for a malformed line
-        suffix.
+        """Return the file named by a read call.
+
+        The file may be missing. Raises BadInput for a malformed line suffix.
         """
         asked = paths.parse_path(path, self.path, offset=offset, limit=limit)
         key = paths.path_key(asked.absolute)

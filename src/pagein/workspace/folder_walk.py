@@ -40,8 +40,9 @@ _MOST: Final = 200_000
 
 
 def walk(folder: str) -> Iterator[str]:
-    """Yield paths of the regular files below a folder, unordered, up to a large limit. Unlistable folders are
-    skipped.
+    """Yield paths of the regular files below a folder, unordered, up to a large limit.
+
+    Unlistable folders are skipped.
     """
     left = _MOST
     waiting = [folder]

@@ -95,8 +95,9 @@ class FileObjects:
     # --- files touched by an agent ---
 
     def touch(self, path: str, generator: str = "agent") -> Version | None:
-        """Return the updated object of a file that was read, written or edited; None for a file that must not be
-        stored.
+        """Return the updated object of a file that was read, written or edited.
+
+        Return None for a file that must not be stored.
 
         Raises BadInput, in the host's words, for a missing file.
         """
@@ -132,8 +133,9 @@ class FileObjects:
             before = page[-1].sequence
 
     def look_again(self) -> list[FollowOutcome]:
-        """Compare every known file with the disk by hash, to find changes made while unwatched. Linear in the size of
-        the known files.
+        """Compare every known file with the disk by hash, to find changes made while unwatched.
+
+        Linear in the size of the known files.
         """
         with self._as(_WATCHER):
             return self._compare(list(self.known_files()), (), thorough=True).done
@@ -230,8 +232,9 @@ class FileObjects:
             return False
 
     def _look(self, path: str) -> FoundFile | None:
-        """Return the file's current state, or None for a file that cannot be read or stored. A too large file gives
-        only its hash.
+        """Return the file's current state, or None for a file that cannot be read or stored.
+
+        A too large file gives only its hash.
         """
         located = self._folder.locate(path)
         if located.excluded or located.key != path:

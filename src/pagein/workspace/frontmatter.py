@@ -24,8 +24,9 @@ class BadFrontmatter(Exception):
 
 
 def parse_frontmatter(text: str) -> dict[str, object]:
-    """Return the properties: null, booleans, numbers, texts, lists and mappings with text keys. Raises
-    BadFrontmatter.
+    """Return the properties: null, booleans, numbers, texts, lists and mappings with text keys.
+
+    Raises BadFrontmatter.
     """
     import yaml
 
@@ -85,8 +86,9 @@ def _key(node: object) -> str:
 
 
 def scalar(text: str) -> bool | int | float | str | None:
-    """Return the value of an unquoted text in YAML's core schema. Infinities and numbers beyond 64 bits stay texts,
-    because JSON cannot hold them.
+    """Return the value of an unquoted text in YAML's core schema.
+
+    Infinities and numbers beyond 64 bits stay texts, because JSON cannot hold them.
     """
     if _NULL.fullmatch(text):
         return None

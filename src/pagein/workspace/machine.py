@@ -16,8 +16,9 @@ def home_of(folder: str | os.PathLike[str]) -> str:
 
 
 def machine() -> str:
-    """Return a stable id of this machine that does not reveal the system's machine id. A container with its own machine
-    id counts as a machine.
+    """Return a stable id of this machine that does not reveal the system's machine id.
+
+    A container with its own machine id counts as a machine.
     """
     return hashlib.sha256(f"pagein machine {_machine_name()}".encode()).hexdigest()[:_DIGITS]
 

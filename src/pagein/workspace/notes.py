@@ -140,8 +140,9 @@ def _wikilink(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001 - the
 
 
 def _lines_before(state: "StateInline") -> int:
-    """Return the line feeds between the start of the block and here, counted incrementally because a block may have
-    many links.
+    """Return the number of line feeds between the start of the block and here.
+
+    Counted incrementally, because a block may have many links.
     """
     block, position, lines = state.env.get("counted", (None, 0, 0))
     if block is not state.tokens or position > state.pos:

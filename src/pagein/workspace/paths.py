@@ -86,8 +86,9 @@ def _line_number(digits: str, which: str) -> int:
 
 
 def existing_path(path: str, cwd: str) -> str:
-    """Return the absolute path of the first spelling of `path` with an existing file, otherwise of the plain
-    spelling.
+    """Return the absolute path of the first spelling of `path` with an existing file.
+
+    Otherwise the absolute path of the plain spelling.
     """
     plain = absolute(path, cwd)
     if exists(plain):
@@ -96,8 +97,9 @@ def existing_path(path: str, cwd: str) -> str:
 
 
 def absolute(path: str, cwd: str) -> str:
-    """Return the absolute form of `path` as the host's read tool does. An absolute path stays unchanged, including
-    `..`.
+    """Return the absolute form of `path` as the host's read tool does.
+
+    An absolute path stays unchanged, including `..`.
     """
     plain = _UNICODE_SPACES.sub(" ", path.removeprefix("@"))
     if plain == "~" or plain.startswith("~/"):
@@ -209,8 +211,9 @@ def same_file(path: str, among: Iterable[str]) -> str | None:
 
 
 def names_leading_to(path: str, key: str) -> tuple[str, ...]:
-    """Return every path through which a read of `path` reaches the file `key`: the path itself, each link on the way,
-    and the key.
+    """Return every path through which a read of `path` reaches the file `key`.
+
+    The path itself, each link on the way, and the key.
     """
     ways = [path]
     for _ in range(_MAX_LINKS):

@@ -64,8 +64,9 @@ class FileTree:
         return TreeMatches(files, tuple(search.left), search.ignored)
 
     def text(self, file: TreeFile, signal: Signal | None = None) -> str:
-        """Return the file's text, read once. Raises BadInput with a short reason for the list of skipped files;
-        Aborted.
+        """Return the file's text, read once.
+
+        Raises BadInput with a short reason for the list of skipped files; Aborted.
         """
         root = Path(os.path.realpath(self.folder))
         try:
@@ -213,8 +214,9 @@ class _Rules:
 
 
 def _rules_above(base: Path, root: Path) -> tuple[_Rules, ...]:
-    """Return the rules of the folders above `base`, from the repository's root, or from the workspace without a
-    repository.
+    """Return the rules of the folders above `base`, from the repository's root.
+
+    From the workspace if there is no repository.
     """
     above = (*reversed(base.parents),)
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)

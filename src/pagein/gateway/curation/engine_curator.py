@@ -32,8 +32,9 @@ class EngineCurator:
         self._recall = recall
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
-        """Return the request as decided by the engine. Raises BadInput for a body that providers would refuse to
-        parse.
+        """Return the request as decided by the engine.
+
+        Raises BadInput for a body that providers would refuse to parse.
         """
         named = asked.hint.key if asked.hint is not None else None
         envelope = self._engine.parse_body(asked.body, asked.api, named)
@@ -177,8 +178,9 @@ def _curated_request(
 
 
 def _conversation(prepared: PreparedRequest) -> str:
-    """Return the identity of a conversation: session, tools and instructions. "" for a request without tools, which is
-    not an agent's.
+    """Return the identity of a conversation: session, tools and instructions.
+
+    "" for a request without tools, which is not an agent's.
     """
     sent = prepared.ticket
     if not isinstance(sent, SentRequest) or sent.fields.get("tools", b"").strip() in _NO_TOOLS:

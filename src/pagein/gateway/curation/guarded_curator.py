@@ -148,8 +148,9 @@ class Curator(Protocol):
         """Record a keep-alive request sent at this time. Return its cost in BIT, or None if unknown."""
 
     def unchanged_request(self, asked: CurationRequest) -> bytes:
-        """Return the bytes to send without a decision: the client's own, minus parts valid only with earlier
-        decisions.
+        """Return the bytes to send without a decision.
+
+        The client's own bytes, minus parts valid only with earlier decisions.
         """
 
     def settle(self) -> bool:
@@ -270,8 +271,9 @@ class Guard:
             return asked.body
 
     async def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
-        """Report an answer to the curator. Raises any exception of the curator, and TimeoutError if slow; the report
-        continues nevertheless.
+        """Report an answer to the curator.
+
+        Raises any exception of the curator, and TimeoutError if slow; the report continues nevertheless.
         """
         if self._told >= _MOST_TOLD:
             raise AllBusy

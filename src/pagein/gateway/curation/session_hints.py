@@ -1,5 +1,6 @@
-"""Read the session name from a request's headers or fields. Only a hint: the message history decides. Pure
-functions.
+"""Read the session name from a request's headers or fields.
+
+Only a hint: the message history decides. Pure functions.
 """
 
 import json
@@ -62,8 +63,9 @@ def _cache_key(fields: Mapping[str, bytes]) -> Hint | None:
 
 
 def _user_id(fields: Mapping[str, bytes]) -> Hint | None:
-    """Read the session from `metadata.user_id`: Claude Code writes JSON into this string, older clients write
-    `..._session_ID`.
+    """Read the session from `metadata.user_id`.
+
+    Claude Code writes JSON into this string; older clients write `..._session_ID`.
     """
     metadata = _value(fields.get("metadata", b""))
     told = metadata.get("user_id") if isinstance(metadata, dict) else None

@@ -131,8 +131,9 @@ class GatewayAccess:
         return refusal(route(request.method, path, request.headers).vendor, refused.status, refused.why, refused.code)
 
     def _let_in(self) -> web.StreamResponse:
-        """Redirect to the page without the token, because the address bar is visible to others and kept in the
-        history.
+        """Redirect to the page without the token.
+
+        The address bar is visible to others and kept in the history.
         """
         answer = web.Response(status=303, headers={"Location": "/", "Referrer-Policy": "no-referrer"})
         answer.set_cookie(COOKIE, self._cookie, httponly=True, samesite="Strict", path="/")

@@ -35,8 +35,9 @@ def in_brackets(host: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Return whether a listening address is reachable from this machine alone. A host name counts as reachable by
-    others.
+    """Return whether a listening address is reachable from this machine alone.
+
+    A host name counts as reachable by others.
     """
     return host == "localhost" or (is_address(host) and ip_address(host.strip("[]")).is_loopback)
 

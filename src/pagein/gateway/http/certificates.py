@@ -22,8 +22,9 @@ class Trust:
 
 
 def trust(environment: Mapping[str, str]) -> Trust:
-    """Return the machine's certificates with the certificates named in the environment. As in Node, an unreadable file
-    is reported and left out.
+    """Return the machine's certificates with the certificates named in the environment.
+
+    As in Node, an unreadable file is reported and left out.
     """
     context = ssl.create_default_context()
     named = environment.get(VARIABLE, "")

@@ -1,5 +1,6 @@
-"""Filter headers: drop headers of a single connection, keep pagein's own here, leave the rest unchanged. Pure
-functions.
+"""Filter headers: drop headers of a single connection, keep pagein's own here, leave the rest unchanged.
+
+Pure functions.
 """
 
 import hmac

@@ -45,8 +45,9 @@ class Route:
 
 
 def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
-    """Return the route of this request. Headers decide only for paths common to both vendors; header names are
-    case-insensitive.
+    """Return the route of this request.
+
+    Headers decide only for paths common to both vendors; header names are case-insensitive.
     """
     path = origin_form(raw_path)
     named: Vendor | None = None

@@ -68,8 +68,9 @@ class Meter:
         self._sessions: OrderedDict[str, _KnownSession] = OrderedDict()
 
     def measure(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
-        """Return the measurements of an answered call. Raises BadInput for a body that providers would refuse to
-        parse.
+        """Return the measurements of an answered call.
+
+        Raises BadInput for a body that providers would refuse to parse.
         """
         with self._lock:
             return self._measure(asked, reply)

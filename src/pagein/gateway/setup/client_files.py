@@ -85,8 +85,9 @@ def is_same(told: object, url: str) -> bool:
 
 
 def _claude_code(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
-    """Read Claude Code's setup: the settings' `env` overrides the shell, and the workspace's settings override the
-    user's.
+    """Read Claude Code's setup.
+
+    The settings' `env` overrides the shell, and the workspace's settings override the user's.
     """
     folder = Path(places.environment.get("CLAUDE_CONFIG_DIR") or places.home / ".claude")
     project = places.workspace / ".claude"

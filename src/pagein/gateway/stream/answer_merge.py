@@ -1,5 +1,6 @@
-"""Merge answers without streaming into a single answer for the client: recall calls removed, every turn's content
-included.
+"""Merge answers without streaming into a single answer for the client.
+
+Recall calls are removed, and every turn's content is included.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

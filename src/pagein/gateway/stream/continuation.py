@@ -25,8 +25,9 @@ _MARK = b'"cache_control"'
 
 
 def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
-    """Return the request with these messages appended, ending with recall results. Raises BadInput for an invalid
-    body.
+    """Return the request with these messages appended, ending with recall results.
+
+    Raises BadInput for an invalid body.
     """
     envelope = open_body(body, api)
     items = [

@@ -1,5 +1,6 @@
-"""Merge streams of Anthropic Messages: remove blocks of recall calls, and number the remaining blocks consecutively
-over every turn.
+"""Merge streams of Anthropic Messages.
+
+Blocks of recall calls are removed, and the remaining blocks are numbered consecutively over every turn.
 """
 
 from collections.abc import Collection, Mapping

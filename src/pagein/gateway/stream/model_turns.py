@@ -227,8 +227,9 @@ def _responses(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
 
 
 def _resent(items: Sequence[Json]) -> tuple[bytes, ...]:
-    """Return the items in a form accepted by the provider. Incomplete thinking is removed, together with ids that refer
-    to it.
+    """Return the items in a form accepted by the provider.
+
+    Incomplete thinking is removed, together with ids that refer to it.
     """
     if all(one.get("encrypted_content") for one in items if one.get("type") == "reasoning"):
         return tuple(encode_json(one) for one in items)

@@ -81,8 +81,9 @@ class StreamMerger(ABC):
         return self._frame(rest) if rest else b""
 
     def _hold_back(self, text: bytes) -> bytes:
-        """Return the bytes for the client while no frame is complete: nothing, unless the frame exceeds the size
-        limit.
+        """Return the bytes for the client while no frame is complete.
+
+        Nothing, unless the frame exceeds the size limit.
         """
         self._rest.append(text)
         self._length += len(text)

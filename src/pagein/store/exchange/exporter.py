@@ -150,8 +150,9 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> 
 
 
 def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -> Iterator[Version]:
-    """Yield every readable version, oldest first. A damaged version makes its page unreadable; the page is then read
-    version by version.
+    """Yield every readable version, oldest first.
+
+    A damaged version makes its page unreadable; the page is then read version by version.
     """
     after, size = 0, page
     while True:

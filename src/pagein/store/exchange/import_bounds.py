@@ -53,8 +53,9 @@ class _Blob(msgspec.Struct):
 
 
 def record(line: bytes) -> dict[str, Any]:
-    """Return the record in a line. Memory stays within a few times the line's length; only a blob's line may be
-    long.
+    """Return the record in a line.
+
+    Memory stays within a few times the line's length; only a blob's line may be long.
     """
     if len(line) > LONGEST_LINE:
         raise BadInput(f"longer than {LONGEST_LINE >> 20} MB, which no line of an export is")

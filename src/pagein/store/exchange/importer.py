@@ -370,8 +370,9 @@ class _ImportReader:
 
 @dataclass(slots=True)
 class _History:
-    """Known versions of an object, compared with the versions in the file. The file may lack some: it counts only its
-    own.
+    """Known versions of an object, compared with the versions in the file.
+
+    The file may lack some: it counts only its own.
 
     known: numbers and hashes in the store
     place: position in `known` reached by the file
@@ -385,8 +386,9 @@ class _History:
     left_out: int | None = None
 
     def is_next(self, version: ContentHash) -> bool:
-        """Return whether the file's next version is new here. Raises BadInput for a conflict with the stored
-        history.
+        """Return whether the file's next version is new here.
+
+        Raises BadInput for a conflict with the stored history.
         """
         self.left_out = None
         if self.place >= len(self.known):

@@ -32,8 +32,9 @@ _MOST_MS: Final = (1 << 48) - 1
 
 
 def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
-    """Import a session's folder in a single transaction. Files that must not be stored are left out (law 9). Raises
-    StoreError.
+    """Import a session's folder in a single transaction.
+
+    Files that must not be stored are left out (law 9). Raises StoreError.
     """
     done = ImportReport()
     with store.exclusive():

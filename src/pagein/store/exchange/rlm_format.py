@@ -104,8 +104,9 @@ def session_folder(root: Path, session: str) -> Path:
 
 
 def load_store(folder: Path) -> RlmStore:
-    """Read a session's folder from its log. A missing log is an empty store. Raises StoreError if the log cannot be
-    read.
+    """Read a session's folder from its log.
+
+    A missing log is an empty store. Raises StoreError if the log cannot be read.
     """
     try:
         log = (folder / LOG).read_bytes()
@@ -218,8 +219,9 @@ class RlmWriter:
         self._size += len(log)
 
     def _is_whole(self, handle: int) -> bool:
-        """Return whether the log ends with a complete line. A torn line of a dead writer must not spoil the next
-        line.
+        """Return whether the log ends with a complete line.
+
+        A torn line of a dead writer must not spoil the next line.
         """
         return self._size == 0 or os.pread(handle, 1, self._size - 1) == b"\n"
 

@@ -22,8 +22,9 @@ from pagein.store.upkeep.store_repair import bridge_holes
 
 
 def import_salvage(store: WholeStore, lines: Iterable[bytes], name: str) -> ImportReport:
-    """Restore every readable entry in a single transaction. Raises BadInput for any other kind of file, and
-    StoreError.
+    """Restore every readable entry in a single transaction.
+
+    Raises BadInput for any other kind of file, and StoreError.
     """
     done = ImportReport()
     with store.exclusive():

@@ -1,5 +1,6 @@
-"""Decide the outcome of a write. Stores fetch the facts and carry out the decision; the order of checks is the same for
-every store.
+"""Decide the outcome of a write.
+
+Stores fetch the facts and carry out the decision; the order of checks is the same for every store.
 """
 
 from dataclasses import dataclass
@@ -58,8 +59,9 @@ Decision: TypeAlias = WriteRefusal | Written | RememberedAnswer | AppendVersion
 
 
 def decide(write: Write, sealed: SealedDraft, facts: WriteFacts) -> Decision:
-    """Apply the checks of `ObjectStore.write` in order. A result of type `Written` repeats the answer to an earlier
-    request.
+    """Apply the checks of `ObjectStore.write` in order.
+
+    A result of type `Written` repeats the answer to an earlier request.
     """
     draft, current, earlier = write.draft, facts.current, facts.earlier
     if draft.type == "session" and not _is_session_id(draft.metadata.get("session_id")):

@@ -72,8 +72,9 @@ class Matcher:
             position = yield from self._lines_from(data, position)
 
     def _lines_from(self, data: bytes, position: int) -> Generator[tuple[int, int], None, int | None]:
-        """Yield the matches from a line on. On a line with very many matches, stop early and return the position to
-        continue from.
+        """Yield the matches from a line on.
+
+        On a line with very many matches, stop early and return the position to continue from.
         """
         passed = 0
         for found in self._compiled.finditer(data, position):

@@ -40,8 +40,9 @@ class Index(Protocol):
         ...
 
     def candidates(self, shelf: Shelf, need: Need, below: int) -> Iterator[int]:
-        """Yield covered places below `below` whose texts may meet the need, highest first. Complete: no matching place
-        is missing.
+        """Yield covered places below `below` whose texts may meet the need, highest first.
+
+        Complete: no matching place is missing.
         """
         ...
 
@@ -109,8 +110,9 @@ class Searcher:
         self._index = index
 
     def search(self, search: Search) -> Results:
-        """Return a page of hits. Raises BadInput for an invalid pattern, page or bound; StoreError if the items cannot
-        be listed.
+        """Return a page of hits.
+
+        Raises BadInput for an invalid pattern, page or bound; StoreError if the items cannot be listed.
         """
         _check(search)
         deadline = None if search.within is None else time.monotonic() + search.within

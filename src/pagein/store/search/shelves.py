@@ -76,8 +76,9 @@ class Shelf(Protocol):
         ...
 
     def mark(self, place: int) -> str:
-        """Return a permanent hash of the item at this place, which distinguishes this store from another; empty for a
-        free place.
+        """Return a permanent hash of the item at this place, which distinguishes this store from another.
+
+        Empty for a free place.
         """
         ...
 

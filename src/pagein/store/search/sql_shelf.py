@@ -84,8 +84,9 @@ def database_of(store: SqlObjects) -> SqlDatabase:
 
 
 def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
-    """Return the blobs under these hashes, loaded in bulk together with their delta bases; a failure in place of an
-    unreadable blob.
+    """Return the blobs under these hashes, loaded in bulk together with their delta bases.
+
+    A failure in place of an unreadable blob.
     """
     kept_names = [raw(name) for name in names]
     with database.open_reader() as rows:
@@ -163,8 +164,9 @@ def _unpack_or_damage(codec: int, data: bytes, base: bytes | DamagedBlob | None)
 
 
 def _unpacked_alone(data: bytes) -> bytes:
-    """Unpack bytes compressed without a base, with a decompressor per thread, because creating a decompressor costs
-    half of the work.
+    """Unpack bytes compressed without a base, with a decompressor per thread.
+
+    Creating a decompressor costs half of the work.
     """
     if not hasattr(_mine, "decompressor"):
         _mine.decompressor = zstandard.ZstdDecompressor()

@@ -70,8 +70,9 @@ def _changes(rows: Rows) -> int:
 
 
 def fts_query(need: Need) -> str:
-    """Translate a need into an FTS5 query. Each trigram is a separate term, because there are no phrases without
-    positions.
+    """Translate a need into an FTS5 query.
+
+    Each trigram is a separate term, because there are no phrases without positions.
     """
     if isinstance(need, Gram):
         return '"' + need.text.replace('"', '""') + '"'
@@ -80,8 +81,9 @@ def fts_query(need: Need) -> str:
 
 
 def usable() -> bool:
-    """Return whether the installed SQLite has trigrams (3.34 and FTS5). Without trigrams, every search is a full
-    scan.
+    """Return whether the installed SQLite has trigrams (3.34 and FTS5).
+
+    Without trigrams, every search is a full scan.
     """
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         try:

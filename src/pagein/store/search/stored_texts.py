@@ -42,8 +42,9 @@ class StoredTexts:
         ]
 
     def text(self, name: str) -> str | None:
-        """Return the newest content of the object with this id or nickname, or None if the object is unknown or
-        deleted.
+        """Return the newest content of the object with this id or nickname.
+
+        Return None if the object is unknown or deleted.
         """
         version = self._store.current(name)
         return None if version is None or version.deleted else self._store.content(version)

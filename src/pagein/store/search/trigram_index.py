@@ -82,8 +82,9 @@ class TrigramIndex:
             return 0
 
     def candidates(self, shelf: Shelf, need: Need, below: int) -> Iterator[int]:
-        """Yield covered places below `below` whose texts may meet the need, highest first. Complete: no matching place
-        is missing.
+        """Yield covered places below `below` whose texts may meet the need, highest first.
+
+        Complete: no matching place is missing.
         """
         size, begun = _FIRST, None
         while below > 1:
@@ -105,8 +106,9 @@ class TrigramIndex:
         return self._state(shelf.name).upto
 
     def add(self, shelf: Shelf, above: int, texts: Sequence[tuple[int, str]], upto: int) -> bool:
-        """Add the folded texts of the items between two places. Return False if the range does not continue the
-        index.
+        """Add the folded texts of the items between two places.
+
+        Return False if the range does not continue the index.
         """
         mark = shelf.mark(upto)
         with self._database.open_writer() as rows:

@@ -64,8 +64,9 @@ class SqlErasure(SqlBlobs):
         return done
 
     def retell_session(self, session: str, key: bytes) -> Retold:
-        """Erase every text of a session's journal, and its evicted results. Content needed by other sessions stays for
-        them.
+        """Erase every text of a session's journal, and its evicted results.
+
+        Content needed by other sessions stays for them.
         """
         done = Retold()
         with self._database.open_writer() as rows:
@@ -124,8 +125,9 @@ def _update(rows: Rows, one: StoredObject, content: ContentHash, description: st
 
 
 def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | None) -> None:
-    """Rewrite journal lines. A session also loses its knowledge of a rewritten file, with every record that depends on
-    that knowledge.
+    """Rewrite journal lines.
+
+    A session also loses its knowledge of a rewritten file, with every record that depends on that knowledge.
     """
     places = rows.execute("SELECT number, session FROM entry ORDER BY number").fetchall()
     wanted = [(number, str(name)) for number, name in places if session in (None, name) or name == plain(session or "")]
@@ -157,8 +159,9 @@ def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> byte
 
 
 def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> dict[str, str]:
-    """Rewrite the records of versions, oldest first, because a version may refer to earlier versions. Return the new
-    object hash by the old hash.
+    """Rewrite the records of versions, oldest first, because a version may refer to earlier versions.
+
+    Return the new object hash by the old hash.
     """
     renamed = dict(names)
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():

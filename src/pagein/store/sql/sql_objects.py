@@ -166,8 +166,9 @@ def _newest(rows: Rows, object_id: str) -> Version | None:
 
 
 def version_in(row: Row) -> Version:
-    """Return the version in a row of `sql_queries.VERSION`. Raises DamagedBlob if the record does not match its
-    hash.
+    """Return the version in a row of `sql_queries.VERSION`.
+
+    Raises DamagedBlob if the record does not match its hash.
     """
     sequence, number, at, name, chars, record, writer, reason, session = row
     who = Writer(decode_text(writer), decode_text(reason), None if session is None else decode_text(session))
@@ -271,8 +272,9 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
 
 
 def _free_sequence(rows: Rows, sealed: SealedDraft, after: int, before: int) -> int | None:
-    """Return a free place in the order of every version: the original place if a request still records it, otherwise
-    the first free place.
+    """Return a free place in the order of every version.
+
+    The original place if a request still records it, otherwise the first free place.
     """
     between = "sequence > ? AND sequence < ?"
     asked = rows.execute(

@@ -43,10 +43,10 @@ class SqlDatabase(Protocol):
         ...
 
     def open_writer(self) -> AbstractContextManager[Rows]:
-        """Yield a connection inside a transaction without other writers, committed at the end and rolled back on any
-        exception.
+        """Yield a connection inside a transaction without other writers.
 
-        Nested in the same thread, it is part of the outer transaction: rolled back alone on failure, and committed only with the outer one.
+        Committed at the end, and rolled back on any exception. Nested in the same thread, it is part of the outer
+        transaction: rolled back alone on failure, and committed only with the outer one.
         """
         ...
 
@@ -71,8 +71,9 @@ class OnDatabase:
 
 
 def encode_text(text: str) -> str:
-    r"""Return a text in storable form: backslashes doubled, NUL and lone surrogates as `\uXXXX`. Common prefixes stay
-    common.
+    r"""Return a text in storable form: backslashes doubled, NUL and lone surrogates as `\uXXXX`.
+
+    Common prefixes stay common.
     """
     return _AWKWARD.sub(_escape, text)
 

@@ -23,17 +23,16 @@ LOG: Final = "-wal"
 
 
 def is_refusal(problem: BaseException) -> bool:
-    """Return whether the failure means missing write permission for the file or its folder, independent of the file's
-    content.
-    """
+    """Return whether a failure means missing write permission for the file or its folder."""
     if isinstance(problem, sqlite3.Error):
         return (getattr(problem, "sqlite_errorcode", 0) or 0) & 0xFF in _REFUSED
     return isinstance(problem, OSError)
 
 
 def open_readonly(path: Path, timeout: float) -> sqlite3.Connection:
-    """Return a read-only connection to the file's current content. Raises sqlite3.Error or OSError if the file is
-    unreadable.
+    """Return a read-only connection to the file's current content.
+
+    Raises sqlite3.Error or OSError if the file is unreadable.
     """
     if not _has_log(path):
         return _try_open(path, "immutable=1", timeout)

@@ -78,8 +78,9 @@ class _Needs:
 
 
 def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
-    """Plan a collection. Raises StoreError, also for an undecodable journal line, because the needs of its session are
-    unknown.
+    """Plan a collection.
+
+    Raises StoreError, also for an undecodable journal line, because the needs of its session are unknown.
 
     now: seconds since 1970
     """
@@ -112,8 +113,9 @@ def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
 
 
 def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
-    """Carry out a plan as far as still valid, in a single transaction. Return the deleted content. Raises
-    StoreError.
+    """Carry out a plan as far as still valid, in a single transaction.
+
+    Return the deleted content. Raises StoreError.
     """
     with store.exclusive():
         listed = {one.name: one for one in store.sessions()}

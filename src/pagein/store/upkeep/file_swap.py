@@ -34,8 +34,9 @@ DAMAGED: Final = ".damaged-"
 
 @contextlib.contextmanager
 def place_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path whose file gets the name `path` if the context ends without exception. Raises BadInput if
-    impossible, or if `path` exists by then.
+    """Yield a temporary path whose file gets the name `path` if the context ends without exception.
+
+    Raises BadInput if impossible, or if `path` exists by then.
     """
     nearest = next(folder for folder in path.absolute().parents if folder.is_dir())
     try:
@@ -73,8 +74,9 @@ def _name_file(made: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Yield a context in which no other process has this store open. Raises BadInput if the store is in use or not
-    writable.
+    """Yield a context in which no other process has this store open.
+
+    Raises BadInput if the store is in use or not writable.
     """
     try:
         handle = os.open(path, os.O_RDWR)

@@ -1,6 +1,4 @@
-"""Check journals: each entry's parent, each session's leaf, each stub's content, and the evidence for each read
-answer.
-"""
+"""Check journals: parents of entries, leaves of sessions, content of stubs, and evidence for read answers."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -13,8 +13,9 @@ _HOLDING: Final = ("blob", "object", "entry", "version", "reference", "field", "
 
 
 class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
-    """A WholeStore in a schema of a database. PostgreSQL itself never reuses numbers, and frees space in its own
-    time.
+    """A WholeStore in a schema of a database.
+
+    PostgreSQL itself never reuses numbers, and frees space in its own time.
     """
 
     @contextlib.contextmanager

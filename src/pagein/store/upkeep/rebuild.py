@@ -41,8 +41,9 @@ _LOST_LINE = b""
 
 
 def rebuilt(damaged: Path, made: Path) -> SalvageReport:
-    """Build a store file from the readable rows of a damaged file. Raises BadInput if no row is readable, and
-    StoreError for disk errors.
+    """Build a store file from the readable rows of a damaged file.
+
+    Raises BadInput if no row is readable, and StoreError for disk errors.
     """
     try:
         with _map_file(damaged) as file, _map_file(damaged.with_name(damaged.name + LOG)) as log:
@@ -58,8 +59,9 @@ def rows_in(path: Path) -> dict[str, int]:
 
 
 def fault_of_log(path: Path) -> str | None:
-    """Return why the last writes are unreadable, or None: SQLite ignores commits after a damaged frame of the
-    write-ahead log.
+    """Return why the last writes are unreadable, or None.
+
+    SQLite ignores commits after a damaged frame of the write-ahead log.
     """
     try:
         with _map_file(path) as file, _map_file(path.with_name(path.name + LOG)) as log:

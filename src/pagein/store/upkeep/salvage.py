@@ -301,8 +301,9 @@ class _SalvagePass:
 
 
 def _in_order(rows: Sequence[Row], place: int) -> range | None:
-    """Return the range of ids for a row whose id does not fit between its neighbours on the page; None for a fitting
-    id.
+    """Return the range of ids for a row whose id does not fit between its neighbours on the page.
+
+    Return None for a fitting id.
     """
     own = rows[place][0]
     before = rows[place - 1][0] if place else None

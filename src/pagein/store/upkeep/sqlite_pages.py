@@ -76,8 +76,9 @@ class Pages:
         return made
 
     def page(self, number: int) -> memoryview | None:
-        """Return the current content of a page, padded with zeros if cut off, as SQLite does; None for a missing
-        page.
+        """Return the current content of a page, padded with zeros if cut off, as SQLite does.
+
+        Return None for a missing page.
         """
         if number in self._frames:
             start = self._frames[number]
@@ -293,8 +294,9 @@ def _cells(page: memoryview, start: int) -> Iterator[int]:
 def _children(
     page: memoryview, start: int, low: int | None, high: int | None
 ) -> Iterator[tuple[int, int | None, int | None]]:
-    """Yield the pages below an inner page, each with its range of row ids (above the first number, up to the
-    second).
+    """Yield the pages below an inner page, each with its range of row ids.
+
+    A range is above the first number, and up to the second.
     """
     is_table = page[start] == _TABLE_INNER
     for at in _cells(page, start):

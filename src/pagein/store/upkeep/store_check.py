@@ -223,8 +223,9 @@ def _check_version(checked: CheckRun, version: Version, where: str) -> None:
 
 
 def _is_found(checked: CheckRun, newest: Version, nickname: str) -> bool:
-    """Return whether a nickname leads to its object, or to another object with this id: ids have precedence over
-    nicknames.
+    """Return whether a nickname leads to its object, or to another object with this id.
+
+    Ids have precedence over nicknames.
     """
     found = checked.store.current(nickname)
     return found == newest or (found is not None and found.id == nickname)
