@@ -20,26 +20,6 @@ FOLDERS = ("src", "docs", "tests", "scripts", "examples", "benchmarks")
 OWN = "tests/docs/test_citations.py"
 # Lists of requirements have ids of their own, and name the sections of the specifications that they were taken from.
 LISTS = "tests/requirements/"
-# Modules whose docstrings still cite such documents. The list only gets shorter.
-PENDING = frozenset(
-    {
-        "src/pagein/policy/clients/client_rereads.py",
-        "src/pagein/policy/clients/file_accesses.py",
-        "src/pagein/policy/economics/cache_keepalive.py",
-        "src/pagein/policy/economics/rewrite_cost.py",
-        "src/pagein/policy/eviction/overflow.py",
-        "src/pagein/policy/eviction/recall_warmth.py",
-        "src/pagein/policy/file_moves.py",
-        "src/pagein/policy/privacy/exclusions.py",
-        "src/pagein/policy/reads/knowledge.py",
-        "src/pagein/policy/reads/line_diff.py",
-        "src/pagein/policy/recall/pattern_search.py",
-        "src/pagein/policy/recall/text_slices.py",
-        "src/pagein/policy/stubs/descriptions.py",
-        "src/pagein/policy/stubs/manifest.py",
-        "src/pagein/policy/stubs/result_stubs.py",
-    }
-)
 PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:py|md|toml|ts|html|js|sh)|(?:[\w.-]+/)+)`")
 PAGES_WITH_PATHS = ("docs/laws.md", "docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md")
 # Names that a reader is told to give, or files that a user has: no paths of this repository.
@@ -84,9 +64,7 @@ def cited(text: str) -> set[str]:
 
 def test_every_law_and_rule_that_is_cited_is_defined(root: Path) -> None:
     known = defined(root)
-    assert {
-        name: missing for name, text in texts(root) if (missing := cited(text) - known) and name not in PENDING
-    } == {}
+    assert {name: missing for name, text in texts(root) if (missing := cited(text) - known)} == {}
 
 
 def test_a_rule_is_defined_once(root: Path) -> None:
@@ -121,7 +99,7 @@ def test_no_document_is_cited_that_is_not_in_the_repository(root: Path) -> None:
         f"{name}:{number}: {match[0]}"
         for name, text in texts(root)
         for number, line in enumerate(text.splitlines(), 1)
-        if name not in PENDING and (match := FOREIGN.search(line))
+        if (match := FOREIGN.search(line))
     }
     assert offenders == set()
 

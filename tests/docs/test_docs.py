@@ -149,3 +149,19 @@ def test_the_readme_shows_what_the_demo_gives_today(root: Path) -> None:
         [sys.executable, "scripts/show_demo.py", "--check"], cwd=root, check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_every_link_to_a_heading_finds_it(root: Path) -> None:
+    dead = []
+    for page in pages(root):
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", CODE.sub("", page.read_text(encoding="utf-8"))):
+            goal = page if not target else page.parent / target
+            if "://" not in target and goal.suffix == ".md" and anchor not in anchors(goal):
+                dead.append(f"{page.relative_to(root)}: {target}#{anchor}")
+    assert dead == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which a page's headings can be linked, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
