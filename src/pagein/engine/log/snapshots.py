@@ -269,15 +269,16 @@ def _code() -> str:
     """Return a hash of the folding code, because different code may fold a different state."""
     digest = hashlib.sha256()
     for part in _CODE:
-        for file in sorted(_files(resources.files("pagein") / part), key=lambda one: one.name):
-            digest.update(file.name.encode())
+        for path, file in sorted(_files(resources.files("pagein") / part, part), key=lambda one: one[0]):
+            digest.update(path.encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _files(folder: Traversable) -> Iterator[Traversable]:
+def _files(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield each module below a folder with its path, so that the order of a listing does not matter."""
     for one in folder.iterdir():
         if one.is_dir():
-            yield from _files(one)
+            yield from _files(one, f"{path}/{one.name}")
         elif one.name.endswith(".py"):
-            yield one
+            yield f"{path}/{one.name}", one
