@@ -181,7 +181,7 @@ class JournalPersistence:
             if not isinstance(entry, Entry) or entry.id in self._mine:
                 self._mine.discard(entry.id if isinstance(entry, Entry) else "")
             elif entry.parent is None or entry.parent in self._journal:
-                with contextlib.suppress(HostError):  # a name that the host gave twice: the first stays
+                with contextlib.suppress(HostError):  # a name that the client gave twice: the first stays
                     self._journal.add(entry)
                     fresh.append(entry)
         return fresh
