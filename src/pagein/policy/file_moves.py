@@ -1,4 +1,4 @@
-"""Detection of moved files: match files that disappeared with files that appeared.
+"""Detection of moved files: match disappeared files with new files.
 
 A path is no identity. Two things are: an id in a note's own text, and content. Content is compared, never guessed from
 the order of events; where several files have the same content, the likelier pair is the pair with the more similar

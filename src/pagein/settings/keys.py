@@ -1,4 +1,4 @@
-"""Every setting: its kind of value, its meaning, and the layers that may set it.
+"""Table of settings: name, kind of value, default, meaning, and permission for a workspace's file.
 
 Rules of this file
 ------------------

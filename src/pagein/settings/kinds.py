@@ -12,15 +12,15 @@ class Key:
 
     takes: accepted values, in words. default: value if no layer sets the key. says: meaning, for people.
     own: only the user may set it, not a workspace's file.
-    typed: parse a value from a file. told: parse a text from the environment. Both raise TypeError or ValueError.
+    parse_value: parse a value from a file. parse_text: parse a text from the environment. Both raise TypeError or ValueError.
     """
 
     name: str
     takes: str
     default: object
     says: str
-    typed: Callable[[object], object]
-    told: Callable[[str], object]
+    parse_value: Callable[[object], object]
+    parse_text: Callable[[str], object]
     own: bool = False
 
     @property
@@ -35,79 +35,79 @@ _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 
 
 def flag(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """Return a setting that is true or false."""
+    """Return a boolean setting."""
 
-    def typed(value: object) -> object:
+    def parse_value(value: object) -> object:
         if not isinstance(value, bool):
             raise TypeError
         return value
 
-    def told(text: str) -> object:
+    def parse_text(text: str) -> object:
         if text.lower() not in _YES | _NO:
             raise TypeError
         return text.lower() in _YES
 
-    return Key(name, "true or false", default, says, typed, told, own)
+    return Key(name, "true or false", default, says, parse_value, parse_text, own)
 
 
 def whole(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """Return a setting that is a whole number of 0 or more."""
+    """Return a setting for a whole number of 0 or more."""
 
-    def typed(value: object) -> object:
+    def parse_value(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise TypeError
         return value
 
-    def told(text: str) -> object:
+    def parse_text(text: str) -> object:
         if not _WHOLE.fullmatch(text):
             raise TypeError
         return int(text)
 
-    return Key(name, "a whole number of 0 or more", default, says, typed, told, own)
+    return Key(name, "a whole number of 0 or more", default, says, parse_value, parse_text, own)
 
 
 def number(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """Return a setting that is a number."""
+    """Return a setting for a number."""
 
-    def typed(value: object) -> object:
+    def parse_value(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise TypeError
         return float(value)
 
-    return Key(name, "a number", default, says, typed, float, own)
+    return Key(name, "a number", default, says, parse_value, float, own)
 
 
 def text(name: str, default: object, says: str, *, own: bool = False) -> Key:
-    """Return a setting that is a text."""
+    """Return a setting for a text."""
 
-    def typed(value: object) -> object:
+    def parse_value(value: object) -> object:
         if not isinstance(value, str):
             raise TypeError
         return value
 
-    return Key(name, "a text", default, says, typed, str, own)
+    return Key(name, "a text", default, says, parse_value, str, own)
 
 
 def choice(name: str, default: str, among: tuple[str, ...], says: str) -> Key:
-    """Return a setting that is one of a few words."""
+    """Return a setting with a few words to choose from."""
 
-    def typed(value: object) -> object:
+    def parse_value(value: object) -> object:
         if value not in among:
             raise TypeError
         return value
 
-    return Key(name, " or ".join(f'"{one}"' for one in among), default, says, typed, typed)
+    return Key(name, " or ".join(f'"{one}"' for one in among), default, says, parse_value, parse_value)
 
 
 def texts(name: str, says: str, *, own: bool = False) -> Key:
-    """Return a setting that is a list of texts."""
+    """Return a setting for a list of texts."""
 
-    def typed(value: object) -> object:
+    def parse_value(value: object) -> object:
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise TypeError
         return tuple(value)
 
-    def told(text: str) -> object:
+    def parse_text(text: str) -> object:
         return tuple(one.strip() for one in text.split(",") if one.strip())
 
-    return Key(name, "a list of texts; in the environment with commas between", (), says, typed, told, own)
+    return Key(name, "a list of texts; in the environment with commas between", (), says, parse_value, parse_text, own)

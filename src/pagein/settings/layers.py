@@ -78,7 +78,7 @@ def _of_file(name: str, key: str, value: object, *, own: bool) -> object:
             f"{known.variable} or by an option ({PAGE})"
         )
     try:
-        return known.typed(value)
+        return known.parse_value(value)
     except (TypeError, ValueError):
         raise BadSetting(f"{name}: {key!r} takes {known.takes}, not {value!r}") from None
 
@@ -93,7 +93,7 @@ def of_environment(environment: Mapping[str, str]) -> SettingsLayer:
         told = environment.get(key.variable, "").strip()
         if told:
             try:
-                values[key.name] = key.told(told)
+                values[key.name] = key.parse_text(told)
             except (TypeError, ValueError):
                 raise BadSetting(f"{key.variable}: takes {key.takes}, not {told!r}") from None
     return SettingsLayer("environment", values)

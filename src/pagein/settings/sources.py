@@ -57,9 +57,7 @@ def _file(path: Path, *, own: bool, must: bool = False) -> list[SettingsLayer]:
 
 
 def _is_out_of_reach(path: Path) -> bool:
-    """Return whether a parent folder hides from this user if the file exists: another user's home is no source of
-    settings.
-    """
+    """Return whether permissions hide the file from this user, as with a file in another user's home."""
     try:
         path.stat()
     except PermissionError:

@@ -27,7 +27,7 @@ class MisledReader(Exception):
 
 @dataclass(slots=True)
 class Sheet:
-    """One reader's knowledge of one file.
+    """A reader's knowledge of one file.
 
     printed: text last shown under each number.
     taken: text that the reader now believes to be at each number.
@@ -52,7 +52,7 @@ class Sheet:
 
         Raises MisledReader.
         """
-        seen = {n: self._taken(n, n) for n in range(1, total + 1)}
+        seen = {n: self._expected_text(n, n) for n in range(1, total + 1)}
         if self.length != total:
             told = "nobody told how long it is" if self.length is None else f"was last said to have {self.length} lines"
             beyond = min((n for n in self.taken if n > total), default=None)
@@ -66,7 +66,7 @@ class Sheet:
         """
         seen = self.shown_as(first, last, first)
         for n, text in seen.items():
-            if self._taken(n, n) != text:
+            if self._expected_text(n, n) != text:
                 raise MisledReader(
                     f"line {n} is said to be unchanged, and other text has moved there since it was shown", n
                 )
@@ -85,7 +85,7 @@ class Sheet:
             seen[n] = text
         return seen
 
-    def _taken(self, number: int, line: int) -> str:
+    def _expected_text(self, number: int, line: int) -> str:
         text = self.taken.get(number)
         if text is None:
             raise MisledReader(f"line {number} was never shown", line)

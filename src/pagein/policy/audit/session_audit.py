@@ -29,8 +29,7 @@ class UnfoundedAnswer:
 
 
 def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | None]) -> tuple[UnfoundedAnswer, ...]:
-    """Return the objections against the events of one branch, in order; an empty tuple means that every claim is
-    proven.
+    """Return the objections against the events of one branch, in order; an empty tuple for a proven branch.
 
     stored: returns the bytes of a version; None for a lost version, which is an objection to every answer based on it.
     """
@@ -58,7 +57,7 @@ class Audit:
         return other
 
     def heard(self, event: ReadEvent) -> UnfoundedAnswer | None:
-        """Process another event, and return the objection against it, if any; its place is 0."""
+        """Process another event, and return any objection against the event, with place 0."""
         match event:
             case CompactionEvent():
                 self._sheets = {}
@@ -79,9 +78,9 @@ class Audit:
         if len(truth) != event.total:
             raise MisledReader(f"the version has {len(truth)} lines, not {event.total}")
         if isinstance(event, FileWrite):
-            self._authored(event, sheet, truth)
+            self._check_write(event, sheet, truth)
             return
-        seen = self._served(event, sheet, truth)
+        seen = self._lines_of_answer(event, sheet, truth)
         for n in sorted(seen):
             if n > len(truth) or seen[n] != truth[n - 1]:
                 raise MisledReader("what it stands for says something else by now", n)
@@ -89,7 +88,7 @@ class Audit:
             sheet.taken = {}
         sheet.reads(seen, numbers_of(event.emitted or NO_LINES), _length(event), _expected_length(event, sheet))
 
-    def _served(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
+    def _lines_of_answer(self, event: FileRead, sheet: Sheet, truth: Sequence[str]) -> dict[int, str]:
         shown = _lines_by_number(event.emitted or NO_LINES, truth)
         match event.mode:
             case "full" | "baseline_fallback":
@@ -155,7 +154,7 @@ class Audit:
             raise MisledReader("a diff without a base")
         return base
 
-    def _authored(self, event: FileWrite, sheet: Sheet, truth: Sequence[str]) -> None:
+    def _check_write(self, event: FileWrite, sheet: Sheet, truth: Sequence[str]) -> None:
         own = _lines_by_number(event.authored, truth)
         if event.whole and event.authored.holds(1, event.total):
             sheet.writes(own)

@@ -59,7 +59,7 @@ def witness(
     claims: Mapping[str, ReadClaim],
     stored: Callable[[ContentHash], bytes | None],
 ) -> tuple[Objection, ...]:
-    """Return the objections against a request, in message order; an empty tuple means that every claim is proven.
+    """Return the objections against a request, in message order; an empty tuple for a proven request.
 
     claims: by call id, the meaning of each tool call that touches a file. Calls without a claim are plain text.
     stored: returns the bytes of a version; None for a lost version, which is an objection to every claim based on it.
@@ -103,7 +103,7 @@ class _Marker:
         return sheet.shown_as(self.first, self.last, self.start)
 
     def is_clear(self, sheet: Sheet, shown: Mapping[int, str]) -> None:
-        """Raise MisledReader where the answer itself shows other text under a number that the marker names."""
+        """Raise MisledReader where the answer shows other text under a number of the marker."""
         if self.start is None or self.before:
             return
         for n in range(self.start, self.start + self.last - self.first + 1):

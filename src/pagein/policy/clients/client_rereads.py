@@ -118,7 +118,9 @@ def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, sta
 def _apply_repeat(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
-    """Record a client's reference to an earlier read; where that read was evicted, its text may be here instead."""
+    """Record a client's reference to an earlier read; the request may show the read's text here, if the read was
+    evicted.
+    """
     base = state.asked.get(_words_of_call(call))
     if base is not None:
         state = replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
@@ -159,7 +161,7 @@ def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> Rerea
 
 
 def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> str | None:
-    """Return the evicted call to which a client's own marker refers; None for any other result."""
+    """Return the evicted call behind a client's own marker; None for any different result."""
     call = state.calls.get(result.call_id)
     if call is None or not reader.profile.is_repeat(call, result):
         return None
@@ -193,7 +195,7 @@ def _decision(state: ClientReads, reader: RereadRules, path: str, shown: ShownTe
 
 
 def _in_one_piece(state: ClientReads, reader: RereadRules, request: ReadRequest, shown: ShownText) -> ReadDecision:
-    """Return an answer that keeps text an edit may quote in one piece."""
+    """Return an answer without a seam in text for later edits to quote."""
     path = request.document.key
 
     def fetch(version: ContentHash) -> bytes | None:
@@ -249,9 +251,7 @@ def _whole(path: str, text: str, shown: ShownText) -> FileRead:
 def _answer_event(
     state: ClientReads, reader: RereadRules, path: str, shown: ShownText, result: ToolResult, stands: str
 ) -> FileRead | None:
-    """Return the event of the answer in the request if it equals the expected answer; None for a stub, a preview or
-    other text.
-    """
+    """Return the event of the answer in the request; None for unexpected text, a stub or a preview."""
     decision = _decision(state, reader, path, shown)
     told = None if decision is None else client_text(decision, shown, result.text)
     if decision is None or told is None or shown.with_text(result.text, told.text) != stands:
@@ -283,7 +283,7 @@ def _is_again(state: ClientReads, call: ToolCall, path: str) -> bool:
 
 
 def _apply_quote(state: ClientReads, text: str) -> ClientReads:
-    """Forget the files that a person or the host quotes with numbered lines, as the lines may be from them."""
+    """Forget the files named in a person's or host's text with numbered lines, as the lines may be theirs."""
     if _NUMBERED.search(text) is None:
         return state
     named = [path for path in state.files if path.rpartition("/")[2] in text]

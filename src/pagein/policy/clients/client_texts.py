@@ -1,6 +1,4 @@
-"""Wording of a read decision in the client's idiom: its own line numbers, and no length of a file that it did not
-state.
-"""
+"""Wording of a read decision in the client's idiom: the client's line numbers, and no unstated length of a file."""
 
 import re
 from dataclasses import dataclass
@@ -31,9 +29,7 @@ class ClientText:
 
 
 def client_text(decision: ReadDecision, shown: ShownText, text: str) -> ClientText | None:
-    """Return the wording of a decision in place of these lines; None for plain lines, or for a decision without a
-    wording.
-    """
+    """Return the wording of a decision in place of these lines; None for plain lines or a missing wording."""
     event = decision.event
     total = event.total if shown.total is not None else None
     match event.mode:

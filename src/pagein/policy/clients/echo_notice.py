@@ -55,7 +55,7 @@ class EchoHit:
 
 
 def echo_hit(profile: Profile, call: ToolCall, result: ToolResult, owned: OwnTexts) -> EchoHit | None:
-    """Return the stubs and markers that a call wrote into a file; None if it wrote none, failed, or writes no files."""
+    """Return the stubs and markers written into a file by a successful call; None for no such text."""
     if not may_echo(call.arguments) or profile.is_failure(call, result):
         return None
     meaning = profile.effect_of(call)

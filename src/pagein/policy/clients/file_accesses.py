@@ -45,7 +45,7 @@ _LONGEST_PATCH_LINE: Final = 39
 
 @lru_cache(maxsize=64)  # parsing a command line costs more than the rest of the work on a call
 def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[FileAccess, ...]:
-    """Return the files that this call reads, edits, writes or deletes, in the order of its arguments.
+    """Return the files read, edited, written or deleted by a call, in the order of its arguments.
 
     arguments: JSON text. cwd: folder of the session; paths inside it are returned relative to it.
     """
@@ -62,7 +62,7 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[FileAcc
 
 
 def quotes(call: ToolCall) -> tuple[str, ...]:
-    """Return the old texts that an edit must quote from the file, as it spells them; empty texts are left out."""
+    """Return the old texts in an edit's arguments, as spelled there, without empty texts."""
     if call.name.lower() not in EDITS:
         return ()
     row = arguments_of(call.arguments)
@@ -94,7 +94,7 @@ def arguments_of(arguments: str) -> Row:
 
 
 def patch_body(row: Row) -> str | None:
-    """Return the patch in these arguments, from its first line on; None for no patch."""
+    """Return the patch in a call's arguments, from the first line on; None if absent."""
     for key in _PATCHES:
         body = lines_of(row.get(key))
         begin = body.find(_BEGIN)

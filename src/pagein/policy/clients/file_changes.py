@@ -44,7 +44,7 @@ def file_change(
     known: PathKnown,
     fetch: Callable[[ContentHash], bytes | None],
 ) -> FileChange | None:
-    """Return the effect of a successful call on one file, known by `key`; None if uncertain.
+    """Return the effect of a successful call on the file known by `key`; None if uncertain.
 
     before: the file as far as it was shown. fetch: returns the text of a version.
     """
@@ -102,7 +102,7 @@ def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
 
 
 def _apply_edits(before: str, edits: Sequence[TextEdit], *, whole_lines: bool) -> str | None:
-    """Return the text after these replacements; None if a replacement has no place or several places."""
+    """Return the text after these replacements; None if a replacement has no place or several."""
     if not edits:
         return None
     frame = "\n" if whole_lines else ""

@@ -1,5 +1,4 @@
-"""Seams: places where the window shows a file only in pieces, so that an answer must show the text again for an edit to
-    quote.
+"""Seams: places where the window shows a file only in pieces, and an edit could not quote across.
 
 An edit names the text that it replaces byte for byte, some lines in a row. A text that was read, edited and read again
 can be known to its last line and yet be nowhere as a whole: one half of a function in the first read, the other half in
@@ -81,8 +80,8 @@ def torn(lines: Sequence[str], first: int, held: Sequence[str], whole: int = WHO
 
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Return the last number up to `high` for which `holds` is true, given that it is true from `low` up to some
-    number.
+    """Return the last number up to `high` with a true `holds`, by halving; `low` is true, and after a false number
+    every number is false.
     """
     while low < high:
         middle = (low + high + 1) // 2

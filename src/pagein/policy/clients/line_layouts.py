@@ -72,7 +72,7 @@ class Layout:
 def lines_shown_by(
     layouts: Sequence[Layout], access: FileAccess, arguments: Mapping[str, object], text: str
 ) -> ShownText | None:
-    """Return the lines that a read tool's result shows, by the first layout that fits."""
+    """Return the lines in a read tool's result, by the first layout to fit."""
     if not _is_plain(arguments):
         return None
     for layout in layouts:
@@ -114,7 +114,7 @@ def _numbered_lines(layout: Layout, access: FileAccess, text: str) -> ShownText 
 
 
 def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
-    """Return unnumbered lines, without a notice behind them; a notice that contradicts the request counts as text."""
+    """Return unnumbered lines, without the notice behind the lines; a contradictory notice counts as text."""
     head = layout.before.match(text)
     if head is None or not text:
         return None
@@ -151,7 +151,7 @@ def _number(match: re.Match[str], name: str) -> int | None:
 
 
 def raw_text(read: ExactRead, text: str, begin: int) -> ShownText | None:
-    """Return the lines in the output of a command that only shows one file.
+    """Return the lines in the output of a command for showing one file.
 
     begin: where the output begins.
     """

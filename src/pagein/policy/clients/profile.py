@@ -1,4 +1,4 @@
-"""Client profiles: data and pure functions that interpret one client's tools and their results.
+"""Client profiles: data and pure functions to interpret one client's tools and results.
 
 Rules of this file
 ------------------
@@ -41,7 +41,7 @@ OTHERS_OUTPUT: Final = CallEffect("other")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """One client; each is a value of its own.
+    """A client's tools and the forms of the tools' results. Profiles compare by identity.
 
     ops: operation of each tool, by name.
     layouts: how its read tool shows lines; the first that fits counts.
@@ -82,7 +82,7 @@ class Profile:
         return not self.is_failure(call, result)
 
     def lines_shown(self, call: ToolCall, result: ToolResult) -> ShownText | None:
-        """Return the lines of one file that a result shows; None if uncertain."""
+        """Return the lines of a file in a result; None if uncertain."""
         if self.is_failure(call, result) or result.images:
             return None
         return _lines_of_result(self, call.name, call.arguments, result.text)
@@ -127,7 +127,7 @@ def _fails(profile: Profile, op: Op, text: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _lines_of_result(profile: Profile, name: str, arguments: str, text: str) -> ShownText | None:
-    """Return the lines of one file that the result of a successful call shows."""
+    """Return the lines of a file in the result of a successful call."""
     meaning = profile.effect_of(ToolCall("", name, arguments))
     if len(meaning.accesses) != 1 or meaning.accesses[0].op != "read" or profile.torn.search(text) is not None:
         return None
@@ -137,7 +137,7 @@ def _lines_of_result(profile: Profile, name: str, arguments: str, text: str) -> 
 
 
 def _shown_by_shell(profile: Profile, arguments: str, text: str) -> ShownText | None:
-    """Return the lines of one file from a command line that does nothing else."""
+    """Return the lines of a file from a plain viewing command."""
     read = exact_read(arguments_of(arguments))
     found = None if profile.envelope is None else profile.envelope.match(text)
     if read is None or (found is None) != (profile.envelope is None):

@@ -188,7 +188,7 @@ PROFILES: Final[Mapping[str, Profile]] = {one.name: one for one in (CLAUDE_CODE,
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool that a request offers its model.
+    """A tool in a request.
 
     arguments: names of the arguments in its schema.
     """
@@ -222,7 +222,7 @@ _HEADERS: Final[tuple[tuple[str, re.Pattern[str], Profile], ...]] = (
 
 
 def profile_of(tools: Iterable[ToolSpec] = (), headers: Mapping[str, str] | None = None) -> Profile:
-    """Return the profile of a client by its tools, else by its headers; `OTHER` for an unknown client."""
+    """Return a client's profile by tools, else by headers; `OTHER` for an unknown client."""
     offered = {one.name: one.arguments for one in tools}
     for profile, name, arguments in _TELLING:
         if name in offered and arguments <= offered[name]:
@@ -234,7 +234,7 @@ def profile_of(tools: Iterable[ToolSpec] = (), headers: Mapping[str, str] | None
 
 
 def profile_by_calls(calls: Iterable[ToolCall]) -> Profile:
-    """Return the profile of the client whose model made these calls, for conversations without recorded tools.
+    """Return the profile of the client behind these calls, for conversations without recorded tools.
 
     A tool counts as having every argument that it was ever given.
     """

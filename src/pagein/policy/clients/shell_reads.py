@@ -36,7 +36,7 @@ _FORMS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class _ShellView:
-    """The files and lines that one command of a pipeline shows.
+    """The files and lines shown by a command of a pipeline.
 
     start: first line; None for unknown lines.
     """
@@ -172,7 +172,7 @@ def _join_path(folder: str | None, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExactRead:
-    """A command line that only shows lines of one file.
+    """A command line for showing lines of one file, without another effect.
 
     last: None for every following line. numbered: as `cat -n` does.
     """
@@ -184,7 +184,7 @@ class ExactRead:
 
 
 def exact_read(arguments: Mapping[str, object]) -> ExactRead | None:
-    """Return the read that a shell call makes, by its arguments; None if it does, or might do, anything else."""
+    """Return the read in a shell call's arguments; None if the command does, or might do, anything else."""
     command = arguments.get("cmd", arguments.get("command"))
     if isinstance(command, list):
         command = command[-1] if len(command) == _SHELL_WORDS and str(command[1]).startswith("-") else None
@@ -212,5 +212,5 @@ def _exact(pipelines: Sequence[list[list[str]]], folder: str | None) -> ExactRea
 
 
 def _is_simple(words: Sequence[str]) -> bool:
-    """Return whether this command has one of the forms in which every word is understood."""
+    """Return whether this command has a fully understood form."""
     return any(form.fullmatch("\0".join(words)) is not None for form in _FORMS)

@@ -58,7 +58,7 @@ class FileStatement:
 
 @dataclass(frozen=True, slots=True)
 class FileReads:
-    """The window's statements about one file, in order, and its present text.
+    """The window's statements about a file, in order, and the file's present text.
 
     text: None if uncertain.
     """
@@ -83,7 +83,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class ClientReads:
-    """The file text that a conversation has shown, at one point of it; immutable, with shared structure.
+    """The file text shown so far in a conversation; immutable, with shared structure.
 
     calls: calls without a result yet.
     path_of: the file of each call in a chain.
@@ -113,20 +113,20 @@ class ClientReads:
         return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, FileRefresh)}
 
     def statement_of(self, call: str) -> FileStatement | None:
-        """Return a call's statement about its file; None if it is in no chain."""
+        """Return a call's statement about its file; None if the call is in no chain."""
         path = self.path_of.get(call)
         chain = () if path is None else self.files[path].chain
         return next((one for one in reversed(chain) if one.call == call), None)
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
-        """Return the calls whose answers lose their proof when these results leave, without the leaving calls."""
+        """Return the remaining calls with answers unproven after the eviction of these results."""
         gone = frozenset(leaving)
         paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
         found = (_unproven(_without_calls(self.files[path].chain, gone)) for path in sorted(paths))
         return frozenset[str]().union(*found)
 
     def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
-        """Return the calls whose results must stay, as an answer that stays may depend on them.
+        """Return the calls with results in use by answers that stay.
 
         An answer stays if it was sent after call `last`; or, by `work`, if its file is still being worked on.
         """
@@ -141,7 +141,7 @@ class ClientReads:
         return _stays(() if path is None else self.files[path].chain, born, last, work)
 
     def calls_needed_with(self, calls: Iterable[str]) -> frozenset[str]:
-        """Return the calls whose results must stay as long as these, because these may depend on them."""
+        """Return the calls that must stay as long as the given calls, as possible bases."""
         held: set[str] = set()
         for call in calls:
             path = self.path_of.get(call)
@@ -162,7 +162,7 @@ START: Final = ClientReads()
 
 
 def _stays(chain: tuple[FileStatement, ...], born: int, last: int, work: Work | None) -> bool:
-    """Return whether an answer stays, given its first call and the later statements about its file."""
+    """Return whether an answer stays, given its first call and the later statements about the file."""
     if work is None or not chain:
         return born > last
     changes = (one.born for one in chain if not isinstance(one.event, FileRead))
@@ -215,7 +215,7 @@ def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
 
 
 def _without_calls(chain: Iterable[FileStatement], gone: frozenset[str]) -> Iterator[FileStatement]:
-    """Yield the chain without the texts of these calls; a change of the file by one of them stays."""
+    """Yield the chain without the texts of some calls, but with their changes of the file."""
     for one in chain:
         if one.call not in gone:
             yield one
@@ -231,7 +231,7 @@ def _refold_path(state: ClientReads, path: str) -> ClientReads:
 
 
 def restore_results(state: ClientReads, calls: Iterable[str]) -> ClientReads:
-    """Return the state after the results of these calls are in the window as the client sent them."""
+    """Return the state after the client's own results are back in the window for some calls."""
     for call in calls:
         path = state.path_of.get(call)
         if path is None:

@@ -70,7 +70,7 @@ class Lifetimes:
         return self.write_long if lifetime > self.short else self.write
 
     def keepalive_price(self, tokens: float, answer: float = 0.0) -> float:
-        """Return the price of one keep-alive request for a window of this size and the answer behind it."""
+        """Return the price of a keep-alive request for a window of this size and the answer behind."""
         return self._steep(tokens + answer) * (self.read * tokens + self.write_long * answer + BESIDE)
 
     def lost_with(self, tokens: float, whole: float) -> float:

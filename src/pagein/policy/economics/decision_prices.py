@@ -39,7 +39,7 @@ def waits_for_marks(prices: Prices) -> bool:
 
 
 def economics_without_cache(cached: Economics, *, held: bool, front: bool = False) -> Economics:
-    """Return the prices of a call that finds none of its messages in the cache.
+    """Return the prices of a call without any cached message.
 
     held: whether the cache may hold a prompt that the client goes back to.
     front: whether the cache holds the prompt prefix.

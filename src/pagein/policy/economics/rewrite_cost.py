@@ -238,8 +238,8 @@ def in_hand(account: Account, economics: Economics) -> float:
 
 
 def at_risk(account: Account, economics: Economics) -> float:
-    """Return the part of the bill so far that may be risked on cache TTLs: the bankroll's share, less caution for an
-    estimated bill.
+    """Return the BIT of the bill so far to risk on cache TTLs: the bankroll's share, less caution for an estimated
+    bill.
     """
     return economics.share * account.bill / CAUTION
 

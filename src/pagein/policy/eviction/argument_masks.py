@@ -119,7 +119,7 @@ def same_but_texts(one: str, other: str) -> bool:
 
 
 def parse_arguments(arguments: str) -> object:
-    """Return the JSON value of arguments; None if they are not JSON."""
+    """Return the JSON value of arguments; None if invalid."""
     try:
         return decode_json(arguments.encode("utf-8", "surrogatepass"))
     except ValueError:
@@ -129,11 +129,11 @@ def parse_arguments(arguments: str) -> object:
 def _texts(value: object, shortest: int) -> Iterator[tuple[Which, str]]:
     found: list[tuple[Which, str]] = []
 
-    def seen(which: Which, text: str) -> str:
+    def collect(which: Which, text: str) -> str:
         found.append((which, text))
         return text
 
-    _change_texts(value, "", shortest, seen)
+    _change_texts(value, "", shortest, collect)
     yield from found
 
 

@@ -114,7 +114,7 @@ def is_full(valve: Valve, window: int | None, tokens: float) -> bool:
 
 
 def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
-    """Return whether this many tokens exceed the share at which overflow ignores its cost."""
+    """Return whether this many tokens exceed the share for overflow at any cost."""
     return bool(window and valve.share) and tokens > max(valve.share, valve.limit) * (window or 0)
 
 
@@ -129,7 +129,7 @@ def is_covered(planned: EpochPlan, settings: Residency) -> bool:
 def user_plan(
     standing: ResidentSet, settings: Residency, moment: Moment, account: Account, held: Collection[str] = ()
 ) -> EpochPlan:
-    """Plan the eviction that a person ordered: every old enough result, except those of held calls."""
+    """Plan a person's order to evict every old enough result, except the results of held calls."""
     candidates = [one for one in chain(standing.old(), standing.ripe()) if one.call_id not in held]
     return plan_of(candidates, settings, moment, account, ORDERED)
 

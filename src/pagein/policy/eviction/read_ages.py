@@ -54,7 +54,7 @@ class Work:
     task: int
 
     def keeps(self, born: int, *, touched: int, edited: int) -> bool:
-        """Return whether a read stays, by the calls of its first send and of the last access and edit of its file."""
+        """Return whether a read stays, by its first call and the file's last access and edit."""
         idle = self.call - touched
         if born <= edited and idle >= self.rules.after_edit:
             return False
@@ -105,7 +105,7 @@ class WaitingReads:
     task: int = 0
 
     def with_read(self, read: Resident) -> "WaitingReads":
-        """Add a read that entered the window, or that must wait again."""
+        """Add a read to the waiting reads, new in the window or again too young."""
         watched = self._watched.get(read.path) or _FileReads(read.born)
         reads = tuple(sorted((*watched.reads, read), key=lambda one: (one.message, one.block)))
         return self._visit(read.path, replace(watched, touched=max(watched.touched, read.born), reads=reads))

@@ -27,7 +27,7 @@ class Warmth:
     tool_calls: Mapping[str, int] = field(default_factory=dict)
 
     def with_recalls(self, objects: Iterable[str], tool_call: str = "", *, lasts: int = WARM_CALLS) -> "Warmth":
-        """Record a recall of these objects, by this tool call if it has an id."""
+        """Record a recall of objects, by a tool call if known."""
         until = self.calls + lasts
         calls = {**self.tool_calls, tool_call: until} if tool_call else self.tool_calls
         return replace(self, objects={**self.objects, **dict.fromkeys(objects, until)}, tool_calls=calls)

@@ -1,4 +1,4 @@
-"""The residency rules: which results stay in the window and which are evicted before each model call.
+"""The residency rules: eviction or residence of each result, decided before each model call.
 
 Results grow old. A result may be evicted after `keep_calls` calls. A read of a file, which an edit may have to quote,
 may be evicted when the work on that file is over (`policy.eviction.read_ages`), or after `keep_reads` calls where its
@@ -186,7 +186,7 @@ class ResidentSet:
         return replace(self, _young=self._young.with_item(resident))
 
     def touch(self, path: str, call: int, *, edited: bool, whole: bool = False) -> "ResidentSet":
-        """Record an access to a file: its reads, and the arguments that wrote it, wait again.
+        """Record an access to a file: its reads, and the arguments of its writes, wait again.
 
         call: the call that sees the result first.
         whole: the whole file was written or shown, so earlier text of it is needless.
@@ -280,7 +280,7 @@ class ResidentSet:
         return replace(stays, ripe_gain=sum(one.gain for one in ripe))._age(old)  # noqa: SLF001 its own kind
 
     def with_return(self, resident: Resident) -> "ResidentSet":
-        """Add a result that was not resident for a time, at its true age."""
+        """Add a formerly absent result at its true age."""
         if resident.form == "replaced":
             return replace(
                 self, _replaced=SharedQueue.of(sorted((*self._replaced, resident), key=lambda one: one.born))
@@ -294,7 +294,7 @@ class ResidentSet:
         return replace(self, _reads=joined) if resident.is_read else replace(self, _young=joined)
 
     def hasten(self, calls: Collection[str], before: int) -> "ResidentSet":
-        """Let the results of these calls be evicted at any age, unless they entered at call `before` or later."""
+        """Let the results of these calls be evicted at any age, except results from call `before` or later."""
         old = {(_place(one), one.form) for one in self.old()}
         every = (one for one in self.all() if (_place(one), one.form) not in old)
         waiting = [one for one in every if one.call_id in calls and one.born < before]
@@ -322,7 +322,7 @@ class ResidentSet:
         return replace(self, _texts=NO_TEXTS, _replaced=SharedQueue(), **_sums(old))
 
     def texts(self) -> Iterator[Resident]:
-        """Yield the arguments that wait until every file text in them may be masked."""
+        """Yield the arguments too young for a mask of every file text."""
         yield from self._texts
 
     def first_before(self, *, ripe_too: bool) -> int:
@@ -367,9 +367,9 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class EpochPlan:
-    """The decision before a call: an epoch to open or None, and the account of the call with and without it.
+    """The decision before a call: an epoch or None, with the account of the call.
 
-    alone: the account without the epoch.
+    account: the account with the epoch. alone: the account without the epoch.
     """
 
     epoch: Epoch | None
@@ -459,7 +459,7 @@ class _Sums(TypedDict):
 
 
 def _sums(aged: Sequence[_OldResident]) -> _Sums:
-    """Return the fields of a resident set whose old residents are exactly these."""
+    """Return the fields of a resident set with exactly these old residents."""
     return {
         "_old": link_items(aged),
         "old_tokens": sum(one.resident.tokens for one in aged),

@@ -1,4 +1,4 @@
-"""Residents: tool results and arguments in the window that may be evicted or masked one day."""
+"""Residents: tool results in the window open to eviction, and arguments open to masking."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Form: TypeAlias = Literal["result", "replaced", "texts", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """A tool result in the window that may be evicted one day, or arguments that may be masked.
+    """A tool result or an argument text in the window, open to eviction or masking one day.
 
     message, block: place in the request.
     born: the model call, from 0, that first saw it; results of one group share this.

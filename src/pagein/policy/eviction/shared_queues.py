@@ -35,7 +35,7 @@ class SharedQueue(Generic[T]):
         return SharedQueue(self._front, QueueLink(item, self._back))
 
     def split_ready(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
-        """Return the queue without the ready items at its head, and these items."""
+        """Return the queue without the ready items at its head, and the ready items."""
         front, back, out = self._front, self._back, list[T]()
         while True:
             if front is None:

@@ -1,4 +1,4 @@
-"""Arguments that wrote files, waiting by file until they may be masked.
+"""Arguments of file-writing calls, waiting by file until old enough for masks.
 
 A call's text may be masked when its file was left alone for `ArgumentRules.alone` calls; and sooner, after
 `ArgumentRules.replaced` calls, where a later write of the whole file, or a whole read of it, has made it needless.
@@ -27,7 +27,7 @@ class _TextVisit:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A file with calls in the window that wrote it.
+    """A file with writing calls in the window.
 
     touched, shown: calls that saw its last access, and its last whole text.
     left: whether some of the calls may be masked.
@@ -48,7 +48,7 @@ class Texts:
     _over: SharedQueue[_TextVisit] = field(default_factory=SharedQueue)
 
     def with_arguments(self, one: Resident) -> "Texts":
-        """Add arguments that entered the window, or that must wait again."""
+        """Add arguments to the waiting arguments, new in the window or again too young."""
         file = self._files.get(one.path) or _Written(one.born)
         calls = tuple(sorted((*file.calls, one), key=lambda each: (each.message, each.block)))
         touched = max(file.touched, one.born)

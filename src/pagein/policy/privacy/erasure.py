@@ -1,5 +1,4 @@
-"""Erasure: tombstones of texts that a person ordered to be forgotten, their detection in other texts, and redacted
-    journals.
+"""Erasure of texts by a person's order: tombstones, detection in further texts, and redaction of journals.
 
 Rules of this file
 ------------------
@@ -82,12 +81,12 @@ class ErasedTexts:
     def finds(self, text: str) -> tuple[PrivateSpan, ...]:
         """Return the spans of forgotten texts in a text, in order, without overlap."""
         found: list[PrivateSpan] = []
-        for one in sorted(self._found(text), key=lambda one: (one.start, -one.end)):
+        for one in sorted(self._overlapping_spans(text), key=lambda one: (one.start, -one.end)):
             if not found or one.start >= found[-1].end:
                 found.append(one)
         return tuple(found)
 
-    def _found(self, text: str) -> Iterator[PrivateSpan]:
+    def _overlapping_spans(self, text: str) -> Iterator[PrivateSpan]:
         if not self._by_window:
             for one in self.tombstones:
                 by_beginning = self._by_window.setdefault(min(one.chars, _WINDOW), {})
@@ -101,7 +100,7 @@ class ErasedTexts:
 
 
 def finder(texts: Sequence[str]) -> Finds:
-    """Return a function that finds these texts, as they are, in JSON, and in JSON inside JSON."""
+    """Return a function to find these texts, plain, in JSON, and in JSON inside JSON."""
     forms = dict.fromkeys(form for text in texts for form in forms_of(text))
 
     def finds(text: str) -> tuple[PrivateSpan, ...]:
@@ -180,7 +179,7 @@ class EntryRedaction:
         return again.encode("utf-8", "surrogateescape") if head in again or head not in made.decode() else made
 
     def touched_path(self, line: bytes) -> str | None:
-        """Return the file of a note on a reading that depends on redacted content; None for any other line."""
+        """Return the file of a note on a reading based on redacted content; None for any different line."""
         path = path_of_reading(line)
         text = "" if path is None else line.decode("utf-8", "surrogateescape")
         return path if text and (self.finds(text) or any(one in text for one in self.names)) else None
@@ -191,9 +190,9 @@ class EntryRedaction:
                 blocks = tuple(map(self._block, message.blocks))
                 return replace(entry, body=replace(entry.body, message=replace(message, blocks=blocks)))
             case PreviewEntry(paged=paged):
-                return replace(entry, body=PreviewEntry(tuple(map(self._paged, paged))))
+                return replace(entry, body=PreviewEntry(tuple(map(self._redact_paged, paged))))
             case EpochEntry(paged=paged, restored=restored, thought=thought, turns=turns):
-                body = replace(entry.body, paged=tuple(map(self._paged, paged)))
+                body = replace(entry.body, paged=tuple(map(self._redact_paged, paged)))
                 if self.wholly:
                     told = tuple(replace(one, text=without(one.text, whole_text(one.text))) for one in restored)
                     thought = None if thought is None else replace(thought, content=self._content(thought.content))
@@ -216,7 +215,7 @@ class EntryRedaction:
         withheld = block.withheld or Withheld(digest_of(self.key, words), len(words), part=True)
         return replace(replace_words(block, kept), withheld=withheld)
 
-    def _paged(self, paged: PagedOut) -> PagedOut:
+    def _redact_paged(self, paged: PagedOut) -> PagedOut:
         if paged.object_id not in self.gone:
             return paged
         said = f"[pagein: {paged.object_id} | {paged.tokens:,} tokens | {SAYS_SO}]"
@@ -234,7 +233,7 @@ class EntryRedaction:
 
 
 def path_of_reading(line: bytes) -> str | None:
-    """Return the file of a note on a reading; None for any other line of a journal."""
+    """Return the file of a note on a reading; None for any different line of a journal."""
     if _READING not in line:
         return None
     entry = decode_entry(line)
@@ -250,7 +249,7 @@ def path_of_reading(line: bytes) -> str | None:
 
 
 def unread(line: bytes) -> bytes:
-    """Return a note on a reading without content, so that its file counts as unknown."""
+    """Return a note on a reading without content, to make the file unknown."""
     entry = decode_entry(line)
     return encode_entry(replace(entry, body=NoteEntry(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
 

@@ -103,7 +103,7 @@ class SessionRedaction:
         """Return a message of the window with its redacted text, as far as this process saw the text."""
         if not self._seen or not any(is_withheld(block) for block in message.blocks):
             return message
-        blocks = tuple(self._shown(block) for block in message.blocks)
+        blocks = tuple(self._restore(block) for block in message.blocks)
         return message if _same(blocks, message.blocks) else replace(message, blocks=blocks)
 
     def add(self, text: str) -> str:
@@ -124,29 +124,29 @@ class SessionRedaction:
         if isinstance(block, Image) or is_withheld(block):
             return block
         if isinstance(block, ToolCall) and block.id in asked:
-            return self._kept(block, replace(block, arguments=_NO_ARGUMENTS))
+            return self._withhold(block, replace(block, arguments=_NO_ARGUMENTS))
         if isinstance(block, ToolResult) and (
             block.call_id in asked
             or block.call_id in private
             or (self.shown and digest_of(self.key(), block.text) in self.shown)
         ):
-            return self._kept(block, replace(block, text=WITHHELD, images=(), before=None, shown=None))
+            return self._withhold(block, replace(block, text=WITHHELD, images=(), before=None, shown=None))
         words = words_of_block(block)
         kept = without_in_json(words, self.finds) if isinstance(block, ToolCall | Other) else self._plain(words)
-        return block if kept == words else self._kept(block, replace_words(block, kept), part=True)
+        return block if kept == words else self._withhold(block, replace_words(block, kept), part=True)
 
     def _plain(self, text: str) -> str:
         found = self.finds(text)
         return without(text, found) if found else text
 
-    def _kept(self, block: _Worded, kept: _Worded, *, part: bool = False) -> _Worded:
+    def _withhold(self, block: _Worded, kept: _Worded, *, part: bool = False) -> _Worded:
         images = block.images if isinstance(block, ToolResult) else ()
         digest = digest_of(self.key(), words_of_block(block), *(image.data or "" for image in images))
         marked = replace(kept, withheld=Withheld(digest, len(words_of_block(block)), part))
         self._seen[type(block), digest] = block, marked
         return marked
 
-    def _shown(self, block: Block) -> Block:
+    def _restore(self, block: Block) -> Block:
         if isinstance(block, Image) or block.withheld is None:
             return block
         digest = block.withheld.digest

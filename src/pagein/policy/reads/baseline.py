@@ -126,7 +126,7 @@ def baseline(
 
 
 def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:
-    """Return the first lines that fit under both caps; each line feed between them counts."""
+    """Return the first lines within both caps; each line feed between lines counts."""
     text = "\n".join(lines)
     count = max(1, len(lines))
     size = byte_length(text)

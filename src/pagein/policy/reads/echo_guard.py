@@ -90,7 +90,7 @@ def may_echo(text: str) -> bool:
 
 
 def echoes(call: ToolCall, owned: OwnTexts, before: str = "") -> tuple[Echo, ...]:
-    """Return the owned text that this write or edit would put into its file.
+    """Return the owned text in a write or edit, on its way into the file.
 
     before: the file's present text, where the host knows it. Text in the file, or in the text that an edit replaces, is
         no echo. A call with arguments that are not JSON is judged by their text.
@@ -120,7 +120,7 @@ def remedy(found: Iterable[Echo], *, peek: str = "peek", read: str = "read") -> 
 
 
 def facts_of(marker: str) -> Facts:
-    """Reduce a marker to its wording and its numbers, without the count of changed lines, which no journal keeps."""
+    """Reduce a marker to wording and numbers, without the count of changed lines, as no journal keeps the count."""
     numbers = tuple(int(number) for number in _NUMBER.findall(marker))
     wording = _NUMBER.sub("#", marker)
     return wording, numbers[1:] if "lines changed" in marker else numbers

@@ -56,7 +56,7 @@ class ViewPiece:
         return replace(self, first=first, last=first + self.count - 1, told=told)
 
     def is_of(self, version: ContentHash) -> bool:
-        """Return whether the model was told that this version has these lines under these numbers."""
+        """Return whether the model was told of these lines, under these numbers, for this version."""
         return self.told == version or (self.source == version and self.start == self.first)
 
 
@@ -116,7 +116,7 @@ def with_pieces(view: View, new: Iterable[ViewPiece]) -> View:
 
 
 def hidden(view: Iterable[ViewPiece], numbers: Spans, version: ContentHash) -> View:
-    """Return the view after the text of this version was shown under these numbers: no other text can be named by them."""
+    """Return the view after these numbers showed the text of this version, hiding any different text."""
     out: list[ViewPiece] = []
     for piece in view:
         over = numbers.clamp(piece.start, piece.start + piece.count - 1)
@@ -131,7 +131,7 @@ def hidden(view: Iterable[ViewPiece], numbers: Spans, version: ContentHash) -> V
 
 
 def retold(view: View, lines: Spans, version: ContentHash) -> View:
-    """Return the view after the model was told that this version has these lines unchanged."""
+    """Return the view after the model was told of unchanged lines in this version."""
     return with_pieces(
         view,
         [replace(piece.part(first, last), told=version) for piece, first, last in _parts(view, lines)],

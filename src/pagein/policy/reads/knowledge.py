@@ -71,7 +71,7 @@ class PathKnown:
     blocked: Spans = NO_LINES
 
     def lines_known(self, version: ContentHash) -> VersionKnown | None:
-        """Return the knowledge of one version; None for an unknown version."""
+        """Return the knowledge of a version; None for an unknown version."""
         for name, known in reversed(self.versions):
             if name == version:
                 return known
@@ -89,7 +89,7 @@ class PathKnown:
         return views.lines_where(self.view, lambda piece: piece.in_place and piece.is_of(version))
 
     def lines_taken_for(self, version: ContentHash) -> Spans:
-        """Return the lines that the model believes equal to this version, whatever number they were shown under."""
+        """Return the lines of this version in the model's view, shown under any number."""
         return views.lines_where(self.view, lambda piece: piece.is_of(version))
 
     def is_taken_for(self, version: ContentHash) -> bool:
@@ -159,7 +159,7 @@ def step(state: Knowledge, event: ReadEvent) -> Knowledge:
 
 
 def proven(state: Knowledge, event: FileRead) -> bool:
-    """Return whether the state before an answer proves every line of the answer, under the numbers that it names.
+    """Return whether the state before an answer proves every line of the answer, under the right numbers.
 
     False for a marker or diff whose base was hidden since (evicted, compacted): render it in full, or hide it too.
     """
@@ -189,7 +189,7 @@ def proven(state: Knowledge, event: FileRead) -> bool:
 
 
 def lines_made_known(path: PathKnown, event: FileRead) -> Spans:
-    """Return the lines of the served version that an answer makes known, given the earlier knowledge of its path."""
+    """Return the lines of the served version made known by an answer, given the earlier knowledge of the path."""
     known: dict[ContentHash, Spans] = {}
     lines, whole = NO_LINES, False
     match rule_of(event).proof:
@@ -251,7 +251,7 @@ def _accounts_for_length(before: int | None, event: FileRead) -> bool:
 
 
 def _view_after(view: View, event: FileRead, spans: Spans) -> View:
-    """Return the model's view after an answer that makes these lines known."""
+    """Return the model's view after an answer with newly known lines."""
     rule = rule_of(event)
     if rule.proof in ("base in place", "base lines"):
         return views.retold(view, spans, event.version)
@@ -292,7 +292,7 @@ def _apply_write(state: Knowledge, event: FileWrite) -> Knowledge:
 
 
 def _total_after(path: PathKnown, event: FileWrite) -> int | None:
-    """Return the file's length as its writer computes it: the last told length, plus added and minus removed lines."""
+    """Return the file's length as computed by its writer: the last told length, plus added and minus removed lines."""
     if event.whole:
         return event.total
     before = path.lines_known(event.copies[0].base) if event.copies else None

@@ -47,7 +47,7 @@ class Sight:
         return self.already().holds(1, self.request.total)
 
     def already(self) -> Spans:
-        """Return the lines of the file that equal the model's view, whatever number they were shown under."""
+        """Return the lines of the file equal to the model's view, shown under any number."""
         return Spans.of(*(run for piece in self.known.view for run in self._same(piece)))
 
     def _same(self, piece: ViewPiece) -> Iterator[tuple[int, int]]:
@@ -65,7 +65,7 @@ class Sight:
         return self.texts.get(piece.source, ())[piece.start - 1 : piece.start - 1 + piece.count]
 
     def moved(self, wanted: Iterable[tuple[int, int]]) -> list[MovedLines]:
-        """Return runs of the wanted lines that were last shown under other numbers."""
+        """Return runs of the wanted lines last shown under other numbers."""
         found = ShownLineIndex(self._segments(), self.settings.min_run).runs(self.lines, wanted)
         return [run for run in found if run.at != run.shown_as]
 

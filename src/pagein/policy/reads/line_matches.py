@@ -1,4 +1,4 @@
-"""Search for moved lines: runs of the current text among lines that were shown under other numbers."""
+"""Search for moved lines: runs of the current text among lines shown under other numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

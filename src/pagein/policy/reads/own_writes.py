@@ -80,7 +80,7 @@ def edit_event(
     before: str | None = None,
     min_run: int = DEFAULTS.min_run,
 ) -> FileWrite | None:
-    """Return the event of an edit from `edit.old` to `edit.new` with the result `after`; None if that is impossible.
+    """Return the event of an edit from `edit.old` to `edit.new` with the result `after`; None for an impossible edit.
 
     before: the text before the edit. Without it, the text is worked out from `after`, and used if it is a version that
         the branch knows; else only the new text counts.

@@ -184,7 +184,7 @@ def _unchanged_by_lines(sight: Sight, in_place: Spans) -> ReadDecision | None:
 
 
 def _moved_decision(sight: Sight) -> ReadDecision | None:
-    """Return the marker for a range that is now wholly under other numbers; for a whole file, a diff says more."""
+    """Return the marker for a range now wholly under other numbers; for a whole file, a diff says more."""
     request = sight.request
     if request.whole or sight.withheld or not sight.settings.allow(request.document.text):
         return None
@@ -215,7 +215,7 @@ def _full_diff(sight: Sight) -> ReadDecision | None:
 
 
 def _range_diff(sight: Sight) -> ReadDecision | None:
-    """Return a diff of the range against the version that the model believes its lines to be from."""
+    """Return a diff of the range against the version in the model's view."""
     if sight.withheld:
         return None
     request = sight.request

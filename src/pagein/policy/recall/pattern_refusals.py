@@ -33,7 +33,7 @@ _ESCAPES: Final = {
 
 
 def refusal(pattern: str, said: str) -> str:
-    """Return an explanation that names the construct which the engine refused.
+    """Return an explanation with the name of the refused construct.
 
     said: the engine's own words.
     """

@@ -146,7 +146,7 @@ _NOTHING_WIDE: Final = _MatchSet(_EMPTY)
 
 
 class _Runs:
-    """A concatenation while it is read: the adjacent texts so far, and the needs of earlier parts."""
+    """A partly read concatenation: the adjacent texts so far, and the needs of earlier parts."""
 
     def __init__(self) -> None:
         self._run: _Strings = _EMPTY
@@ -169,14 +169,14 @@ class _Runs:
         self._run = start
         self._whole = False
 
-    def matched(self) -> _MatchSet:
+    def match_set(self) -> _MatchSet:
         rest = _every(self._needs)
         return (
             _MatchSet(self._run, rest) if self._whole else _MatchSet(None, _every((rest, _MatchSet(self._run).need())))
         )
 
     def need(self) -> Need:
-        return self.matched().need()
+        return self.match_set().need()
 
 
 def _short(left: _Strings, right: _Strings) -> bool:
@@ -241,10 +241,10 @@ class _PatternParser:
             *before, last = self._pieces()
             for piece in before:
                 runs.add(piece)
-            self._repeated(runs, last)
-        return runs.matched()
+            self._add_repetition(runs, last)
+        return runs.match_set()
 
-    def _repeated(self, runs: _Runs, piece: _MatchSet) -> None:
+    def _add_repetition(self, runs: _Runs, piece: _MatchSet) -> None:
         least, most = self._count()
         if least == 0:
             runs.add(_either([piece, _NOTHING_WIDE]) if most == 1 else _NOTHING_WIDE if most == 0 else _ANYTHING)
@@ -324,16 +324,16 @@ class _PatternParser:
 
     def _escape(self) -> list[_MatchSet]:
         if self._pattern.startswith("\\Q", self._at):
-            return self._quoted()
-        return [self._escaped()]
+            return self._quotation()
+        return [self._single_escape()]
 
-    def _quoted(self) -> list[_MatchSet]:
+    def _quotation(self) -> list[_MatchSet]:
         end = self._pattern.find("\\E", self._at)
         text = self._pattern[self._at + 2 : end if end >= 0 else None]
         self._at = end + 2 if end >= 0 else len(self._pattern)
         return [self._literal(character) for character in text] or [_NOTHING_WIDE]
 
-    def _escaped(self) -> _MatchSet:
+    def _single_escape(self) -> _MatchSet:
         for known in (_HEX, _OCTAL, _PROPERTY):
             found = known.match(self._pattern, self._at)
             if found is not None:

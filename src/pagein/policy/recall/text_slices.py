@@ -43,7 +43,7 @@ class Slice:
 
     @property
     def as_text(self) -> str:
-        """The slice with its hints, each on a line of its own."""
+        """The slice with hints, each on a separate line."""
         return "\n".join((self.text, *self.hints)) if self.text or not self.hints else "\n".join(self.hints)
 
 

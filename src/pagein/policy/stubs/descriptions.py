@@ -34,11 +34,11 @@ def of_file(path: str, lines: tuple[int, int] | None = None) -> str:
 
 
 def of_artifact(label: str) -> str:
-    """Describe an object made from other objects, by the words that asked for it."""
+    """Describe an object derived from other objects, by the words of the request."""
     return f"Extracted: {one_line(label[: 4 * FIRST_WORDS])[:FIRST_WORDS].rstrip()}"
 
 
 def shorten_path(path: str) -> str:
-    """Return a path on one line; a long path by its end, which says more than its beginning."""
+    """Return a path on one line; only the end of a long path, as the end says more."""
     plain = one_line(path)
     return plain if len(plain) <= FIRST_WORDS else f"...{plain[-(FIRST_WORDS - 3) :]}"

@@ -30,7 +30,7 @@ _COLUMNS: Final = "| Object ID | Type | Tokens | Description |\n|----|------|---
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The words that a host's model knows: names of the recall tools, and of renamed kinds of objects."""
+    """The words known to a host's model: names of the recall tools, and of renamed kinds of objects."""
 
     peek: str = "peek"
     search: str = "search"
@@ -49,7 +49,7 @@ PI_RLM: Final = Dialect(
 
 @dataclass(frozen=True, slots=True)
 class ManifestRow:
-    """An object as a manifest lists it.
+    """An object in a manifest.
 
     tokens: the estimate in its stub. path: of the file that it shows; "" for no file.
     """
@@ -115,12 +115,12 @@ def manifest(rows: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dial
 
 
 def join_page(page: str, text: str) -> str:
-    """Put a page in front of a user's text, in one block, so that turns still alternate."""
+    """Put a page in front of a user's text, in a single block, to keep turns alternating."""
     return f"{page}{_JOINT}{text}"
 
 
 def tokens_of(text: str) -> int:
-    """Return the tokens of a manifest's text as budgets count them: a quarter of its characters."""
+    """Return the tokens of a manifest's text for the budget: a quarter of the characters."""
     return -(-len(text) // 4)
 
 
@@ -149,7 +149,7 @@ def _below(total: Manifest, dialect: Dialect) -> tuple[str, ...]:
 
 
 def _rows(rows: Sequence[ManifestRow], budget: int, dialect: Dialect) -> list[str]:
-    """Return as many rows as fit, newest first and at least one; older rows become one line."""
+    """Return the newest rows within the budget, at least a single row; older rows become a summary line."""
     lines: list[str] = []
     used = 0
     for row in reversed(rows):

@@ -21,7 +21,7 @@ def check_chars(chars: int) -> int:
 
 
 def shorten_paste(object_id: str, tokens: int, text: str, chars: int) -> str:
-    """Return the head of a text, a notice that the whole is stored, and its tail.
+    """Return a text's head, a notice about the stored rest, and the tail.
 
     chars: minimum length of shortened texts.
     """

@@ -58,7 +58,7 @@ def is_previewed(call: ToolCall, result: ToolResult, settings: Previews) -> bool
 
 
 def _brings_back(call: ToolCall, result: ToolResult) -> bool:
-    """Return whether a recall tool produced this result, under any name that its host gives the tool."""
+    """Return whether a recall tool produced this result, under any name from any host."""
     name = call.name.lower()
     if name == "peek" or name.startswith("rlm_") or "pagein" in name:
         return True
@@ -66,7 +66,7 @@ def _brings_back(call: ToolCall, result: ToolResult) -> bool:
 
 
 def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
-    """Return the preview of a text that is stored whole under this id."""
+    """Return the preview of a wholly stored text with this id."""
     part = settings.shown // 3
     head = _head(text, part)
     tail = _head(text[::-1], part) if len(text) > head else 0
@@ -87,7 +87,7 @@ def preview(object_id: str, tool: str, tokens: int, text: str, settings: Preview
 
 
 def behind_head(standing: str, object_id: str, text: str) -> int:
-    """Return the length of a text's beginning that its preview shows; 0 for no preview of this text."""
+    """Return the length of the shown beginning of a text in its preview; 0 for no preview of this text."""
     end = standing.find(f"[pagein: {object_id} | ")
     for head in (end, end - 1):  # a head that ends within a line is followed by an added line feed
         if head > 0 and text.startswith(standing[:head]):
@@ -102,7 +102,7 @@ def _head(text: str, most: int) -> int:
 
 
 def _trouble_lines(middle: str, first: int, most: int) -> list[str]:
-    """Return lines that report a problem, with their numbers, up to `most` characters.
+    """Return lines with signs of a problem, with numbers, up to `most` characters.
 
     first: number of the line in which `middle` begins.
     """

@@ -50,9 +50,9 @@ class Way:
 
     def reword(self, text: str, object_id: str) -> str:
         """Return a stub or preview, written for `TOOLS`, in the words of this way; quoted text is left alone."""
-        return re.sub(_WRITTEN % {"id": re.escape(object_id)}, lambda found: self._said(found, object_id), text)
+        return re.sub(_WRITTEN % {"id": re.escape(object_id)}, lambda found: self._instruction(found, object_id), text)
 
-    def _said(self, found: "re.Match[str]", object_id: str) -> str:
+    def _instruction(self, found: "re.Match[str]", object_id: str) -> str:
         quote, them, line = found["quote"], found["them"] or "", found["line"]
         name = f"{quote}{object_id}{quote}"
         if self.is_command:

@@ -35,7 +35,7 @@ def is_by_host(text: Text) -> bool:
 
 
 def words_of(messages: Iterable[Message]) -> str:
-    """Return the user's words in these messages, on one line, shortened; "" for no words."""
+    """Return the user's words in these messages, shortened to a line; "" for no words."""
     said = [
         block.text
         for message in messages
@@ -61,7 +61,7 @@ def instructions_in(messages: Iterable[Message], room: int) -> str:
 
 
 def transcript(messages: Sequence[Message]) -> str:
-    """Return these messages as one text."""
+    """Return the text of messages as a transcript."""
     names = {block.id: block.name for one in messages for block in one.blocks if isinstance(block, ToolCall)}
     return "\n\n".join(_block_words(message, block, names) for message in messages for block in message.blocks)
 
@@ -83,7 +83,7 @@ def _block_words(message: Message, block: Block, names: dict[str, str]) -> str:
 
 
 def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, room: int) -> str:
-    """Return the text in place of finished turns, in front of the next turn.
+    """Return the text in place of finished turns, for a place in front of the next turn.
 
     count: number of turns. words: the user's words in each turn with any.
     room: maximum characters of these words.
@@ -100,7 +100,7 @@ def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, ro
 
 
 def for_steps(stub: str, words: Sequence[str], room: int) -> str:
-    """Return the text in place of steps of a turn, after the words with which it began.
+    """Return the text in place of steps of a turn, for a place after the turn's first words.
 
     words: the user's words in the steps. room: maximum characters of these words.
     """
