@@ -83,6 +83,7 @@ async def provoked(url: str, part: str, told: list[str]) -> None:
             await asyncio.gather(doing, return_exceptions=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "often"), [*((part, 1) for part in PARTS), ("prepare", 2), ("observe", 2), ("spliced", 2)]
 )

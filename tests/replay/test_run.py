@@ -182,6 +182,7 @@ def test_progress_reaches_its_total(tmp_path: Path) -> None:
     assert told[-1].done == 6
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside the checkout")
 def test_every_session_of_the_mini_corpus_is_replayed_without_loss() -> None:
@@ -224,6 +225,7 @@ def test_append_with_five_minutes_lands_on_the_published_figures() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not beside the checkout")
 @pytest.mark.parametrize("charged", ["generic:r=.1,w=1.25", "gpt-5.1"])

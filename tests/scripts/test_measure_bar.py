@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -13,6 +15,7 @@ def _measured(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 our own script
 
 
+@pytest.mark.slow
 def test_each_row_is_measured_for_each_policy_and_rows_of_absent_sources_are_empty() -> None:
     done = _measured(str(ROOT / "examples" / "demo-session.jsonl.gz"), "--json")
     assert done.returncode == 0, done.stderr
@@ -32,6 +35,7 @@ def test_where_there_is_nothing_to_measure_that_is_told(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.strip()) == (2, "no session could be used")
 
 
+@pytest.mark.slow
 def test_it_is_measured_with_arguments_masked_too() -> None:
     done = _measured(str(ROOT / "examples" / "demo-session.jsonl.gz"), "--json", "--arguments")
     assert done.returncode == 0, done.stderr

@@ -286,6 +286,7 @@ def test_the_demo_session_is_sized_as_the_replay_sizes_it(bench: Bench) -> None:
     assert bill.tally.quotes_visible == row["quotes_visible"]
 
 
+@pytest.mark.slow
 @pytest.mark.corpus
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="needs the recorded sessions beside the checkout")
 def test_on_recorded_sessions_leaving_things_alone_costs_append_and_is_never_refused(bench: Bench) -> None:
