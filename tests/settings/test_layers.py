@@ -15,7 +15,7 @@ from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON
 from pagein.policy.eviction.residency import THRIFTY
 from pagein.settings.keys import GATEWAY, KEYS
-from pagein.settings.layers import Config, SettingsLayer, laid, of_environment, of_file
+from pagein.settings.layers import Config, SettingsLayer, merge_layers, of_environment, of_file
 from pagein.settings.sources import load_config
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
@@ -41,7 +41,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def test_where_nobody_says_anything_the_defaults_hold() -> None:
-    found = laid([])
+    found = merge_layers([])
     assert (found.engine, found.gateway, found.store) == (Settings(), GatewaySettings(), None)
     assert set(found.origins.values()) == {"default"}
 
@@ -71,7 +71,7 @@ def test_a_workspace_cannot_send_requests_elsewhere_nor_open_what_is_closed(name
 
 
 def test_excluded_files_are_added_to_and_never_taken_away() -> None:
-    found = laid([SettingsLayer("file", {"excluded": ("*.secret",)})])
+    found = merge_layers([SettingsLayer("file", {"excluded": ("*.secret",)})])
     assert found.engine.excluded == (*Settings().excluded, "*.secret")
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_be_in_the_environment_is_told_by_its_variable() -> None:
 
 def test_what_does_not_go_together_is_told_with_where_it_was_set() -> None:
     with pytest.raises(BadSetting, match=r"valve.*set are valve: a\.toml, port: environment"):
-        laid([SettingsLayer("a.toml", {"valve": 0.3}), SettingsLayer("environment", {"port": 8790})])
+        merge_layers([SettingsLayer("a.toml", {"valve": 0.3}), SettingsLayer("environment", {"port": 8790})])
 
 
 def test_variables_that_are_empty_say_nothing() -> None:
@@ -113,23 +113,26 @@ def test_variables_that_are_empty_say_nothing() -> None:
 
 
 def test_thrifty_is_the_preset_unless_a_part_of_it_is_set() -> None:
-    assert laid([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
-    found = laid([SettingsLayer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
+    assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
+    found = merge_layers([SettingsLayer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
     assert (found.keep_reads, found.files) == (12, THRIFTY.files)
 
 
 def test_previews_can_be_turned_off() -> None:
-    assert laid([SettingsLayer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
-    assert laid([SettingsLayer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments == SOON
-    assert laid([]).engine.residency.arguments is None
+    assert merge_layers([SettingsLayer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
+    assert (
+        merge_layers([SettingsLayer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments
+        == SOON
+    )
+    assert merge_layers([]).engine.residency.arguments is None
 
 
 def test_thinking_of_finished_turns_is_kept_unless_told_otherwise() -> None:
-    assert laid([]).engine.residency.thinking == "kept"
-    assert laid([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency.thinking == "kept"
-    assert laid([SettingsLayer("file", {"thinking": "leaves"})]).engine.residency.thinking == "leaves"
-    assert laid([SettingsLayer("file", {"previews_from": 0})]).engine.residency.previews is None
-    assert laid([SettingsLayer("file", {"valve": 0.0})]).engine.valve.share == 0
+    assert merge_layers([]).engine.residency.thinking == "kept"
+    assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency.thinking == "kept"
+    assert merge_layers([SettingsLayer("file", {"thinking": "leaves"})]).engine.residency.thinking == "leaves"
+    assert merge_layers([SettingsLayer("file", {"previews_from": 0})]).engine.residency.previews is None
+    assert merge_layers([SettingsLayer("file", {"valve": 0.0})]).engine.valve.share == 0
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ VALUES = st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=9
 def test_whatever_a_layer_says_is_taken_or_refused(values: dict[str, object]) -> None:
     told = {f"PAGEIN_{name.upper()}": str(value) for name, value in values.items()}
     with contextlib.suppress(BadSetting):  # and nothing else
-        assert isinstance(laid([of_environment(told)]), Config)
+        assert isinstance(merge_layers([of_environment(told)]), Config)
 
 
 def test_an_engine_is_opened_as_is_set(workspace: Path, users: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +190,7 @@ def test_bounds_of_reading_recall_ingest_and_manifest_are_keys() -> None:
         "ingest_files": 3,
         "manifest_budget": 900,
     }
-    engine = laid([SettingsLayer("file", said)]).engine
+    engine = merge_layers([SettingsLayer("file", said)]).engine
     assert engine.reading.min_run == 9
     assert (engine.recall.caps.lines, engine.recall.caps.bytes, engine.recall.matches, engine.recall.seconds) == (
         30,
@@ -204,7 +207,7 @@ def test_bounds_of_reading_recall_ingest_and_manifest_are_keys() -> None:
         {"recall_bytes": 0},
     ):
         with pytest.raises(BadSetting):
-            laid([SettingsLayer("file", bad)])
+            merge_layers([SettingsLayer("file", bad)])
 
 
 def test_a_bound_of_recall_that_is_set_holds_for_what_a_model_is_shown(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def of_environment(environment: Mapping[str, str]) -> SettingsLayer:
     return SettingsLayer("environment", values)
 
 
-def laid(layers: Iterable[SettingsLayer]) -> Config:
+def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
     """Merge the layers over the defaults; later layers win.
 
     Raises BadSetting for values that contradict each other.

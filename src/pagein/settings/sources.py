@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein.errors import BadSetting
-from pagein.settings.layers import Config, SettingsLayer, laid, of_environment, of_file
+from pagein.settings.layers import Config, SettingsLayer, merge_layers, of_environment, of_file
 
 NAME: Final = "pagein.toml"
 VARIABLE: Final = "PAGEIN_CONFIG"
@@ -28,7 +28,7 @@ def load_config(
         of_environment(told),
         SettingsLayer("given", dict(given or {})),
     ]
-    return laid(layers)
+    return merge_layers(layers)
 
 
 def _users(environment: Mapping[str, str]) -> Path:

@@ -178,7 +178,7 @@ class _RequestPass:
     def _look(self, claim: ReadClaim, result: ToolResult) -> None:
         sheet = self._sheets.setdefault(claim.path, Sheet())
         if claim.kind == "authored":
-            self._written(claim, sheet, result.call_id)
+            self._check_write(claim, sheet, result.call_id)
             return
         text = result.text[claim.before : len(result.text) - claim.after]
         if claim.kind == "text":
@@ -270,7 +270,7 @@ class _RequestPass:
                 raise MisledReader("the base of a diff was not shown whole", min(rest, default=None))
         return _AnswerStatement(seen, int(total) if total else None, reckoned)
 
-    def _written(self, claim: ReadClaim, sheet: Sheet, call_id: str) -> None:
+    def _check_write(self, claim: ReadClaim, sheet: Sheet, call_id: str) -> None:
         leaves = tuple(_leaves(self._arguments.get(call_id, "null")))
         truth = self._true(claim.version)
         base = self._true(claim.copies[0].base) if claim.copies else None

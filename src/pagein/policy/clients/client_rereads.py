@@ -112,7 +112,7 @@ def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, sta
     state = replace(state, calls=state.calls.without(call.id))
     if reader.profile.is_repeat(call, result):
         return _apply_repeat(state, reader, call, result, stands)
-    return state if reader.profile.is_failure(call, result) else _answered_by(state, reader, call, result, stands)
+    return state if reader.profile.is_failure(call, result) else _apply_result(state, reader, call, result, stands)
 
 
 def _apply_repeat(
@@ -126,10 +126,10 @@ def _apply_repeat(
         state = replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
     if stands == result.text:
         return state
-    return _answered_by(state, reader, call, replace(result, text=stands), stands)
+    return _apply_result(state, reader, call, replace(result, text=stands), stands)
 
 
-def _answered_by(
+def _apply_result(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
     meaning = reader.profile.effect_of(call)
@@ -141,7 +141,7 @@ def _answered_by(
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if all(access.op == "read" for access in meaning.accesses):
         return _apply_read(state, reader, call, result, stands)
-    return _written(state, reader, call, stands == result.text)
+    return _apply_write(state, reader, call, stands == result.text)
 
 
 def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> RereadAnswer | None:
@@ -259,7 +259,7 @@ def _answer_event(
     return decision.event
 
 
-def _written(state: ClientReads, reader: RereadRules, call: ToolCall, is_shown: bool) -> ClientReads:  # noqa: FBT001 -- told once, here
+def _apply_write(state: ClientReads, reader: RereadRules, call: ToolCall, is_shown: bool) -> ClientReads:  # noqa: FBT001 -- a single call site
     for access in reader.profile.effect_of(call).accesses:
         path = path_key(access.path)
         file = state.files.get(path, NO_READS)

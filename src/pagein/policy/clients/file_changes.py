@@ -51,7 +51,7 @@ def file_change(
     row = arguments_of(call.arguments)
     body = patch_body(row)
     if access.op == "write" and body is None:
-        return _written(profile, row, key)
+        return _change_of_write(profile, row, key)
     if access.op != "edit" or before is None:
         return None
     edits = list(_of_patch(body, access.path) if body is not None else _of_arguments(row))
@@ -67,12 +67,12 @@ def file_change(
     return FileChange(after, follow_edit(made, before, known, fetch))
 
 
-def _written(profile: Profile, row: Row, key: str) -> FileChange | None:
+def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:
     content = text(row, *_CONTENT)
     if content is None or not is_plain(content):
         return None
     if not profile.counts_last and content.endswith("\n"):
-        content = content[:-1]  # its reads do not count the empty line behind it
+        content = content[:-1]  # its reads do not count the empty line after it
     return FileChange(content, written(key, content))
 
 
