@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.providers.validity.bodies import marked, text, thought
+from tests.providers.validity.bodies import marked, text, thought, without_thinking
 from tests.providers.validity.random_bodies import BODIES, CONVERSATIONS, LONG_ONES, anthropic_bodies, openai_bodies
 
 from pagein.model.messages import Message, Text, Thinking
@@ -23,7 +23,6 @@ from pagein.providers.validity import (
 )
 from pagein.providers.wire.breakpoint_edits import Client, Wishes
 from pagein.providers.wire.breakpoint_edits import add_breakpoints as with_marks
-from pagein.providers.wire.thinking_edits import after_body_edit, after_edit, body_without, without
 
 Wire = dict[str, Any]
 Mutation = Callable[[Wire], Wire | None]
@@ -73,28 +72,25 @@ def test_an_epoch_with_its_thinking_dropped_and_its_marks_set_is_never_refused(
     place = data.draw(st.sampled_from(places))
     edited = with_stub(sent, api, place)
     if api == "anthropic":
-        stale = after_body_edit(sent, place, whom)
-        assume(not stale.stuck)
-        edited = body_without(edited, stale.places)
+        freed = without_thinking(edited)
+        assume(freed is not None)
+        edited = freed or edited
     frontier = min((one for one in places if one > place), default=None)
     made, _ = with_marks(edited, api, Wishes(frontier, memory, client))
     assert check_body(made, api, whom, received) == []
 
 
 @given(CONVERSATIONS, st.data())
-def test_host_neutral_messages_without_stale_thinking_are_not_refused(said: list[Message], data: st.DataObject) -> None:
+def test_changed_messages_without_thinking_are_not_refused(said: list[Message], data: st.DataObject) -> None:
     signed = [
         Message("assistant", (Thinking("hm", f"signed-{place}"), *one.blocks)) if one.role == "assistant" else one
         for place, one in enumerate(said)
     ]
     received = with_messages(NOTHING_RECEIVED, signed)
-    place = data.draw(st.integers(0, len(signed) - 1))
-    changed = tuple(Text("changed") if isinstance(one, Text) else one for one in signed[place].blocks)
-    assume(signed[place].role == "user" and changed != signed[place].blocks)
-    stale = after_edit(signed, (place, 0), BOUND)
-    assume(not stale.stuck)
-    edited = [*signed[:place], Message("user", changed), *signed[place + 1 :]]
-    made = without(edited, stale.places)
+    place = data.draw(st.integers(0, len(said) - 1))
+    changed = tuple(Text("changed") if isinstance(one, Text) else one for one in said[place].blocks)
+    assume(said[place].role == "user" and changed != said[place].blocks and said[-1].role == "user")
+    made = [*said[:place], Message("user", changed), *said[place + 1 :]]
     assert check_messages(made, "anthropic", BOUND, received) == []
     checker = Checker("anthropic", BOUND)
     half = data.draw(st.integers(0, len(made)))

@@ -54,3 +54,27 @@ def said(words: str = "hi", **more: object) -> Wire:
 
 
 ASK = user(text())
+
+
+def without_thinking(body: Wire) -> Wire | None:
+    """The Messages body without any thinking; None where the model is within a tool loop, whose thinking must stay."""
+    spoken = [place for place, one in enumerate(body["messages"]) if one["role"] == "user" and not _answers(one)]
+    if any(_is_thinking(block) for one in body["messages"][max(spoken, default=0) :] for block in _blocks(one)):
+        return None
+    messages = []
+    for one in body["messages"]:
+        blocks = [block for block in _blocks(one) if not _is_thinking(block)]
+        messages.append({**one, "content": blocks or [text("-")]} if len(blocks) < len(_blocks(one)) else one)
+    return {**body, "messages": messages}
+
+
+def _blocks(message: Wire) -> list[Wire]:
+    return message["content"] if isinstance(message["content"], list) else []
+
+
+def _is_thinking(block: Wire) -> bool:
+    return block["type"] in ("thinking", "redacted_thinking")
+
+
+def _answers(message: Wire) -> bool:
+    return any(block["type"] == "tool_result" for block in _blocks(message))

@@ -1,10 +1,11 @@
 """Recorded sessions, as they are rendered, edited and marked: none of it is refused."""
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.providers.validity.bodies import Wire
+from tests.providers.validity.bodies import Wire, without_thinking
 
 from pagein.engine.log.repair import repair_messages
 from pagein.model.messages import Message, Thinking
@@ -12,7 +13,6 @@ from pagein.providers.caches.breakpoint_plan import FIRST, Memory
 from pagein.providers.validity import NOTHING_RECEIVED, AnswerFacts, Api, ModelTarget, check_body, target, with_request
 from pagein.providers.wire import render
 from pagein.providers.wire.breakpoint_edits import Wishes, add_breakpoints
-from pagein.providers.wire.thinking_edits import after_body_edit, body_without
 from pagein.replay.readers import Source, find, read_source
 
 pytestmark = pytest.mark.corpus
@@ -62,7 +62,10 @@ def test_no_request_of_a_recorded_session_is_refused(path: Path, api: Api, model
 
 
 def edit_and_check(sent: Wire, whom: ModelTarget, received: AnswerFacts, memory: Memory) -> None:
-    """Stub some results, with the thinking that goes with them, and set the marks anew."""
+    """Stub some results, remove all thinking, and set the breakpoints anew."""
+    freed = without_thinking(sent)
+    if freed is None:
+        return
     results = [
         (place, index)
         for place, one in enumerate(sent["messages"])
@@ -70,10 +73,7 @@ def edit_and_check(sent: Wire, whom: ModelTarget, received: AnswerFacts, memory:
         if block["type"] == "tool_result"
     ]
     for message, block in results[:: max(len(results) // 3, 1)]:
-        stale = after_body_edit(sent, (message, block), whom)
-        if stale.stuck:
-            continue
-        edited = body_without(sent, stale.places)
+        edited = deepcopy(freed)
         content = [*edited["messages"][message]["content"]]
         content[block] = {**content[block], "content": "stub"}
         edited["messages"][message] = {**edited["messages"][message], "content": content}

@@ -197,20 +197,22 @@ _BOUND: Final[Mapping[str, ValidityRule]] = {
     "T1": ValidityRule(
         _MESSAGES,
         "thinking is bound to its model and to everything before it; what another model made is dropped without an error",
-        kept="`abilities.Abilities.binds`",
+        kept="`prices/model_abilities.py`: `binds`",
     ),
     "T2": ValidityRule(
         _MESSAGES,
         "nothing before thinking has changed since it was made",
         thinking_checks.check_changed_prefix,
         (thinking_checks.BOUND,),
-        kept="`thinking.py` drops what a change makes invalid",
+        kept="`engine/send/splice.py` removes the thinking that an epoch makes invalid",
     ),
-    "T3": ValidityRule(_MESSAGES, "cache marks are not compared", kept="`bonds.py` leaves them out of its names"),
+    "T3": ValidityRule(
+        _MESSAGES, "cache marks are not compared", kept="`validity/thinking_bonds.py` leaves them out of its names"
+    ),
     "T4": ValidityRule(
         _MESSAGES,
         "the prefix is checked for accounts made since 2026-08-31, for older ones where the request asks for it",
-        kept="`target.Target.account_is_checked`",
+        kept="`ModelTarget.account_is_checked`",
     ),
     "T5": ValidityRule(
         _MESSAGES,
@@ -223,7 +225,7 @@ _BOUND: Final[Mapping[str, ValidityRule]] = {
         "thinking is removed from the oldest on, none from between others, none moved",
         thinking_checks.check_missing_thinking,
         (thinking_checks.BOUND,),
-        kept="`thinking.py`",
+        kept="`engine/send/splice.py` removes it for good",
     ),
     "T7": ValidityRule(
         _MESSAGES, "what the server edits or compacts breaks no binding", kept="nothing of it is compared"
@@ -231,7 +233,7 @@ _BOUND: Final[Mapping[str, ValidityRule]] = {
     "T8": ValidityRule(
         _MESSAGES,
         "an edit of the client takes the thinking behind it along",
-        kept="`thinking.py`; refused as T2 where it does not",
+        kept="`engine/send/fallback.py`; refused as T2 otherwise",
     ),
     "T9": ValidityRule(
         _MESSAGES,
