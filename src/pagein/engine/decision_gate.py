@@ -1,4 +1,4 @@
-"""Restrict the decisions for a request by its content."""
+"""Choose which decisions a request allows (epoch, previews, masks), by its repairs and its bound thinking."""
 
 from collections.abc import Callable
 from dataclasses import replace

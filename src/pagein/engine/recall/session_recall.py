@@ -1,4 +1,4 @@
-"""Recall in a session: read parts of evicted content, search it, and report figures.
+"""Recall in a session: read parts of evicted content and search it, within bounds, and report figures.
 
 Rules of this file
 ------------------

@@ -1,1 +1,1 @@
-"""Render the bytes of a request: splice pagein's changes into the client's bytes, and check the result."""
+"""The bytes that go out: pagein's changes spliced into the client's bytes and checked; the choice after a failure."""

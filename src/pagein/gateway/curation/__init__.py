@@ -1,1 +1,1 @@
-"""Curation: the engine behind the gateway, within a time limit."""
+"""Curation: the engine behind the gateway, within a time limit; session names; keep-alive requests."""

@@ -1,4 +1,4 @@
-"""The curator interface, and a guard that keeps failures of curation away from the client (law 7)."""
+"""The curator interface, and a guard that keeps failed and late decisions away from the client (law 7)."""
 
 import asyncio
 import contextlib

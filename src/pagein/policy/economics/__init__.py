@@ -1,1 +1,1 @@
-"""What a rewrite of the window costs and saves, at the prices of a provider's cache."""
+"""At the prices of a provider's cache: whether a rewrite of the window pays, the cache TTL, keep-alive requests."""

@@ -1,4 +1,4 @@
-"""Residents: tool results in the window open to eviction, and arguments open to masking."""
+"""The value of a resident: a result open to eviction, or arguments open to masking. `residency` decides which."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Slices of a recalled text, with hints for the next slice.
+"""Slices of a recalled text within the bounds of an answer, with hints for the next slice.
 
 Rules of this file
 ------------------

@@ -1,4 +1,6 @@
-"""Plan the cache breakpoints of a request: end of system, edit frontier, previous end, end (rules A2-A5, A9, O4-O8).
+"""Plan all cache breakpoints of a body: end of system, edit frontier, previous end, end (rules A2-A5, A9, O4-O8).
+
+For callers without a session, and for fallbacks. A session adds its few by `engine.cache.cache_breakpoints`.
 
 Rules of this file
 ------------------

@@ -1,4 +1,4 @@
-"""Cache breakpoints on request bodies: choose the blocks, and edit the body. Nothing else in the body changes.
+"""Cache breakpoints on decoded request bodies, by `breakpoint_plan`. Nothing else in the body changes.
 
 The only exception: a string content is a short form of one text block. It is written out to carry a breakpoint.
 """
