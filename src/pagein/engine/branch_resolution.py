@@ -77,11 +77,10 @@ class ResolvedRequest:
 
 
 class BranchResolver:
-    """Resolve the requests of a session. Not thread-safe. `Traffic` explains `begins_anew` and `marks`."""
+    """Resolve the requests of a session. Not thread-safe. `Traffic` explains `marks`."""
 
-    def __init__(self, talk: Talk, *, begins_anew: bool, marks: cache_breakpoints.BreakpointSettings) -> None:
+    def __init__(self, talk: Talk, *, marks: cache_breakpoints.BreakpointSettings) -> None:
         self._talk = talk
-        self._begins_anew = begins_anew
         kept = {} if talk.journal.restored is None else talk.journal.restored.states
         self.places = MessageIndex.restore_values(kept["places"]) if "places" in kept else MessageIndex()
         self.heads = Fold(talk.journal, NO_HEAD, prompt_prefix.step, "heads")
@@ -272,7 +271,7 @@ class BranchResolver:
             name = units[known - 1].name
             is_forked = self.places.goes_on(name) and name not in self.places.breaks
             return ("forked" if is_forked else "continued"), self.places.stand(name)
-        last = self._newest.get(head.conversation) if self._begins_anew else None
+        last = self._newest.get(head.conversation)
         if last is not None:
             return "compacted", self.places.stand(last)
         return "new", self.places.root

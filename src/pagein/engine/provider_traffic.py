@@ -50,8 +50,6 @@ T = TypeVar("T")
 class Traffic:
     """The requests of a session. Thread-safe; threads take turns.
 
-    begins_anew: True if a request that shares only tools and instructions with earlier ones is the same conversation
-        after a compaction by the client. This holds where clients name their sessions.
     marks: settings for added cache breakpoints.
     shared: resources shared with other sessions; None for separate ones.
     """
@@ -60,7 +58,6 @@ class Traffic:
         self,
         talk: Talk,
         *,
-        begins_anew: bool = True,
         marks: BreakpointSettings = WITH_MARKS,
         shared: EngineResources | None = None,
     ) -> None:
@@ -68,7 +65,7 @@ class Traffic:
         self.largest = 0  # bytes of the largest request
         self._shared = shared or EngineResources()
         self._lock = RLock()
-        self._placing = BranchResolver(talk, begins_anew=begins_anew, marks=marks)
+        self._placing = BranchResolver(talk, marks=marks)
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
