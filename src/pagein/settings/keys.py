@@ -116,12 +116,16 @@ GATEWAY: Final[tuple[Key, ...]] = (
     text("host", _GATEWAY["host"], "Where the gateway listens.", own=True),
     whole("port", _GATEWAY["port"], "Its port; 0: any that is free.", own=True),
     texts("hosts", "Names, beside loopback's, under which it answers who does not show the token.", own=True),
-    number("budget", _GATEWAY["budget"], "Seconds that a decision may take; then the client's own bytes go out."),
+    number(
+        "budget",
+        _GATEWAY["budget"],
+        "Seconds that a decision may take; then the last rendering goes out with what is new, or the client's own bytes.",
+    ),
     whole("body_limit", _GATEWAY["body_limit"], "Bytes of the longest request that is taken."),
     number("silence", _GATEWAY["silence"], "Seconds without a byte from the provider until a call is given up."),
     number("grace", _GATEWAY["grace"], "Seconds that calls under way are given when the gateway is ended."),
     flag("recall", default=_GATEWAY["recall"], says="Offer the model tools that bring back what left its window."),
-    whole("recalls", _GATEWAY["recalls"], "How often one answer may be gone on with because the model recalls."),
+    whole("recalls", _GATEWAY["recalls"], "Recall rounds within one request of the client, at most."),
     flag(
         "subscriptions",
         default=_GATEWAY["subscriptions"],
