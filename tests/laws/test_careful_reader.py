@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.policy.clients.working_clients import Talk, lines_of
+from tests.policy.clients.working_clients import CLIENTS, Talk, lines_of
 from tests.policy.reads.careful_reader import CarefulReader, Misled
 from tests.policy.reads.file_histories import Script, answered, changed, fresh, part_of
 
@@ -190,7 +190,7 @@ class Client(Talk):
         last = len(truth) if lines[1] is None else min(first + lines[1] - 1, len(truth))
         core = _core(self.client, stands)
         ends = last == len(truth) and (lines[1] is None or last < first + lines[1] - 1)
-        tells = self.client in ("pi", "opencode") or (self.client == "claude-code" and ends)
+        tells = self.client in ("pi", "opencode", "gemini-cli") or (self.client == "claude-code" and ends)
         reader.answered(core, first, last, truth, tells=tells)
 
 
@@ -200,18 +200,20 @@ def _core(client: str, stands: str) -> list[str]:
         stands = stands.split("Output:\n", 1)[1].removesuffix("\n")
     if client == "opencode":
         stands = stands.split("<content>\n", 1)[1].rsplit("\n\n(", 1)[0]
+    if client == "gemini-cli" and stands.startswith("\nIMPORTANT: "):
+        stands = stands.split("--- FILE CONTENT (truncated) ---\n", 1)[1]
     if client == "pi" and stands.endswith("to continue.]"):
         stands = stands.rsplit("\n\n[", 1)[0]
     rows = stands.split("\n")
     if len(rows) > 1 and rows[1].startswith("--- a/"):
         return rows[:-1] if not rows[-1] else rows
-    if client in ("pi", "codex"):
+    if client in ("pi", "codex", "gemini-cli"):
         return rows
     mark = "\t" if client == "claude-code" else ": "
     return [row if row.startswith("[readcache") else row.partition(mark)[2] for row in rows]
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "opencode", "pi"])
+@pytest.mark.parametrize("name", CLIENTS)
 @settings(deadline=None, max_examples=80)
 @given(seed=SEEDS)
 def test_no_request_of_a_client_misleads(name: str, seed: int) -> None:

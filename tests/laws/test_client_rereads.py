@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.reads.test_reread_notes import CLIENTS, FILE, Client
+from tests.engine.reads.test_reread_notes import FILE, Client
 from tests.policy.clients.client_requests import APIS
-from tests.policy.clients.working_clients import REPEATED, read_arguments
+from tests.policy.clients.working_clients import CLIENTS, REPEATED, read_arguments
 
 import pagein
 from pagein.engine.engine import Settings
@@ -111,5 +111,6 @@ def _edit(client: Client, old: str, new: str) -> None:
         ),
         "opencode": ("edit", {"filePath": "a.py", "oldString": old, "newString": new}),
         "pi": ("edit", {"path": "a.py", "edits": [{"oldText": old, "newText": new}]}),
+        "gemini-cli": ("replace", {"file_path": "a.py", "old_string": old, "new_string": new}),
     }
     client.call(*calls[client.name], "Done.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.policy.clients.client_requests import APIS, body, results_in
-from tests.policy.clients.working_clients import REPEATED, read_arguments, shown_by
+from tests.policy.clients.working_clients import CLIENTS, REPEATED, read_arguments, shown_by
 
 import pagein
 from pagein.engine.engine import Engine, Settings
@@ -15,7 +15,6 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
 from pagein.policy.eviction.residency import Residency
 
-CLIENTS = ("claude-code", "codex", "opencode", "pi")
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 41))
 EAGER = Settings(residency=Residency(batch_tokens=1, keep_calls=2, keep_reads=2, min_tokens=50), witness=True)
 

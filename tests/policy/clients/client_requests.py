@@ -20,12 +20,18 @@ SCHEMAS: dict[str, dict[str, list[str]]] = {
         "bash": ["command"],
     },
     "pi": {"read": ["path", "offset", "limit"], "edit": ["path", "edits"], "bash": ["command"], "write": ["path"]},
+    "gemini-cli": {
+        "read_file": ["file_path", "start_line", "end_line"],
+        "replace": ["file_path", "instruction", "old_string", "new_string"],
+        "run_shell_command": ["command", "dir_path"],
+    },
 }
 APIS: dict[str, Api] = {
     "claude-code": "anthropic",
     "codex": "openai_responses",
     "opencode": "openai_chat",
     "pi": "openai_chat",
+    "gemini-cli": "openai_chat",  # as a translating proxy would send it
 }
 
 

@@ -5,13 +5,12 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.policy.clients.working_clients import REPEATED, STUB, Talk
+from tests.policy.clients.working_clients import CLIENTS, GEMINI_HEAD, REPEATED, STUB, Talk
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.file_seams import WHOLE
 
-CLIENTS = ("claude-code", "codex", "opencode", "pi")
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 41))
 
 
@@ -28,6 +27,7 @@ def talk(client: str, text: str = FILE) -> Talk:
             "<path>a.py</path>\n<type>file</type>\n<content>\n[readcache: unchanged, 40 lines]\n\n(End of file - total 40 lines)\n</content>",
         ),
         ("pi", "[readcache: unchanged, 41 lines]"),
+        ("gemini-cli", "[readcache: unchanged, 41 lines]"),
         (
             "codex",
             (
@@ -61,6 +61,7 @@ def test_a_file_that_is_read_again_is_answered_by_a_marker_inside_the_client_s_o
             "pi",
             "[readcache: unchanged in lines 5-30 of 41]\n\n[11 more lines in file. Use offset=31 to continue.]",
         ),
+        ("gemini-cli", GEMINI_HEAD.format(5, 30, 41) + "[readcache: unchanged in lines 5-30 of 41]"),
     ],
 )
 def test_a_marker_for_a_range_says_how_long_the_file_is_only_where_the_result_does(client: str, expected: str) -> None:
@@ -94,7 +95,7 @@ def test_a_part_that_changed_is_shown_with_the_client_s_line_numbers_between_mar
     session.edit("a.py", 99, ["line 100 of the file, with words of its own"], ["another line 100"])
     told = session.read("a.py")
     rows = told.split("\n")
-    gutter = {"claude-code": "100\t", "codex": "", "opencode": "100: ", "pi": ""}[client]
+    gutter = {"claude-code": "100\t", "codex": "", "opencode": "100: ", "pi": "", "gemini-cli": ""}[client]
     assert f"{gutter}another line 100" in rows
     # and so many lines around it that an edit finds what it quotes in one piece
     assert any(row.startswith(f"[readcache: unchanged in lines 1-{100 - WHOLE}") for row in rows)
@@ -143,6 +144,7 @@ def test_an_edit_without_a_known_place_leaves_nothing_to_rest_on(client: str) ->
         ),
         "opencode": ("edit", {"filePath": "a.py", "oldString": "never shown", "newString": "x"}),
         "pi": ("edit", {"path": "a.py", "edits": [{"oldText": "never shown", "newText": "x"}]}),
+        "gemini-cli": ("replace", {"file_path": "a.py", "old_string": "never shown", "new_string": "x"}),
     }
     name, arguments = names[client]
     session.call(name, arguments, "Done.")

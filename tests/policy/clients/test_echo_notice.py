@@ -23,6 +23,7 @@ WRITES: dict[str, tuple[str, dict[str, Any]]] = {
     "codex": ("apply_patch", {"input": "*** Begin Patch\n*** Add File: b.py\n+{}\n*** End Patch"}),
     "opencode": ("edit", {"filePath": "b.py", "oldString": "x", "newString": "{}"}),
     "pi": ("edit", {"path": "b.py", "edits": [{"oldText": "x", "newText": "{}"}]}),
+    "gemini-cli": ("replace", {"file_path": "b.py", "old_string": "x", "new_string": "{}"}),
 }
 
 

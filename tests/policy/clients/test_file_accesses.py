@@ -28,6 +28,8 @@ def _accesses(name: str, cwd: str | None = None, **arguments: object) -> tuple[F
         ("MultiEdit", {"file_path": "a.py", "edits": []}, FileAccess("edit", "a.py")),
         ("NotebookEdit", {"notebook_path": "a.ipynb"}, FileAccess("edit", "a.ipynb")),
         ("Write", {"file_path": "a.py", "content": ""}, FileAccess("write", "a.py")),
+        ("read_file", {"file_path": "a.py", "start_line": 3, "end_line": 9}, FileAccess("read", "a.py", 3, 9)),
+        ("run_shell_command", {"command": "cat a.py", "dir_path": "src"}, FileAccess("read", "src/a.py", via="shell")),
         ("create", {"filename": "a.py"}, FileAccess("write", "a.py")),
     ],
 )

@@ -14,7 +14,7 @@ from pagein.policy.clients.file_seams import WHOLE, torn
 
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 201))
 GUTTER = re.compile(r"^\s*\d+(?:\t|: )", re.MULTILINE)
-CLIENTS = ("claude-code", "opencode", "pi")
+CLIENTS = ("claude-code", "opencode", "pi", "gemini-cli")
 
 
 def row(*lines: str) -> str:

@@ -20,6 +20,8 @@ WORDS = st.sampled_from(
         "[1 more lines in file. Use offset=2 to continue.]", "Process exited with code 0\n", "Exit code: 1\n", "\0", "\ud800",
         "<system-reminder>", "</system-reminder>", "[readcache: unchanged, 3 lines]", "Wasted call", "*** Begin Patch\n",
         "*** Update File: a\n", "@@\n", "-x\n", "+y\n", " ", "…9 chars truncated…", "Warning: truncated output (",
+        "\nIMPORTANT: The file content has been truncated.\n", "Status: Showing lines 1-2 of 3 total lines.\n", "Action: x\n",
+        "\n--- FILE CONTENT (truncated) ---\n",
     ]
 )  # fmt: skip
 TEXTS = st.lists(WORDS | st.text(max_size=6), max_size=14).map("".join)
@@ -27,7 +29,7 @@ NAMES = st.sampled_from(sorted({name for profile in PROFILES.values() for name i
 VALUES = TEXTS | st.integers(-3, 9) | st.none() | st.floats() | st.lists(TEXTS, max_size=3) | st.just({"oldText": "x"})
 KEYS = st.sampled_from(
     ["file_path", "filePath", "path", "offset", "limit", "cmd", "command", "input", "content", "old_string", "new_string",
-     "edits", "patchText", "workdir", "view_range"]
+     "edits", "patchText", "workdir", "view_range", "start_line", "end_line", "dir_path"]
 )  # fmt: skip
 ARGUMENTS = st.dictionaries(KEYS, VALUES, max_size=5).map(json.dumps) | TEXTS
 
@@ -76,11 +78,13 @@ def test_tools_may_be_anything(value: object) -> None:
         "…" + "9" * 400_000,
         "   " * 200_000,
         "1\tx\n" * 100_000,
+        "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines 1-2 of 3 total lines.\nAction: " + "\n" * 400_000,
+        "\n... [" + "9" * 400_000,
     ],
 )  # fmt: skip
 def test_no_text_takes_long(profile: str, text: str) -> None:
     began = time.process_time()
-    for name in ("Read", "read", "Bash", "bash", "exec_command", "Edit", "edit"):
+    for name in ("Read", "read", "Bash", "bash", "exec_command", "Edit", "edit", "read_file", "run_shell_command"):
         call = ToolCall("c", name, '{"file_path":"a","filePath":"a","path":"a","command":"cat a","cmd":"cat a"}')
         PROFILES[profile].lines_shown(call, ToolResult("c", text))
         PROFILES[profile].is_failure(call, ToolResult("c", text))

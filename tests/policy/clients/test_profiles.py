@@ -4,12 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from tests.policy.clients.working_clients import GEMINI_HEAD
 
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import (
     CLAUDE_CODE,
     CODEX,
+    GEMINI_CLI,
     OPENCODE,
     OTHER,
     PI,
@@ -35,6 +37,13 @@ def result(text: str, *, is_error: bool = False) -> ToolResult:
 READ = call("Read", file_path="/shop/a.py")
 OPEN_READ = call("read", filePath="/shop/a.py")
 PI_READ = call("read", path="a.py")
+GEMINI_READ = call("read_file", file_path="a.py")
+GEMINI_PART = call("read_file", file_path="a.py", start_line=2, end_line=3)
+GEMINI_3_HEAD = (
+    "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines 2-3 of 9 total lines.\nAction: \n"
+    "- To find specific patterns, use the 'grep_search' tool.\n- For surgical extraction of code blocks, prefer sed.\n"
+    "- You can also use other Unix utilities.\n\n--- FILE CONTENT (truncated) ---\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +120,12 @@ PI_READ = call("read", path="a.py")
         (CLAUDE_CODE, call("Bash", command="cat -n a.py"), "     1\ta\n     2\tb", (1, ("a", "b"), None)),
         (CLAUDE_CODE, call("Bash", command="sed -n '2,3p' a.py"), "b\nc", (2, ("b", "c"), None)),
         (PI, call("bash", command="head -n 2 a.py"), "a\nb\n", (1, ("a", "b"), None)),
+        (GEMINI_CLI, GEMINI_READ, "one\ntwo\n", (1, ("one", "two", ""), 3)),
+        (GEMINI_CLI, call("read_file", absolute_path="/shop/a.py"), "one\ntwo", (1, ("one", "two"), 2)),
+        (GEMINI_CLI, call("read_file", file_path="a.py", start_line=1, end_line=9), "one\ntwo", (1, ("one", "two"), 2)),
+        (GEMINI_CLI, GEMINI_READ, GEMINI_HEAD.format(1, 2, 2001) + "one\ntwo", (1, ("one", "two"), 2001)),
+        (GEMINI_CLI, GEMINI_PART, GEMINI_HEAD.format(2, 3, 9) + "two\nthree", (2, ("two", "three"), 9)),
+        (GEMINI_CLI, GEMINI_PART, GEMINI_3_HEAD + "two\n", (2, ("two", ""), 9)),
     ],
 )
 def test_a_result_shows_the_lines_that_its_text_and_its_call_tell(
@@ -162,6 +177,33 @@ def test_a_result_shows_the_lines_that_its_text_and_its_call_tell(
         ),
         (CODEX, call("exec_command", cmd="cat a.py; cat b.py"), CODEX_HEAD.format(0) + "a\nb\n"),
         (CODEX, call("exec_command", cmd="sed -n '3,4p' a.py"), CODEX_HEAD.format(0) + "a\nb\nc\n"),
+        (GEMINI_CLI, GEMINI_READ, ""),
+        (GEMINI_CLI, GEMINI_PART, "<svg>\n</svg>"),  # shown whole, whatever lines were asked for
+        (GEMINI_CLI, call("read_file", file_path="a.svg", end_line=2), "<svg>\n<g/>\n</svg>"),
+        (GEMINI_CLI, GEMINI_PART, GEMINI_HEAD.format(3, 4, 9) + "three\nfour"),  # not what was asked for
+        (GEMINI_CLI, GEMINI_PART, GEMINI_HEAD.format(2, 3, 9) + "two"),
+        (GEMINI_CLI, GEMINI_PART, GEMINI_HEAD.format(2, 3, "9" * 5000) + "two\nthree"),
+        (GEMINI_CLI, GEMINI_PART, GEMINI_HEAD.format(2, 3, 2) + "two\nthree"),
+        (GEMINI_CLI, call("read_file", absolute_path="a", offset=5, limit=1), GEMINI_HEAD.format(6, 6, 9) + "six"),
+        (GEMINI_CLI, call("read_file", file_path="a", start_line=0), "one"),
+        (GEMINI_CLI, GEMINI_READ, GEMINI_HEAD.format(1, 2, 2) + "x" * 1000 + "... [truncated]\ntwo"),
+        (GEMINI_CLI, GEMINI_READ, "one\n\n--- Newly Discovered Project Context ---\nmind\n--- End Project Context ---"),
+        (GEMINI_CLI, GEMINI_READ, "one\n\n[System] Tool input parameters were modified by a hook before execution."),
+        (GEMINI_CLI, GEMINI_READ, "one\n\n<hook_context>mind</hook_context>"),
+        (GEMINI_CLI, GEMINI_READ, "[File content truncated: showing lines 1-2 of 9 total lines.]\none\ntwo"),
+        (
+            GEMINI_CLI,
+            GEMINI_READ,
+            "Showing lines 1-2 of 9 total lines.\n\n---\n\none\ntwo",
+        ),  # as its fork Qwen Code says it
+        (GEMINI_CLI, GEMINI_READ, '{"output":"one"}'),  # as a proxy may translate it
+        (GEMINI_CLI, GEMINI_READ, "Cannot display content of binary file: a.py"),
+        (GEMINI_CLI, call("read_many_files", include=["a.py"]), "--- a.py ---\n\none\n\n--- End of content ---"),
+        (
+            GEMINI_CLI,
+            call("run_shell_command", command="sed -n '1,3p' a.py"),
+            "Output: one\ntwo\nProcess Group PGID: 7",
+        ),  # of its shell nothing is certain
         (OTHER, call("read", path="a.py"), "1\tx"),
         (PI, call("mcp_read", path="a.py"), "x"),
     ],
@@ -220,6 +262,21 @@ def test_a_result_with_an_image_or_an_error_shows_no_lines() -> None:
         (OPENCODE, OPEN_READ, "File not found: /shop/a.py", True),
         (OPENCODE, OPEN_READ, "Offset 99 is out of range for this file (30 lines)", True),
         (OPENCODE, call("edit", filePath="a"), "Edit applied successfully.", False),
+        (GEMINI_CLI, GEMINI_READ, "Cannot display content of binary file: a.bin", True),
+        (GEMINI_CLI, GEMINI_READ, "[Operation Cancelled] User cancelled tool execution.", True),
+        (
+            GEMINI_CLI,
+            call("run_shell_command", command="make"),
+            "Output: no rule\nExit Code: 2\nProcess Group PGID: 7",
+            True,
+        ),
+        (GEMINI_CLI, call("run_shell_command", command="make"), "Output: Exit Code: 2\nProcess Group PGID: 7", False),
+        (
+            GEMINI_CLI,
+            call("run_shell_command", command="make"),
+            "Output: x\nError: (none)\nExit Code: 0\nSignal: (none)",
+            False,
+        ),
         (OTHER, call("bash", command="make"), "Exit code 1\nno rule", False),
     ],
 )
@@ -255,6 +312,12 @@ def test_a_failure_is_told_by_the_text_where_the_wire_has_no_word_for_it(
         (OPENCODE, call("apply_patch", patchText="*** Begin Patch\n*** Add File: a\n+x"), "edit", [("write", "a", None, None)]),
         (PI, call("edit", path="a", edits=[{"oldText": "x", "newText": "y"}]), "edit", [("edit", "a", None, None)]),
         (PI, call("nosuch", path="a"), "other", []),
+        (GEMINI_CLI, GEMINI_PART, "read", [("read", "a.py", 2, 3)]),
+        (GEMINI_CLI, call("replace", file_path="a", old_string="x", new_string="y"), "edit", [("edit", "a", None, None)]),
+        (GEMINI_CLI, call("write_file", file_path="a", content="x"), "write", [("write", "a", None, None)]),
+        (GEMINI_CLI, call("run_shell_command", command="cat a", dir_path="/shop"), "exec", [("read", "/shop/a", None, None)]),
+        (GEMINI_CLI, call("grep_search", pattern="x", dir_path="a"), "search", []),
+        (GEMINI_CLI, call("read_many_files", include=["a"]), "other", []),
     ],
 )  # fmt: skip
 def test_a_call_means_what_the_profile_says(
@@ -280,6 +343,14 @@ def _spec(name: str, *arguments: str) -> ToolSpec:
         ([_spec("exec_command", "cmd", "workdir"), _spec("apply_patch")], {}, "codex"),
         ([_spec("read", "filePath"), _spec("apply_patch", "patchText")], {}, "opencode"),
         ([_spec("read", "path", "offset", "limit"), _spec("bash", "command")], {}, "pi"),
+        (
+            [_spec("read_file", "file_path", "start_line"), _spec("run_shell_command", "command", "dir_path")],
+            {},
+            "gemini-cli",
+        ),
+        ([_spec("read_file", "absolute_path", "offset", "limit")], {}, "other"),  # Qwen Code has it too
+        ([_spec("run_shell_command", "command", "directory")], {}, "other"),
+        ([], {"User-Agent": "GeminiCLI/0.35.0/gemini-2.5-pro (linux; x64; terminal)"}, "gemini-cli"),
         ([], {"User-Agent": "claude-cli/2.1.197 (external, sdk-cli)"}, "claude-code"),
         ([], {"originator": "codex_exec"}, "codex"),
         ([], {"user-agent": "opencode/1.18.33 ai-sdk/1"}, "opencode"),

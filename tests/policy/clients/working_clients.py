@@ -12,7 +12,14 @@ from pagein.policy.clients.profiles import PROFILES
 from pagein.policy.clients.window_files import START, ClientReads, without
 
 STUB = "[pagein: pg-00000000-00000000 | Read | 1 tokens | gone]"
+CLIENTS = ("claude-code", "codex", "opencode", "pi", "gemini-cli")
 REPEATED = "Wasted call — file unchanged since your last Read. Refer to that earlier tool_result instead."
+
+GEMINI_HEAD = (
+    "\nIMPORTANT: The file content has been truncated.\nStatus: Showing lines {}-{} of {} total lines.\n"
+    "Action: To read more of the file, you can use the 'start_line' and 'end_line' parameters in a subsequent 'read_file' call."
+    "\n\n--- FILE CONTENT (truncated) ---\n"
+)
 
 
 def lines_of(client: str, text: str) -> list[str]:
@@ -30,6 +37,13 @@ def read_arguments(client: str, path: str, first: int | None, count: int | None)
             f"cat {path}" if first is None and count is None else f"sed -n '{first or 1},{_end(first, count)}p' {path}"
         )
         return "exec_command", {"cmd": command}
+    if client == "gemini-cli":
+        asked: dict[str, object] = {"file_path": path}
+        if first is not None or count is not None:
+            asked["start_line"] = first or 1
+        if count is not None:
+            asked["end_line"] = (first or 1) + count - 1
+        return "read_file", asked
     name = {"claude-code": "Read", "opencode": "read", "pi": "read"}[client]
     given: dict[str, object] = {{"claude-code": "file_path", "opencode": "filePath", "pi": "path"}[client]: path}
     if first is not None:
@@ -62,6 +76,12 @@ def shown_by(client: str, path: str, text: str, first: int | None, count: int | 
     if client == "codex":
         head = "Chunk ID: 2a1733\nWall time: 0.0000 seconds\nProcess exited with code 0\nOriginal token count: 58\nOutput:\n"
         return head + "".join(f"{line}\n" for line in part)
+    if client == "gemini-cli":
+        if len(part) == len(lines):
+            return "\n".join(part)
+        first_shown = min(start - 1, len(lines)) + 1
+        last = len(lines) if count is None else min(start + count - 1, len(lines))
+        return GEMINI_HEAD.format(first_shown, last, len(lines)) + "\n".join(part)
     more = len(lines) - last
     return "\n".join(part) + (f"\n\n[{more} more lines in file. Use offset={last + 1} to continue.]" if more else "")
 
@@ -99,8 +119,8 @@ class Talk:
                 "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess.",
             )
             return
-        name = {"claude-code": "Write", "opencode": "write", "pi": "write"}[self.client]
-        key = {"claude-code": "file_path", "opencode": "filePath", "pi": "path"}[self.client]
+        name = {"claude-code": "Write", "gemini-cli": "write_file"}.get(self.client, "write")
+        key = {"opencode": "filePath", "pi": "path"}.get(self.client, "file_path")
         self.call(name, {key: path, "content": text}, "Wrote it.")
 
     def edit(self, path: str, at: int, old: Sequence[str], new: Sequence[str]) -> None:
@@ -121,6 +141,10 @@ class Talk:
             "claude-code": ("Edit", {"file_path": path, "old_string": spelled_old, "new_string": spelled_new}),
             "opencode": ("edit", {"filePath": path, "oldString": spelled_old, "newString": spelled_new}),
             "pi": ("edit", {"path": path, "edits": [{"oldText": spelled_old, "newText": spelled_new}]}),
+            "gemini-cli": (
+                "replace",
+                {"file_path": path, "instruction": "x", "old_string": spelled_old, "new_string": spelled_new},
+            ),
         }
         self.call(*names[self.client], "Edited it.")
 

@@ -246,6 +246,17 @@ def test_whose_tools_were_called_is_told_by_the_calls() -> None:
     assert profile_by_calls([]).name == "other"
 
 
+def test_a_client_whose_reads_tell_nothing_is_told_by_its_other_calls() -> None:
+    talk = Talk("gemini-cli", {"a.py": FILE})
+    talk.call("run_shell_command", {"command": "ls", "dir_path": "/shop"}, "Output: a.py\nProcess Group PGID: 7")
+    talk.read("a.py")
+    assert talk.read("a.py") == "[readcache: unchanged, 201 lines]"
+    calls = [block for one in talk.sent for block in one.blocks if isinstance(block, ToolCall)]
+    assert profile_by_calls(calls).name == "gemini-cli"
+    assert profile_by_calls(calls[1:]).name == "other"
+    assert run(told(talk).says().recording(CHARGED)).tally.stubs == 1
+
+
 def test_sessions_of_strangers_are_billed_as_before() -> None:
     story = Story().asks()
     for _ in range(3):

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.engine.reads.test_reread_notes import CLIENTS, EAGER, FILE, Client
-from tests.policy.clients.working_clients import REPEATED, read_arguments
+from tests.engine.reads.test_reread_notes import EAGER, FILE, Client
+from tests.policy.clients.working_clients import CLIENTS, REPEATED, read_arguments
 
 import pagein
 from pagein.cli.cli import main

@@ -15,6 +15,7 @@ from pagein.policy.clients.shell_reads import shell_reads
 
 _PATHS: Final = ("file_path", "filePath", "path", "filename", "notebook_path", "target_file", "absolute_path")
 _OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text", "search")
+_FOLDERS: Final = ("workdir", "cwd", "dir_path", "directory")
 _PATCHES: Final = ("input", "patchText", "patch", "cmd", "command")
 # names of tools, in lower case
 READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "notebookread"))
@@ -55,7 +56,7 @@ def accesses(name: str, arguments: str, cwd: str | None = None) -> tuple[FileAcc
     if body is not None:
         found = list(_patch_accesses(body))
     elif tool in SHELLS:
-        found = list(shell_reads(lines_of(row.get("cmd", row.get("command"))), text(row, "workdir", "cwd")))
+        found = list(shell_reads(lines_of(row.get("cmd", row.get("command"))), text(row, *_FOLDERS)))
     else:
         found = list(_native(tool, row))
     return tuple(_inside(access, cwd) for access in found)

@@ -11,6 +11,7 @@ from pagein.policy.clients.shell_reads import ExactRead
 _LONGEST_LINE: Final = 2000  # characters; read tools cut longer lines, so the result does not show the line
 _MOST_LINES: Final = 2000  # where read tools stop although more was asked for
 _NUMBERED: Final = r"[ ]*(\d+)\t"
+_RANGE: Final = ("offset", "limit", "start_line", "end_line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +57,20 @@ class ShownText:
 class Layout:
     """One way to show lines.
 
-    before: text in front of the first line.
+    before: text in front of the first line; groups for a layout without gutter: `first` and `last` line shown, and
+        `total`.
     gutter: text before each line, with group 1 its number; "" for unnumbered lines.
     after: text that may follow the last line; group `total`: lines of the file, `more`: lines that follow, `next`: the
         line to continue with.
     cuts: whether long lines are cut without a trace, and long files without a notice.
+    whole: for a layout without gutter: whether it shows whole files only, whatever part was asked for.
     """
 
     before: re.Pattern[str]
     gutter: str
     after: re.Pattern[str]
     cuts: bool = False
+    whole: bool = False
 
 
 def lines_shown_by(
@@ -83,8 +87,8 @@ def lines_shown_by(
 
 
 def _is_plain(arguments: Mapping[str, object]) -> bool:
-    """Return whether offset and limit mean the same to every client: positive whole numbers, or absent."""
-    asked = (arguments.get("offset"), arguments.get("limit"))
+    """Return whether the range means the same to every client: positive whole numbers, or absent."""
+    asked = (arguments.get(name) for name in _RANGE)
     return all(one is None or (isinstance(one, int) and not isinstance(one, bool) and one > 0) for one in asked)
 
 
@@ -114,7 +118,7 @@ def _numbered_lines(layout: Layout, access: FileAccess, text: str) -> ShownText 
 
 
 def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
-    """Return unnumbered lines, without the notice behind the lines; a contradictory notice counts as text."""
+    """Return unnumbered lines, without the notices around the lines; None if a notice contradicts them."""
     head = layout.before.match(text)
     if head is None or not text:
         return None
@@ -125,7 +129,13 @@ def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | N
     following = first + len(lines)
     if tail is not None and _number(tail, "next") not in (None, following):
         return None
-    total = following - 1 if tail is None else _total(layout, tail, access, first, len(lines))
+    if _number(head, "first") not in (None, first) or _number(head, "last") not in (None, following - 1):
+        return None
+    if layout.whole and (first > 1 or (access.end is not None and access.end < following - 1)):
+        return None
+    total = _number(head, "total")
+    if total is None:
+        total = following - 1 if tail is None else _total(layout, tail, access, first, len(lines))
     if total is not None and total < following - 1:
         return None
     return ShownText(access.path, first, lines, total, begin, len(text) - end)

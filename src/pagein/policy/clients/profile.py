@@ -46,8 +46,9 @@ class Profile:
     ops: operation of each tool, by name.
     layouts: how its read tool shows lines; the first that fits counts.
     fails: by kind of tool, the form of a result that reports a failure; `any` holds for each of them.
-    envelope: text that its shell puts in front of the output, group 1 the exit code; None for output alone.
-    torn: form of output with missing parts.
+    envelope: text that its shell puts in front of the output, group 1 the exit code; None for output alone, and
+        a form that never fits where output does not show files exactly.
+    torn: form of output with missing or added parts.
     trims: whether blank lines around shell output are lost.
     counts_last: whether a trailing newline counts as one more line in its reads.
     repeat: its own answer to a read that it answered before; never matches if it has none.

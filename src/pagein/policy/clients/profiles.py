@@ -16,6 +16,7 @@ from pagein.policy.clients.line_layouts import Layout
 from pagein.policy.clients.profile import Op, Profile
 
 _NOTHING: Final = re.compile(r"")
+_NEVER: Final = re.compile(r"(?!)")
 _REMINDERS: Final = re.compile(r"\s*(?:<system-reminder>.*</system-reminder>)?\s*", re.DOTALL)
 
 CLAUDE_CODE: Final = Profile(
@@ -166,6 +167,53 @@ PI: Final = Profile(
     trims=False,
 )
 
+GEMINI_CLI: Final = Profile(
+    "gemini-cli",
+    ops={  # read_many_files is plain output: it names patterns, and shows several files in one text
+        "read_file": "read",
+        "replace": "edit",
+        "write_file": "write",
+        "run_shell_command": "exec",
+        "list_directory": "list",
+        "glob": "list",
+        "grep_search": "search",
+        "search_file_content": "search",
+    },
+    layouts=(
+        Layout(  # a part of a file, or a file with lines that were cut
+            re.compile(
+                r"\nIMPORTANT: The file content has been truncated\.\n"
+                r"Status: Showing lines (?P<first>\d{1,9})-(?P<last>\d{1,9}) of (?P<total>\d{1,9}) total lines\.\n"
+                r"Action: (?:[^\n]*\n){1,8}?\n--- FILE CONTENT \(truncated\) ---\n"
+            ),
+            "",
+            _NEVER,
+        ),
+        Layout(
+            re.compile(
+                r"(?!\nIMPORTANT: The file content has been truncated|\[File content truncated|Showing lines \d)"
+            ),
+            "",
+            _NEVER,
+            whole=True,
+        ),
+    ),
+    fails={
+        "any": re.compile(r"\A\[Operation Cancelled\] "),
+        "read": re.compile(r"\ACannot display content of (?:binary file|SVG file larger than 1MB): [^\n]*\Z"),
+        "exec": re.compile(
+            r"\ACommand was (?:cancelled by user before|automatically cancelled because) "
+            r"|\nExit Code: -?[1-9]\d*(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*)*\Z"
+        ),
+    },
+    envelope=_NEVER,  # its shell's output went through a terminal: wrapped and trimmed, it proves nothing
+    torn=re.compile(  # what it appends is told apart from the file by its words alone, and so proves nothing
+        r"\.\.\. \[truncated\](?:\n|\Z)|\n--- Newly Discovered Project Context ---\n|<hook_context>"
+        r"|\n\[System\] Tool input parameters [^\n]*modified by a hook|\n\.\.\. \[[\d,.]+ characters omitted\] \.\.\.\n"
+        r'|\AOutput too large\. Showing |\A\{"(?:output|error)":'
+    ),
+)
+
 
 def _by_names() -> Iterator[tuple[str, Op]]:
     table: tuple[tuple[frozenset[str], Op], ...] = (
@@ -183,7 +231,9 @@ def _by_names() -> Iterator[tuple[str, Op]]:
 OTHER: Final = Profile("other", ops=dict(_by_names()), torn=_NOTHING)
 """Any other client: tools of a known name touch the files that they name, and results prove nothing."""
 
-PROFILES: Final[Mapping[str, Profile]] = {one.name: one for one in (CLAUDE_CODE, CODEX, OPENCODE, PI, OTHER)}
+PROFILES: Final[Mapping[str, Profile]] = {
+    one.name: one for one in (CLAUDE_CODE, CODEX, OPENCODE, PI, GEMINI_CLI, OTHER)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +259,8 @@ _TELLING: Final[tuple[tuple[Profile, str, frozenset[str]], ...]] = (
     (CLAUDE_CODE, "Edit", frozenset({"file_path"})),
     (CLAUDE_CODE, "Bash", frozenset({"command"})),
     (CODEX, "apply_patch", frozenset()),
+    (GEMINI_CLI, "replace", frozenset({"file_path", "instruction"})),
+    (GEMINI_CLI, "run_shell_command", frozenset({"command", "dir_path"})),
 )
 """Tools with their required arguments, each typical of one client; the first offered tool decides."""
 
@@ -218,6 +270,7 @@ _HEADERS: Final[tuple[tuple[str, re.Pattern[str], Profile], ...]] = (
     ("user-agent", re.compile(r"\Acodex"), CODEX),
     ("user-agent", re.compile(r"\Aopencode/"), OPENCODE),
     ("user-agent", re.compile(r"\Api \("), PI),
+    ("user-agent", re.compile(r"\AGeminiCLI[/-]"), GEMINI_CLI),
 )
 
 
