@@ -174,7 +174,7 @@ class Client(Talk):
         results = [block.text for block in blocks if isinstance(block, ToolResult)]
         for (what, before, after, lines), stands in zip(self.steps, results, strict=True):
             match what:
-                case "read" if not stands.startswith("[pagein: "):
+                case "read" if after and not stands.startswith("[pagein: "):  # an empty file shows no line to judge
                     self._read_by(reader, stands, after, lines)
                 case "edit":
                     old, _, new = after.partition("\0")

@@ -43,6 +43,7 @@ def read(need: Need) -> str:
 @given(pattern=patterns, text=texts, ignore_case=st.booleans())
 @example(pattern="(?i)k{3}", text="\u212akK", ignore_case=False)
 @example(pattern=r"\Qab\E+", text="abbb", ignore_case=False)
+@example(pattern=r"(abab)\Q\E*", text="", ignore_case=False)
 @example(pattern="a(?i)b|Kkk", text="KKK", ignore_case=False)
 @example(pattern="(?:(?i)aaa)bbb", text="AAAbbb", ignore_case=False)
 @example(pattern="a\0b", text="a\0b", ignore_case=False)

@@ -331,7 +331,9 @@ class _PatternParser:
         end = self._pattern.find("\\E", self._at)
         text = self._pattern[self._at + 2 : end if end >= 0 else None]
         self._at = end + 2 if end >= 0 else len(self._pattern)
-        return [self._literal(character) for character in text] or [_NOTHING_WIDE]
+        if not text:  # a repetition after it would repeat the part before it
+            raise _Doubt
+        return [self._literal(character) for character in text]
 
     def _single_escape(self) -> _MatchSet:
         for known in (_HEX, _OCTAL, _PROPERTY):
