@@ -1,6 +1,5 @@
 """What stands in the window as a preview comes back by one call: behind its head, by line, or by a pattern."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from pagein import wiring
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.model.entries import PagedOut
+from pagein.policy.reads.echo_guard import OwnTexts
 from pagein.policy.stubs.previews import Previews, behind_head, preview
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Way
 from pagein.tools.brief import answer_call as answer
@@ -80,23 +79,21 @@ def test_what_left_as_a_stub_or_stands_whole_is_shown_from_its_beginning(tmp_pat
 
 def test_a_preview_of_an_earlier_version_stays_as_it_was_and_is_gone_on_from_all_the_same() -> None:
     assert behind_head(OLD, ID, "head\nmid\ntail") == 5
-    paged = PagedOut("c", ID, "0" * 64, 9, 13, OLD, 0, 0)  # type: ignore[arg-type]
-    assert TOOLS.of(paged).stub == OLD
-    theirs = Way("mcp__pagein__peek", "mcp__pagein__search").of(paged).stub
-    assert theirs == OLD.replace('Use peek("', 'Use mcp__pagein__peek("').replace("or search", "or mcp__pagein__search")
-    assert f"Run `pagein peek {ID}` to view them, or `pagein search` to find specific content.]" in SHELL.of(paged).stub
+    assert list(OwnTexts(lambda _: True).echoes(OLD))
 
 
 @pytest.mark.parametrize("text", [ROWS, "x" * 20_000, "a\n" + "y" * 20_000])
-def test_another_way_says_the_same_in_its_own_words(text: str) -> None:
-    shown = preview(ID, "Bash", 5000, text, Previews())
+def test_a_preview_says_how_to_recall_in_the_words_of_the_models_way(text: str) -> None:
+    shown = preview(ID, "Bash", 5000, text, Previews(), TOOLS)
     line = text.count("\n", 0, shown.head) + 1
-    for quoted in (shown.text, json.dumps(shown.text)):
-        theirs = Way("mcp__pagein__peek", "mcp__pagein__search").reword(quoted, ID)
-        assert "At once: mcp__pagein__peek(" in theirs
-        assert ", mcp__pagein__search(" in theirs
-        assert theirs.count("peek(") == theirs.count("mcp__pagein__peek(") == 2
-    told = SHELL.reword(shown.text, ID)
+    assert (
+        f'Use peek("{ID}") to view them, or search to find specific content. At once: peek("{ID}", line={line}, lines=40) '
+        f'for lines by number, search("words or /regex/", scope=["{ID}"]) for a pattern.]'
+    ) in shown.text
+    theirs = preview(ID, "Bash", 5000, text, Previews(), Way("mcp__pagein__peek", "mcp__pagein__search")).text
+    assert theirs.replace("mcp__pagein__", "") == shown.text
+    assert theirs.count("peek(") == theirs.count("mcp__pagein__peek(") == 2
+    told = preview(ID, "Bash", 5000, text, Previews(), SHELL).text
     assert f"Run `pagein peek {ID}` to view them, or `pagein search` to find specific content." in told
     assert f"At once: `pagein peek {ID} --line {line} --lines 40` for lines by number" in told
     assert f"`pagein search -e 'REGEX' --in {ID}` for a pattern.]" in told
@@ -105,7 +102,7 @@ def test_another_way_says_the_same_in_its_own_words(text: str) -> None:
 
 @given(st.text(alphabet="ab\n", min_size=50, max_size=400), st.integers(10, 300))
 def test_what_the_head_and_a_peek_show_is_all_of_the_text(text: str, shown: int) -> None:
-    made = preview(ID, "Bash", 50, text, replace(Previews(), shown=shown))
+    made = preview(ID, "Bash", 50, text, replace(Previews(), shown=shown), TOOLS)
     start = behind_head(made.text, ID, text)
     assert made.text.startswith(text[:start])
     assert start in (made.head, made.head + 1)  # a line feed of the text's own is where ours would stand

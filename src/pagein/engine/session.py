@@ -189,7 +189,6 @@ class Session:
         done = self._evict(at, previewed, gate, paid)
         opened, account, failure = done.opened, done.account, done.failure or missed
         if opened is not None:
-            opened = (gate.way or TOOLS).of_epoch(opened)
             self._add(opened)
         if gate.begins is not None and (paid is not None or (opened is not None and (opened.paged or opened.turns))):
             self.note(gate.begins.kind, gate.begins.data)
@@ -410,10 +409,10 @@ class Session:
             return (), None, None
         way = gate.way or TOOLS
         try:
-            big = tuple(way.of(one) for one in parts.pager.preview(self.name, entering, settings or Previews()))
+            big = parts.pager.preview(self.name, entering, settings or Previews(), way)
             paid = toll(state, at, at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
             big = big if paid is not None else ()
-            previewed = (*big, *(way.of(one) for one in parts.pager.stand_in(self.name, again)))
+            previewed = (*big, *parts.pager.stand_in(self.name, again, way))
         except StoreError as problem:
             return (), None, f"big outputs enter whole: {type(problem).__name__}: {problem}"
         if previewed:
@@ -448,6 +447,7 @@ class Session:
             paid=paid or 0.0,
             reads=self.client_reads,
             excluded=parts.excluded,
+            way=gate.way or TOOLS,
         )
         return evict(scene, parts.pager)
 

@@ -8,6 +8,7 @@ from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
 from pagein.model.recall_entries import ObjectMatch
 from pagein.policy.reads.baseline import byte_length
+from pagein.policy.stubs.match_texts import heading_text, match_text
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
@@ -43,16 +44,11 @@ def _search(session: Session, call: Call) -> ReadResult:
 
 
 def _text(found: Hits, shown: int, following: int | None, bounds: Bounds) -> str:
-    lines = [f"Found {shown} match(es):\n"] if shown else ["No matches found."]
-    lines += [_line(hit) for hit in found.hits[:shown]]
+    lines = [heading_text(shown), *map(match_text, found.hits[:shown])]
     lines += _beside(found, bounds)
     if following is not None:
         lines += [_TRUNCATED, f"[Use skip={following} to continue.]"]
     return "\n".join(lines)
-
-
-def _line(hit: ObjectMatch) -> str:
-    return f"**{hit.object_id}** [offset {hit.offset}]:\n  ...{hit.context}..."
 
 
 def _beside(found: Hits, bounds: Bounds) -> list[str]:
@@ -77,7 +73,7 @@ def _count_fitting(hits: tuple[ObjectMatch, ...], bounds: Bounds) -> int:
     """Return the number of matches to show: at least one, otherwise as many as fit."""
     size = lines = 0
     for count, hit in enumerate(hits):
-        line = _line(hit)
+        line = match_text(hit)
         size, lines = size + byte_length(line) + 1, lines + line.count("\n") + 1
         if count and (size > bounds.caps.bytes - _ROOM or lines > bounds.caps.lines):
             return count

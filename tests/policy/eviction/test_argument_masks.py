@@ -21,6 +21,7 @@ from pagein.policy.eviction.argument_masks import (
 from pagein.policy.eviction.residency import EMPTY, PRICED, Residency, Resident, ResidentSet
 from pagein.policy.eviction.written_texts import NO_TEXTS
 from pagein.policy.reads.echo_guard import OwnTexts, echoes
+from pagein.policy.stubs.recall_ways import TOOLS
 
 RULES = ArgumentRules(replaced=3, alone=10)
 SETTINGS = Residency(batch_tokens=1, keep_calls=5, arguments=RULES)
@@ -64,24 +65,24 @@ def test_of_an_edit_the_text_that_it_replaced_may_go_alone() -> None:
     held = weight(edit(), RULES)
     assert held.chars == len(edit().arguments)
     assert held.without_any < held.without_replaced < held.chars
-    half = json.loads(mask_arguments(edit().arguments, ID, "Edit", RULES, written=False))
+    half = json.loads(mask_arguments(edit().arguments, ID, "Edit", RULES, TOOLS, written=False))
     assert half["new_string"] == OTHER
     assert half["file_path"] == "/w/a.py"
     assert ID in half["old_string"]
     assert len(half["old_string"]) < 130
-    whole = json.loads(mask_arguments(edit().arguments, ID, "Edit", RULES, written=True))
+    whole = json.loads(mask_arguments(edit().arguments, ID, "Edit", RULES, TOOLS, written=True))
     assert ID in whole["new_string"]
     assert list(whole) == ["file_path", "old_string", "new_string"]
 
 
 def test_every_client_s_names_for_such_texts_are_known() -> None:
     for name in ("old_string", "oldString", "oldText", "old_str", "old_text"):
-        assert ID in mask_arguments(json.dumps({name: LONG}), ID, "x", RULES, written=False)
+        assert ID in mask_arguments(json.dumps({name: LONG}), ID, "x", RULES, TOOLS, written=False)
     for name in ("new_string", "newString", "newText", "content", "file_text", "new_source"):
-        assert ID not in mask_arguments(json.dumps({name: LONG}), ID, "x", RULES, written=False)
-        assert ID in mask_arguments(json.dumps({name: LONG}), ID, "x", RULES, written=True)
+        assert ID not in mask_arguments(json.dumps({name: LONG}), ID, "x", RULES, TOOLS, written=False)
+        assert ID in mask_arguments(json.dumps({name: LONG}), ID, "x", RULES, TOOLS, written=True)
     several = {"path": "a", "edits": [{"oldText": LONG, "newText": "short"}, {"oldText": "o", "newText": LONG}]}
-    made = json.loads(mask_arguments(json.dumps(several), ID, "edit", RULES, written=True))
+    made = json.loads(mask_arguments(json.dumps(several), ID, "edit", RULES, TOOLS, written=True))
     assert [ID in one["oldText"] for one in made["edits"]] == [True, False]
     assert [ID in one["newText"] for one in made["edits"]] == [False, True]
 
@@ -89,12 +90,12 @@ def test_every_client_s_names_for_such_texts_are_known() -> None:
 def test_a_patch_is_text_of_files_by_whatever_name_it_comes() -> None:
     patch = "*** Begin Patch\n*** Update File: a.py\n" + "+a line\n" * 90
     assert (
-        json.loads(mask_arguments(json.dumps({"command": patch}), ID, "shell", RULES, written=True))["command"].count(
-            ID
-        )
+        json.loads(mask_arguments(json.dumps({"command": patch}), ID, "shell", RULES, TOOLS, written=True))[
+            "command"
+        ].count(ID)
         == 2
     )
-    bare = json.loads(mask_arguments(json.dumps(patch), ID, "apply_patch", RULES, written=True))
+    bare = json.loads(mask_arguments(json.dumps(patch), ID, "apply_patch", RULES, TOOLS, written=True))
     assert isinstance(bare, str)
     assert ID in bare
 
@@ -104,17 +105,17 @@ def test_short_texts_other_texts_and_calls_that_wrote_nothing_stay() -> None:
     assert weight(replace(edit(), accesses=(FileAccess("read", "/w/a.py"),)), RULES) == NOTHING
     assert weight(replace(edit(), arguments="{" + LONG * 3), RULES).without_any == len(LONG) * 3 + 1
     told = json.dumps({"prompt": LONG, "content": "short", "command": LONG})
-    assert json.loads(mask_arguments(told, ID, "Task", RULES, written=True)) == json.loads(told)
+    assert json.loads(mask_arguments(told, ID, "Task", RULES, TOOLS, written=True)) == json.loads(told)
 
 
 @given(JSON, st.sampled_from(["old_string", "content", "edits"]), st.booleans())
 def test_masked_arguments_have_the_same_shape_and_all_else_as_it_was(value: object, name: str, whole: bool) -> None:  # noqa: FBT001
     arguments = json.dumps({"x": value, name: [{"new_string": LONG}] if name == "edits" else LONG, "z": value})
-    made = mask_arguments(arguments, ID, "Edit", RULES, written=whole)
+    made = mask_arguments(arguments, ID, "Edit", RULES, TOOLS, written=whole)
     assert same_but_texts(made, arguments)
     assert json.loads(made)["x"] == json.loads(arguments)["x"]
     assert list(json.loads(made)) == list(json.loads(arguments))
-    assert mask_arguments(made, ID, "Edit", RULES, written=whole) == made
+    assert mask_arguments(made, ID, "Edit", RULES, TOOLS, written=whole) == made
 
 
 def test_a_different_shape_is_told() -> None:
@@ -126,11 +127,13 @@ def test_a_different_shape_is_told() -> None:
 
 def test_lone_surrogates_survive() -> None:
     arguments = json.dumps({"old_string": LONG, "new_string": "\ud800 broken"})
-    assert json.loads(mask_arguments(arguments, ID, "Edit", RULES, written=False))["new_string"] == "\ud800 broken"
+    assert (
+        json.loads(mask_arguments(arguments, ID, "Edit", RULES, TOOLS, written=False))["new_string"] == "\ud800 broken"
+    )
 
 
 def test_a_call_that_copies_what_stands_for_text_is_an_echo() -> None:
-    made = json.loads(mask_arguments(edit().arguments, ID, "Edit", RULES, written=True))
+    made = json.loads(mask_arguments(edit().arguments, ID, "Edit", RULES, TOOLS, written=True))
     ours = OwnTexts(lambda name: str(name) == ID)
     copied = edit(old="x", new=f"first\n{made['new_string']}\n")
     assert {one.object_id for one in echoes(copied, ours)} == {ID}

@@ -16,12 +16,13 @@ from pagein.model.read_events import FileRead, LineCopy
 from pagein.model.recall_entries import RecallNote
 from pagein.policy.reads import markers
 from pagein.policy.reads.echo_guard import Echo, OwnTexts, echoes, facts_of_read, facts_of_recall, may_echo, remedy
+from pagein.policy.stubs.recall_ways import TOOLS
 from pagein.policy.stubs.result_stubs import stub
 
 SECRET = b"s" * 32
 OURS = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), SECRET)
 FOREIGN = ObjectId.of(ContentHash.of(b"text"), Origin("s", "c"), b"t" * 32)
-STUB = stub(OURS, "Bash", 2340, "npm test - 47 lines")
+STUB = stub(OURS, "Bash", 2340, "npm test - 47 lines", TOOLS)
 VERSION = ContentHash.of(b"file")
 OWNED = OwnTexts(lambda name: name.is_made_with(SECRET))
 

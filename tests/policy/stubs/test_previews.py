@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import FileAccess, Image, ToolCall, ToolResult
 from pagein.policy.stubs.previews import Previews, is_previewed, preview
+from pagein.policy.stubs.recall_ways import TOOLS
 
 SETTINGS = Previews(chars=8000, shown=3000)
 RUN = ToolCall("c", "Bash", '{"command":"make test"}')
@@ -32,7 +33,7 @@ def test_without_a_threshold_nothing_enters_as_a_preview() -> None:
 
 
 def test_head_and_tail_are_the_texts_own_whole_lines() -> None:
-    shown = preview("pg-1", "Bash", 5000, BIG, SETTINGS)
+    shown = preview("pg-1", "Bash", 5000, BIG, SETTINGS, TOOLS)
     assert shown.text.startswith(BIG[: shown.head])
     assert shown.text.endswith(BIG[-shown.tail :])
     assert BIG[: shown.head].endswith("\n")
@@ -42,7 +43,7 @@ def test_head_and_tail_are_the_texts_own_whole_lines() -> None:
 
 def test_lines_that_tell_of_trouble_take_their_third_and_no_more() -> None:
     text = "\n".join(f"line {number}: error: " + "x" * 140 for number in range(400))
-    shown = preview("pg-1", "Bash", 5000, text, SETTINGS)
+    shown = preview("pg-1", "Bash", 5000, text, SETTINGS, TOOLS)
     assert "tell of trouble" in shown.text
     assert len(shown.text) < SETTINGS.shown + 400
 
@@ -50,7 +51,7 @@ def test_lines_that_tell_of_trouble_take_their_third_and_no_more() -> None:
 def test_lines_that_tell_of_trouble_are_shown_with_their_numbers() -> None:
     lines = BIG.split("\n")
     lines[499] = "test_499 ... FAILED: expected 3, got 4"
-    shown = preview("pg-1", "Bash", 5000, "\n".join(lines), SETTINGS)
+    shown = preview("pg-1", "Bash", 5000, "\n".join(lines), SETTINGS, TOOLS)
     assert "500: test_499 ... FAILED: expected 3, got 4" in shown.text
 
 
@@ -59,8 +60,8 @@ def test_lines_that_tell_of_trouble_are_shown_with_their_numbers() -> None:
 )
 def test_a_preview_shows_no_character_twice_and_is_the_same_every_time(text: str, shown: int) -> None:
     settings = Previews(chars=8000, shown=shown)
-    first = preview("pg-1", "Bash", 5000, text, settings)
-    assert first == preview("pg-1", "Bash", 5000, text, settings)
+    first = preview("pg-1", "Bash", 5000, text, settings, TOOLS)
+    assert first == preview("pg-1", "Bash", 5000, text, settings, TOOLS)
     assert first.head + first.tail <= len(text)
     assert first.text.startswith(text[: first.head])
     assert first.text.endswith(text[len(text) - first.tail :])

@@ -7,13 +7,14 @@ from tests.model.conversations import TEXTS
 
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin
+from pagein.policy.stubs.recall_ways import TOOLS
 from pagein.policy.stubs.result_stubs import FIRST_LINE, LONGEST, description, stub
 
 ID = ObjectId.of(ContentHash.of(b"body"), Origin("session", "call"), b"secret")
 
 
 def test_a_stub_names_its_object_and_how_to_recall_it() -> None:
-    text = stub(ID, "Read", 2340, description("\n  import os\nimport re\n"))
+    text = stub(ID, "Read", 2340, description("\n  import os\nimport re\n"), TOOLS)
     assert text == (
         f"[pagein: {ID} | Read | 2,340 tokens | import os - 3 lines]\n"
         f'Use peek("{ID}") to view, or search to find specific content.'
@@ -40,7 +41,7 @@ def test_a_description_is_the_first_line_and_the_count(text: str, said: str) -> 
 
 @given(st.text(st.characters(), max_size=400), TEXTS, st.integers(0, 10**9))
 def test_a_stub_is_two_lines_of_bounded_length(text: str, tool: str, tokens: int) -> None:
-    found = stub(ID, tool * 10, tokens, description(text))
+    found = stub(ID, tool * 10, tokens, description(text), TOOLS)
     assert len(found) <= LONGEST
     assert found.count("\n") == 1
     assert re.match(rf"\[pagein: {ID} \| ", found)

@@ -14,6 +14,7 @@ from pagein.policy.eviction.residency import Resident
 from pagein.policy.privacy.erasure import ErasedTexts
 from pagein.policy.stubs.paste_stubs import shorten_paste
 from pagein.policy.stubs.previews import Previews, preview
+from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import description, stub
 from pagein.ports import BlobStore
 
@@ -75,12 +76,18 @@ class Pager:
         self._workspace = workspace
 
     def page_out(
-        self, session: str, leaving: Sequence[EvictionCandidate], rules: ArgumentRules | None = None, pastes: int = 0
+        self,
+        session: str,
+        leaving: Sequence[EvictionCandidate],
+        way: Way,
+        rules: ArgumentRules | None = None,
+        pastes: int = 0,
     ) -> tuple[PagedOut, ...]:
         """Store results, and return their stubs in the same order. Raises StoreError; then nothing was evicted.
 
         The text behind a preview is stored already, with its stub.
 
+        way: how the model recalls.
         rules: settings for masked arguments.
         pastes: least length of a user text that is evicted, in characters.
         """
@@ -100,7 +107,7 @@ class Pager:
         return tuple(
             _page_preview(one.resident, one.resident.kept)
             if one.resident.kept
-            else _page_out(one, stored[id(one)], rules, pastes)
+            else _page_out(one, stored[id(one)], way, rules, pastes)
             for one in leaving
         )
 
@@ -108,16 +115,18 @@ class Pager:
         """Store the text of messages that are evicted whole. Raises StoreError; then the messages must stay."""
         return self._store(session, [(ToolResult(name, text), "", tokens)], CHAT)[0]
 
-    def preview(self, session: str, entering: Sequence[PreviewCandidate], settings: Previews) -> tuple[PagedOut, ...]:
+    def preview(
+        self, session: str, entering: Sequence[PreviewCandidate], settings: Previews, way: Way
+    ) -> tuple[PagedOut, ...]:
         """Store results, and return their previews in the same order. Raises StoreError."""
         stored = self._store(session, [(one.result, one.tool, one.tokens) for one in entering])
-        return tuple(_make_preview(one, kept, settings) for one, kept in zip(entering, stored, strict=True))
+        return tuple(_make_preview(one, kept, settings, way) for one, kept in zip(entering, stored, strict=True))
 
-    def stand_in(self, session: str, entering: Sequence[StandIn]) -> tuple[PagedOut, ...]:
+    def stand_in(self, session: str, entering: Sequence[StandIn], way: Way) -> tuple[PagedOut, ...]:
         """Store results, and return the texts in their place, in the same order. Raises StoreError."""
         results = [one.entering for one in entering]
         stored = self._store(session, [(one.result, one.tool, one.tokens) for one in results])
-        return tuple(_standing_in(one, kept) for one, kept in zip(entering, stored, strict=True))
+        return tuple(_standing_in(one, kept, way) for one, kept in zip(entering, stored, strict=True))
 
     def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> ThinkingObject:
         """Store thinking that an epoch evicts. Raises StoreError; then the thinking must stay."""
@@ -212,23 +221,27 @@ def text_name(text: str) -> str:
     return f"{SAID}{ContentHash.of(bytes_of(text)).hex[:16]}"
 
 
-def _page_out(one: EvictionCandidate, stored: StoredObject, rules: ArgumentRules | None, pastes: int) -> PagedOut:
+def _page_out(
+    one: EvictionCandidate, stored: StoredObject, way: Way, rules: ArgumentRules | None, pastes: int
+) -> PagedOut:
     match one.resident.form:
         case "result":
-            return _page_result(one, stored)
+            return _page_result(one, stored, way)
         case "text":
-            standing = shorten_paste(str(stored.id), one.resident.tokens, one.result.text, pastes)
-            return replace(_page_result(one, stored), stub=standing, part="text")
+            standing = shorten_paste(str(stored.id), one.resident.tokens, one.result.text, pastes, way)
+            return replace(_page_result(one, stored, way), stub=standing, part="text")
         case _:
-            return _mask_arguments(one, stored, rules or ArgumentRules())
+            return _mask_arguments(one, stored, way, rules or ArgumentRules())
 
 
-def _mask_arguments(one: EvictionCandidate, stored: StoredObject, rules: ArgumentRules) -> PagedOut:
+def _mask_arguments(one: EvictionCandidate, stored: StoredObject, way: Way, rules: ArgumentRules) -> PagedOut:
     """Mask arguments: replaced text now, the rest at a later eviction."""
     resident, arguments = one.resident, one.result.text
     name = str(stored.id)
-    whole = mask_arguments(arguments, name, one.tool, rules, written=True)
-    half = mask_arguments(arguments, name, one.tool, rules, written=False) if resident.form == "replaced" else whole
+    whole = mask_arguments(arguments, name, one.tool, rules, way, written=True)
+    half = whole
+    if resident.form == "replaced":
+        half = mask_arguments(arguments, name, one.tool, rules, way, written=False)
     return PagedOut(
         call_id=one.result.call_id,
         object_id=name,
@@ -243,7 +256,7 @@ def _mask_arguments(one: EvictionCandidate, stored: StoredObject, rules: Argumen
     )
 
 
-def _page_result(one: EvictionCandidate, stored: StoredObject) -> PagedOut:
+def _page_result(one: EvictionCandidate, stored: StoredObject, way: Way) -> PagedOut:
     resident, text = one.resident, one.result.text
     return PagedOut(
         call_id=one.result.call_id,
@@ -251,7 +264,7 @@ def _page_result(one: EvictionCandidate, stored: StoredObject) -> PagedOut:
         content=stored.content,
         tokens=resident.tokens,
         chars=len(text),
-        stub=stub(stored.id, one.tool, resident.tokens, description(text)),
+        stub=stub(stored.id, one.tool, resident.tokens, description(text), way),
         message=resident.message,
         block=resident.block,
     )
@@ -262,12 +275,12 @@ def _page_preview(resident: Resident, kept: PagedOut) -> PagedOut:
     return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
 
 
-def _make_preview(one: PreviewCandidate, stored: StoredObject, settings: Previews) -> PagedOut:
-    shown = preview(str(stored.id), one.tool, one.tokens, one.result.text, settings)
-    return _standing_in(StandIn(one, shown.text), stored)
+def _make_preview(one: PreviewCandidate, stored: StoredObject, settings: Previews, way: Way) -> PagedOut:
+    shown = preview(str(stored.id), one.tool, one.tokens, one.result.text, settings, way)
+    return _standing_in(StandIn(one, shown.text), stored, way)
 
 
-def _standing_in(one: StandIn, stored: StoredObject) -> PagedOut:
+def _standing_in(one: StandIn, stored: StoredObject, way: Way) -> PagedOut:
     entering = one.entering
     text = entering.result.text
     message, block = entering.place
@@ -280,5 +293,5 @@ def _standing_in(one: StandIn, stored: StoredObject) -> PagedOut:
         stub=one.text,
         message=message,
         block=block,
-        short=one.short or stub(stored.id, entering.tool, entering.tokens, description(text)),
+        short=one.short or stub(stored.id, entering.tool, entering.tokens, description(text), way),
     )

@@ -35,6 +35,7 @@ from pagein.policy.eviction.read_ages import Work
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, plan
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import EXCLUDED
+from pagein.policy.stubs.recall_ways import TOOLS, Way
 from pagein.policy.stubs.result_stubs import MARKER
 from pagein.providers.prices.price_lookup import prices
 
@@ -56,6 +57,7 @@ class Scene:
     opens: returns whether an epoch may begin at a message.
     paid: cost of this call's previews beyond their savings, in BIT.
     excluded: name patterns of files whose content is never stored.
+    way: how the model recalls.
     """
 
     session: str
@@ -71,6 +73,7 @@ class Scene:
     opens: Callable[[int], bool] = lambda _: True
     paid: float = 0.0
     excluded: tuple[str, ...] = EXCLUDED
+    way: Way = TOOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
         return EvictionOutcome(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
-        paged = pager.page_out(scene.session, leaving, scene.residency.arguments, scene.valve.pastes)
+        paged = pager.page_out(scene.session, leaving, scene.way, scene.residency.arguments, scene.valve.pastes)
         turns = _turns(scene, paged, whole, pager)
     except StoreError as problem:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
@@ -229,7 +232,7 @@ def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval]
     after = step(state, EpochEntry(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
     pieces = pieces_since(after.draft.ready().tip, 0)
     room = _full_window(scene).room()
-    return [full_window.store_turns(scene.session, pieces, one, room, pager) for one in whole]
+    return [full_window.store_turns(scene.session, pieces, one, room, pager, scene.way) for one in whole]
 
 
 def _with_turns(

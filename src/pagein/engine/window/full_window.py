@@ -27,6 +27,7 @@ from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.stubs import turn_stubs as policy
+from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import LONGEST, stub
 
 _TOKENS_PER_CHAR: Final = 0.25
@@ -314,10 +315,12 @@ def _of_steps(seen: FullWindow, weights: Sequence[int], turn: _Turn, most: float
 # --- storing turns ---
 
 
-def store_turns(session: str, pieces: Sequence[WindowPiece], going: TurnRemoval, room: Room, pager: Pager) -> TurnsLeft:
+def store_turns(
+    session: str, pieces: Sequence[WindowPiece], going: TurnRemoval, room: Room, pager: Pager, way: Way
+) -> TurnsLeft:
     """Store turns or steps, and return the record with the text in their place. Raises StoreError.
 
-    pieces: the window after the other evictions.
+    pieces: the window after the other evictions. way: how the model recalls.
     """
     gone = [pieces[place] for place in going.places if pieces[place].message.role != "system"]
     carrier = pieces[going.carrier]
@@ -338,7 +341,7 @@ def store_turns(session: str, pieces: Sequence[WindowPiece], going: TurnRemoval,
         front = (pieces[place].message for place in going.places if place < first)
         instructions = policy.instructions_in(front, room.instructions)
     left = f"{turns:,} turns" if turns else "steps of a turn"
-    about = stub(stored.id, "conversation", tokens, f"{left}, {len(text):,} characters")
+    about = stub(stored.id, "conversation", tokens, f"{left}, {len(text):,} characters", way)
     told = (
         policy.for_turns(about, turns, said, instructions, room.words)
         if turns

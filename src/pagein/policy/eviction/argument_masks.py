@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 from pagein.errors import BadSetting
 from pagein.model.codec import decode_json, encode_json
 from pagein.model.messages import ToolCall
+from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import TOOL_NAME, one_line
 
 Which: TypeAlias = Literal["replaced", "written"]
@@ -95,8 +96,11 @@ def weight(call: ToolCall, rules: ArgumentRules) -> Weight:
     return Weight(whole, whole - spared["replaced"], max(0, whole - spared["replaced"] - spared["written"]))
 
 
-def mask_arguments(arguments: str, object_id: str, tool: str, rules: ArgumentRules, *, written: bool) -> str:
-    """Mask replaced text in the arguments, and with `written` also written text."""
+def mask_arguments(arguments: str, object_id: str, tool: str, rules: ArgumentRules, way: Way, *, written: bool) -> str:
+    """Mask replaced text in the arguments, and with `written` also written text.
+
+    way: how the model recalls.
+    """
     label = one_line(tool)[:TOOL_NAME] or "tool"
 
     def short(which: Which, text: str) -> str:
@@ -105,7 +109,7 @@ def mask_arguments(arguments: str, object_id: str, tool: str, rules: ArgumentRul
         lines = text.count("\n") + 1
         return (
             f"[pagein: {object_id} | {label} | {len(text) // _PER_TOKEN:,} tokens | {which} text - {lines:,} lines] "
-            f'Use peek("{object_id}") to view.'
+            f"{way.view_words(object_id)}."
         )
 
     return encode_json(_change_texts(parse_arguments(arguments), "", rules.text, short)).decode(

@@ -1,11 +1,12 @@
 """Stubs for long user texts in a nearly full window: head, tail and an id for recall.
 
-A stub is a function of the text and its id alone, so that it is always the same.
+A stub is a function of the text, its id and the way of recall, so that it is always the same.
 """
 
 from typing import Final
 
 from pagein.errors import BadSetting
+from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import description
 
 LEAST: Final = 1000
@@ -20,10 +21,10 @@ def check_chars(chars: int) -> int:
     return chars
 
 
-def shorten_paste(object_id: str, tokens: int, text: str, chars: int) -> str:
+def shorten_paste(object_id: str, tokens: int, text: str, chars: int, way: Way) -> str:
     """Return a text's head, a notice about the stored rest, and the tail.
 
-    chars: minimum length of shortened texts.
+    chars: minimum length of shortened texts. way: how the model recalls.
     """
     part = chars // _SHOWN
     head, tail = _cut(text, part), _cut(text[::-1], part)
@@ -32,7 +33,7 @@ def shorten_paste(object_id: str, tokens: int, text: str, chars: int) -> str:
     return (
         f"{begins}[pagein: {object_id} | user | {tokens:,} tokens | {description(text)}]\n"
         f"[{left:,} characters in the middle of this text of the user's are kept and not shown. "
-        f'Use peek("{object_id}") to view them, or search to find specific content.]\n'
+        f"{way.recall_words(object_id, ' them')}]\n"
         f"[the end:]\n{text[len(text) - tail :]}"
     )
 

@@ -1,7 +1,7 @@
 """Previews: a big output enters the window as head, tail and an id from its first send on, never whole.
 
 Only outputs of successful calls that are not reads of files. A preview shows the text's own words: its head, its tail,
-and between them lines that report a problem, each unchanged and in order. A preview is a function of text and id alone:
+and between them lines that report a problem, each unchanged and in order. A preview is a function of text, id and way of recall:
 no clock, no position, so that it is always the same.
 """
 
@@ -11,7 +11,8 @@ from itertools import accumulate, islice
 from typing import Final
 
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.stubs.recall_ways import at_once
+from pagein.policy.stubs.match_texts import shows_matches
+from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import description, one_line
 
 # Words by which test runs, compilers and logs report a problem. No quantifiers: linear in the text.
@@ -20,7 +21,6 @@ _TELLING: Final = re.compile(
 )
 _TELLING_LINES: Final = 12
 _TELLING_CHARS: Final = 160
-_LONGEST_FOUND: Final = 40  # characters of the first line of a search's answer, and a bit more
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,14 @@ def _brings_back(call: ToolCall, result: ToolResult) -> bool:
     name = call.name.lower()
     if name == "peek" or name.startswith("rlm_") or "pagein" in name:
         return True
-    return result.text.startswith("Found ") and "match(es):\n\n**pg-" in result.text[:_LONGEST_FOUND]
+    return shows_matches(result.text)
 
 
-def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews) -> Preview:
-    """Return the preview of a wholly stored text with this id."""
+def preview(object_id: str, tool: str, tokens: int, text: str, settings: Previews, way: Way) -> Preview:
+    """Return the preview of a wholly stored text with this id.
+
+    way: how the model recalls.
+    """
     part = settings.shown // 3
     head = _head(text, part)
     tail = _head(text[::-1], part) if len(text) > head else 0
@@ -75,8 +78,8 @@ def preview(object_id: str, tool: str, tokens: int, text: str, settings: Preview
     telling = _trouble_lines(middle, first, part)
     notice = (
         f"[pagein: {object_id} | {one_line(tool) or 'tool'} | {tokens:,} tokens | {description(text)}]\n"
-        f'[{len(middle):,} characters in the middle are kept and not shown. Use peek("{object_id}") to view them, or '
-        f"search to find specific content. {at_once(object_id, first)}.]"
+        f"[{len(middle):,} characters in the middle are kept and not shown. "
+        f"{way.recall_words(object_id, ' them')} {way.part_words(object_id, first)}]"
     )
     begins = text[:head] if not head or text[head - 1] == "\n" else text[:head] + "\n"
     parts = [begins + notice]

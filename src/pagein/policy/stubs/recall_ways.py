@@ -1,70 +1,53 @@
-"""Ways of recall: tools, or commands in the model's shell. Stubs name the way that exists.
+"""Ways of recall: tools, or commands in the model's shell.
 
-Stubs are written for tools called `peek` and `search`; `Way.reword` says the same for another way.
+Every text that stands for other text says how the model gets that text back. The functions that write such texts take
+the way that exists for the model.
 """
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.entries import EpochEntry, PagedOut
-
 _LINES: Final = 40
-_WRITTEN: Final = (
-    r'Use peek\((?P<quote>\\*")%(id)s(?P=quote)\) to view(?P<them> them)?(?P<search>, or search to find)?'
-    r"(?P<more> specific content\. At once: peek\((?P=quote)%(id)s(?P=quote), line=(?P<line>\d+), lines=(?P<lines>\d+)\)[^()\n]*"
-    r"search\((?P=quote)words or /regex/(?P=quote), scope=\[(?P=quote)%(id)s(?P=quote)\]\))?"
-)
-
-
-def at_once(object_id: str, line: int) -> str:
-    """Return the words in a preview on how to recall a part with the first call.
-
-    line: a line that may be asked for.
-    """
-    lines = f'peek("{object_id}", line={line}, lines={_LINES}) for lines by number'
-    return f'At once: {lines}, search("words or /regex/", scope=["{object_id}"]) for a pattern'
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Names of the recall tools or commands."""
+    """How the model recalls, and the words for it.
+
+    peek, search: names of the tools or commands.
+    is_command: True for commands in the model's shell.
+    """
 
     peek: str = "peek"
     search: str = "search"
     is_command: bool = False
 
-    def of(self, paged: PagedOut) -> PagedOut:
-        """Return the record of an evicted result with its stub in the words of this way."""
-        if self == TOOLS:
-            return paged
-        short = self.reword(paged.short, paged.object_id) if paged.short else paged.short
-        return replace(paged, stub=self.reword(paged.stub, paged.object_id), short=short)
+    def view_words(self, object_id: str) -> str:
+        """Return the words on how to view an object, without a full stop: `Use peek("pg-...") to view`."""
+        return (
+            f"Run `{self.peek} {object_id}` to view" if self.is_command else f'Use {self.peek}("{object_id}") to view'
+        )
 
-    def of_epoch(self, opened: EpochEntry) -> EpochEntry:
-        """Return an epoch with every stub in the words of this way."""
-        if self == TOOLS:
-            return opened
-        turns = tuple(replace(one, text=self.reword(one.text, one.object_id)) for one in opened.turns)
-        return replace(opened, paged=tuple(self.of(one) for one in opened.paged), turns=turns)
+    def recall_words(self, object_id: str, what: str = "") -> str:
+        """Return the sentence on how to view an object, or to search in it.
 
-    def reword(self, text: str, object_id: str) -> str:
-        """Return a stub or preview, written for `TOOLS`, in the words of this way; quoted text is left alone."""
-        return re.sub(_WRITTEN % {"id": re.escape(object_id)}, lambda found: self._instruction(found, object_id), text)
+        what: what is viewed, with a space in front: " them".
+        """
+        search = f"`{self.search}`" if self.is_command else self.search
+        return f"{self.view_words(object_id)}{what}, or {search} to find specific content."
 
-    def _instruction(self, found: "re.Match[str]", object_id: str) -> str:
-        quote, them, line = found["quote"], found["them"] or "", found["line"]
-        name = f"{quote}{object_id}{quote}"
+    def part_words(self, object_id: str, line: int) -> str:
+        """Return the sentence on how to recall a part with the first call.
+
+        line: a line that may be asked for.
+        """
         if self.is_command:
-            first, other = f"Run `{self.peek} {object_id}`", f"`{self.search}`"
-            part = f"`{self.peek} {object_id} --line {line} --lines {found['lines']}`"
+            lines = f"`{self.peek} {object_id} --line {line} --lines {_LINES}`"
             pattern = f"`{self.search} -e 'REGEX' --in {object_id}`"
         else:
-            first, other = f"Use {self.peek}({name})", self.search
-            part = f"{self.peek}({name}, line={line}, lines={found['lines']})"
-            pattern = f"{self.search}({quote}words or /regex/{quote}, scope=[{name}])"
-        more = f" specific content. At once: {part} for lines by number, {pattern}" if found["more"] else ""
-        return f"{first} to view{them}{f', or {other} to find' if found['search'] else ''}{more}"
+            lines = f'{self.peek}("{object_id}", line={line}, lines={_LINES})'
+            pattern = f'{self.search}("words or /regex/", scope=["{object_id}"])'
+        return f"At once: {lines} for lines by number, {pattern} for a pattern."
 
 
 TOOLS: Final = Way()

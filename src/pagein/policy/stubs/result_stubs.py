@@ -1,6 +1,7 @@
 """Stubs: the text in place of an evicted tool result.
 
-A stub is a function of the object alone: no clock and no position, so that it is the same whenever it is rendered. It
+A stub is a function of the object and of the model's way of recall: no clock and no position, so that it is the same
+whenever it is rendered. It
 claims one thing, that its id recalls exactly the stored bytes.
 """
 
@@ -8,6 +9,7 @@ import re
 from typing import Final
 
 from pagein.model.objects import ObjectId
+from pagein.policy.stubs.recall_ways import Way
 
 FIRST_LINE: Final = 100
 """Maximum characters of the first non-empty line in a description."""
@@ -34,10 +36,13 @@ def description(text: str) -> str:
     return f"{first} - {lines}" if first else lines
 
 
-def stub(object_id: ObjectId, tool: str, tokens: int, about: str) -> str:
-    """Return the two lines in place of content of `tokens` tokens."""
+def stub(object_id: ObjectId, tool: str, tokens: int, about: str, way: Way) -> str:
+    """Return the two lines in place of content of `tokens` tokens.
+
+    way: how the model recalls.
+    """
     label = one_line(tool)[:TOOL_NAME] or "tool"
-    return f'[pagein: {object_id} | {label} | {tokens:,} tokens | {about}]\nUse peek("{object_id}") to view, or search to find specific content.'
+    return f"[pagein: {object_id} | {label} | {tokens:,} tokens | {about}]\n{way.recall_words(str(object_id))}"
 
 
 def one_line(text: str) -> str:

@@ -27,6 +27,7 @@ from pagein.policy.clients.window_files import START
 from pagein.policy.economics.decision_prices import economics_of
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.stubs.previews import Previews, preview
+from pagein.policy.stubs.recall_ways import TOOLS
 from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.tokens.counters import RatioCounter
@@ -244,7 +245,7 @@ class PageinPolicy:
 
     def _preview(self, paged: PagedOut, resident: Removable) -> PreviewedBlock:
         text = self._originals[paged.call_id, "result"].text
-        shown = preview(paged.object_id, "", 0, text, self._previews)
+        shown = preview(paged.object_id, "", 0, text, self._previews, TOOLS)
         return PreviewedBlock(resident, resident.tokens * len(paged.stub) / max(1, len(text)), shown.head, shown.tail)
 
     def frontier(self, ledger: Ledger) -> int:
