@@ -52,41 +52,41 @@ TRANSITIONS: Final[Mapping[tuple[int, Mode, Scope], TrustRule]] = {
 
 _GUARDS: Final[Mapping[Proof, str]] = {
     "emitted": "always",
-    "base in place": "some of the requested lines of `baseHash` are the text shown last under their numbers",
-    "base lines": "the model takes some of the requested lines to be as in `baseHash`",
-    "base whole": "the model takes the whole file to be `baseHash`",
-    "copies": "some of the lines are emitted, or copies of lines known in their version",
+    "base in place": "some requested lines of `baseHash` are the text that was shown last under their numbers",
+    "base lines": "the model believes some requested lines to be as in `baseHash`",
+    "base whole": "the model believes the whole file to be `baseHash`",
+    "copies": "some lines are emitted, or are copies of lines that are known in their version",
     "nothing": "never",
 }
 _EFFECTS: Final[Mapping[Proof, str]] = {
-    "emitted": "the emitted lines of `servedHash` are known",
-    "base in place": "those lines of `servedHash` are known",
-    "base lines": "those lines of `servedHash` are known",
-    "base whole": "all lines of `servedHash` are known",
-    "copies": "those lines of `servedHash` are known",
+    "emitted": "the emitted lines of `servedHash`",
+    "base in place": "these lines of `servedHash`",
+    "base lines": "these lines of `servedHash`",
+    "base whole": "all lines of `servedHash`",
+    "copies": "these lines of `servedHash`",
     "nothing": "none",
 }
 _OTHERS: Final = (
     ("any other pair of mode and scope, or a malformed record", "never", "none"),
-    ("the model's own `write` succeeded", "always", "all lines of the new version are known"),
+    ("the model's own `write` succeeded", "always", "all lines of the new version"),
     (
         "the model's own `edit` succeeded",
         "always",
         (
-            "its text in runs of 5 lines and more is known, under no number; where the version before is known exactly, so are "
-            "the lines that were known in it and that the edit left alone, under the numbers that they were shown under"
+            "the written text, in runs of at least 5 lines, without line numbers; if the version before is known exactly, also "
+            "its known lines that the edit did not touch, under the numbers of their showing"
         ),
     ),
-    ("`invalidate` full", "always", "the path is forgotten"),
+    ("`invalidate` full", "always", "none: the path is forgotten"),
     (
         "`invalidate` range",
         "always",
         (
-            "those line numbers are forgotten in every version; the next answer shows them as text, and so does the "
+            "none: these line numbers are forgotten in every version; the next answer shows them as text, and so does the "
             "next answer to a range request"
         ),
     ),
-    ("compaction", "always", "everything is forgotten"),
+    ("compaction", "always", "none: everything is forgotten"),
 )
 
 
@@ -127,7 +127,7 @@ def trust_table() -> str:
     """Return the table as Markdown, for docs/trust.md."""
     rows = ["| event | guard | lines that become known |", "|---|---|---|"]
     for (version, mode, scope), rule in TRANSITIONS.items():
-        guard = _GUARDS[rule.proof] + (", and equals `servedHash`" if rule.same else "")
+        guard = _GUARDS[rule.proof] + (", and `baseHash` equals `servedHash`" if rule.same else "")
         rows.append(f"| v{version} `{mode}`, scope {scope} | {guard} | {_EFFECTS[rule.proof]} |")
     rows.extend(f"| {event} | {guard} | {effect} |" for event, guard, effect in _OTHERS)
     return "\n".join(rows) + "\n"
