@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from pagein.errors import BadInput
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Block, Text, ToolCall, ToolResult
 from pagein.providers.validity.body_check import check_body
 from pagein.providers.validity.rules import Api

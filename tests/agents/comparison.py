@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tests.agents.runs import Outcome
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.providers.wire import decode
 from pagein.simulator import Record

@@ -9,7 +9,7 @@ import pytest
 from tests.providers.validity.bodies import result, text, use
 from tests.simulator.raw_clients import Wire, answered, ask, begun, grown, results, talk
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.simulator import SimulatedProvider
 from pagein.simulator.context_clearing import CLEARED
 from pagein.simulator.kept_responses import KeptResponses

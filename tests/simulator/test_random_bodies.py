@@ -10,7 +10,7 @@ from tests.providers.validity.bodies import call, output, reasoning, result, tex
 from tests.simulator.raw_clients import APIS, begun, grown
 
 from pagein.errors import BadInput
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.validity import Api
 from pagein.simulator import ProviderCall, ProviderSettings
 from pagein.simulator.model_call import parse_call

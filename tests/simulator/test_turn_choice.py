@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.simulator.raw_clients import APIS, Wire, begun, grown, tools
 
 from pagein.errors import BadInput
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.validity import Api
 from pagein.simulator import ProviderCall, Say, ScriptCall, Scripts, ScriptTurn
 from pagein.simulator.model_call import parse_call

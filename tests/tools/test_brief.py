@@ -7,7 +7,7 @@ from tests.tools.recall_sessions import Room, long_text
 
 from pagein import wiring
 from pagein.engine.session import Session
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.tools.brief import OFFERS, answer_call
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH

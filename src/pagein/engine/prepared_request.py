@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, TypeAlias
 from pagein.engine.cache.cache_ttl import CacheTerms, Due
 from pagein.engine.cache.prompt_prefix import Part
 from pagein.errors import BadInput
-from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId, EpochEntry, PagedOut
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.residency import Thinking

@@ -8,11 +8,8 @@ Rules of this file
    is raised.
 3. Every line carries its version. An older line is upgraded one version at a time by `UPGRADES`, then read as the
    newest.
-4. Text may hold lone surrogates (hosts cut strings between them). msgspec refuses them in both directions, json does
-   not.
 """
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -35,6 +32,7 @@ from pagein.model.entries import (
     RequestSent,
     Restoration,
 )
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import (
     Block,
     Image,
@@ -135,36 +133,6 @@ def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) ->
 def encode_body(body: Body) -> bytes:
     """Encode the body of an entry without its place in the tree: the canonical form from which entry ids are derived."""
     return encode_json({"v": NEWEST, **_body_out(body)})
-
-
-def encode_json(value: object, plain: Callable[[object], object] | None = None) -> bytes:
-    """Encode a value of plain types as compact JSON. Lone surrogates become escapes.
-
-    plain: converts a value of another type to a plain one.
-    """
-    try:
-        return msgspec.json.encode(value, enc_hook=plain)
-    except UnicodeEncodeError:
-        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=plain).encode()
-
-
-def decode_json(text: bytes) -> object:
-    """Decode JSON into plain values.
-
-    Raises ValueError (or a subclass of msgspec or json), also for nesting without end.
-    """
-    try:
-        return _decode_line(text)
-    except RecursionError as problem:
-        raise ValueError("nested too deeply") from problem
-
-
-def _decode_line(text: bytes) -> object:
-    try:
-        value: object = msgspec.json.decode(text)
-    except ValueError:
-        value = json.loads(text.decode("utf-8", "surrogatepass"))
-    return value
 
 
 # --- out ---------------------------------------------------------------------------------------------------------

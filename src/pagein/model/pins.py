@@ -7,8 +7,8 @@ id: a pin recorded by another process beside the running session is copied into 
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
-from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, EntryId, NoteEntry
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.names import ContentHash
 
 HAND: Final = "hand"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pagein.errors import BadName
-from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, NoteEntry
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.names import ContentHash
 
 RECALL: Final = "recall"

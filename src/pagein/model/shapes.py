@@ -9,7 +9,7 @@ from typing import Final
 
 from pagein.errors import BadInput
 from pagein.model.chats import ChatCall, ChatTurn, turns_as_text, turns_to_value
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Image, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.values import Value, canonical, frozen

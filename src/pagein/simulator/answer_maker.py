@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.thinking_bonds import after, trail_before

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.simulator.event_frames import event_frame
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 
 
 def event_frame(event: Mapping[str, Any]) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from pagein.errors import BadInput
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.validity import Api
 from pagein.simulator.body_codings import MOST_BYTES, unpack_body
 from pagein.simulator.model_call import ProviderCall, parse_call

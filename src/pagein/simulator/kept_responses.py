@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.simulator.model_call import ProviderCall, parse_call
 from pagein.simulator.refusals import Refusal
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Message
 from pagein.providers.validity import Api
 from pagein.providers.validity.turns import objects_at

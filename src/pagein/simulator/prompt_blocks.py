@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import ceil
 from typing import Any, Final, TypeAlias
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.cache_simulator import LONG, SHORT, Breakpoint, CacheRequest, Chains
 from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, with_automatic
 from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains

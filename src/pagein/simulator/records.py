@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 

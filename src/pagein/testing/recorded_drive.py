@@ -32,7 +32,7 @@ from urllib.request import Request, urlopen
 
 from pagein import wiring
 from pagein.engine.engine import Settings as EngineSettings
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.providers.validity import Api

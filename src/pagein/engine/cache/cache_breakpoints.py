@@ -21,8 +21,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from pagein.engine.cache.cache_ttl import CacheTerms
-from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, CompactionEntry, EpochEntry, NoteEntry, PagedOut, RequestSent, Restoration
+from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest

@@ -12,7 +12,7 @@ from typing import Final
 
 from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import alike
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, Chains
 from pagein.providers.tokens.counters import Counter, ratio_counter
 from pagein.providers.validity import Api

@@ -11,8 +11,8 @@ import msgspec
 
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.log.folds import Entries, Fold
-from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, EntryId, NoteEntry
+from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
 from pagein.providers.validity.rules import Api

@@ -28,8 +28,8 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from pagein.engine.intake.message_chain import Transcript
-from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import Body, NoteEntry, RequestSent
+from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from pagein.errors import BadInput
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 
 Request: TypeAlias = Mapping[str, Any] | bytes
 """A provider's request: its fields, or its body."""

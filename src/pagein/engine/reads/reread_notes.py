@@ -20,7 +20,6 @@ from pagein.engine.log.pageout import Pager, PreviewCandidate, StandIn
 from pagein.engine.log.rendering import length, pieces_since
 from pagein.engine.log.state import Rules, State
 from pagein.errors import NotRecallable, StoreError
-from pagein.model.codec import decode_json, encode_json
 from pagein.model.entries import (
     Body,
     CompactionEntry,
@@ -33,6 +32,7 @@ from pagein.model.entries import (
     PreviewEntry,
     RequestSent,
 )
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
 from pagein.policy.clients.client_rereads import RereadRules, answer, lost_base, with_message

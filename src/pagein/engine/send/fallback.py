@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.providers.validity import Violation, check_body
 from pagein.providers.wire import WireRequest
 from pagein.providers.wire.breakpoint_edits import Wishes, changes

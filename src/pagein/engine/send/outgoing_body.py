@@ -43,8 +43,8 @@ from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
 from pagein.engine.send.sent_changes import SentHistory, binds_thinking
 from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, MessageChange, Splicer, foreign
 from pagein.errors import HostError
-from pagein.model.codec import decode_json
 from pagein.model.entries import EntryId
+from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api, check_body
 from pagein.providers.wire.request_body import WireRequest, decode, items_key
 from pagein.providers.wire.ttl_edits import blocks_in

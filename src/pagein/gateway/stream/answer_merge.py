@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from pagein.gateway.stream.chat_stream_merge import GAP
 from pagein.gateway.stream.model_turns import not_done
 from pagein.gateway.stream.stream_merge import sum_usage
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.validity.rules import Api
 
 Json: TypeAlias = Mapping[str, Any]

@@ -11,7 +11,7 @@ Rules of this file
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.breakpoint_checks import marks_of

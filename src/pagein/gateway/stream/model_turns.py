@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.gateway.stream.reply_reader import ModelReply
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.validity.rules import Api
 
 Json = Mapping[str, Any]

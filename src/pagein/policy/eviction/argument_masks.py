@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import ToolCall
 from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import TOOL_NAME, one_line

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 
-from pagein.model.codec import decode_entry, decode_json, encode_entry
+from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import (
     Entry,
     EpochEntry,
@@ -27,6 +27,7 @@ from pagein.model.entries import (
     PreviewEntry,
     TurnsLeft,
 )
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Block, Image, Withheld
 from pagein.model.names import ContentHash
 from pagein.model.text_removal import PrivateSpan, Tombstone

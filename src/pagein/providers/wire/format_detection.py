@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.errors import BadInput
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 from pagein.providers.validity.rules import Api
 
 _ANTHROPIC_FIELDS: Final = frozenset({"system", "stop_sequences", "anthropic_version", "top_k", "thinking"})

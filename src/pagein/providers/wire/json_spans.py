@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from pagein.errors import BadInput
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])

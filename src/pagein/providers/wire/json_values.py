@@ -6,7 +6,7 @@ Also the text for content that cannot be sent.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Image, Message, Other
 from pagein.providers.wire import json_spans
 

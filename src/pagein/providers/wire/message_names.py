@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.wire.json_values import Json
 
 _SIZE: Final = 16

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.caches.cache_values import LONG, SHORT
 from pagein.providers.tokens.counters import Counter, Kind
 from pagein.providers.validity.rules import Api

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from pagein.errors import BadInput, HostError
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Message, Text, Thinking, ToolResult
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import anthropic_messages, json_spans, openai_chat, openai_responses

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from pagein.model.codec import encode_json
+from pagein.model.json_text import encode_json
 from pagein.providers.validity.turns import Wire
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Changes

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import with_field

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Address, Changes

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.errors import BadName
-from pagein.model.codec import decode_entry, decode_json
+from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
+from pagein.model.json_text import decode_json
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.store_listing import JournalLine

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from pagein.errors import DamagedBlob, MissingBlob
-from pagein.model.codec import decode_json, encode_entry, encode_json
+from pagein.model.codec import encode_entry
+from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, StoredObject

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from pagein.errors import BadInput
-from pagein.model.codec import decode_json
+from pagein.model.json_text import decode_json
 
 LONGEST_LINE: Final = 1 << 26
 """Longest accepted line, in bytes. Longer than any output of a tool or input of a model."""

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, MissingBlob
-from pagein.model.codec import decode_entry, encode_json
+from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, EntryId, is_bridge
+from pagein.model.json_text import encode_json
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject

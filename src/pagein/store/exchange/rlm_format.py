@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from pagein.errors import BadInput, StoreError
-from pagein.model.codec import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json
 
 LOG: Final = "store.jsonl"
 INDEX: Final = "index.json"
