@@ -11,7 +11,7 @@ from pagein.engine.log.holdings import Holdings
 from pagein.engine.recall import ingest as ingesting
 from pagein.engine.recall import session_recall
 from pagein.engine.recall.session_recall import RecallFigures
-from pagein.policy.reads.baseline import DEFAULT_CAPS
+from pagein.model.read_caps import DEFAULT_CAPS
 from pagein.policy.recall import pattern_search, text_slices
 from pagein.policy.stubs import manifest
 from pagein.tools.catalogue import DISABLED, RECALL

@@ -18,8 +18,8 @@ from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
+from pagein.model.read_records import decode
 from pagein.policy.audit.witness import witness
-from pagein.policy.reads.read_records import decode
 
 FILES = ("a.py", "sub/b.md", "big.txt")
 ALIASES = {

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagein.model.read_records import decode, decode_entry
 from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.reads.knowledge import fold
-from pagein.policy.reads.read_records import decode, decode_entry
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.testing.read_script import ReadScript
 

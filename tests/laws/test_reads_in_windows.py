@@ -16,11 +16,11 @@ from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
+from pagein.model.read_records import decode
 from pagein.model.spans import Spans
 from pagein.policy.audit.witness import witness
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.reads.baseline import baseline
-from pagein.policy.reads.read_records import decode
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store
 

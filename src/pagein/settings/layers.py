@@ -14,10 +14,10 @@ from pagein.engine.recall.ingest import Limits
 from pagein.engine.recall.session_recall import Bounds
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
+from pagein.model.read_caps import ReadCaps
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import PRICED, THRIFTY
-from pagein.policy.reads.baseline import ReadCaps
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
 from pagein.settings.keys import GATEWAY, KEYS

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from pagein.model import read_records
 from pagein.model.documents import Document
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import CompactionEvent, FileRefresh, FileWrite, ReadClaim, ReadEvent, claim_of
 from pagein.policy.audit.witness import Objection, witness
-from pagein.policy.reads import own_writes, read_records
+from pagein.policy.reads import own_writes
 from pagein.policy.reads.baseline import Baseline, baseline
 from pagein.policy.reads.knowledge import Knowledge, fold, step
 from pagein.policy.reads.read_answers import decide

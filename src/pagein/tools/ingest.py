@@ -7,7 +7,8 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.recall.ingest import Done, IngestReport, Tell
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
-from pagein.policy.reads.baseline import ReadCaps, byte_length
+from pagein.model.read_caps import ReadCaps
+from pagein.policy.reads.baseline import byte_length
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
 _NAMED: Final = 10

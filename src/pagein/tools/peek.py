@@ -9,7 +9,7 @@ from typing import Final
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
-from pagein.policy.reads.baseline import ReadCaps
+from pagein.model.read_caps import ReadCaps
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
 from pagein.policy.stubs.previews import behind_head
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema

@@ -13,9 +13,9 @@ from pagein.engine.window.dependencies import UNPROVEN
 from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
+from pagein.model.read_records import decode
 from pagein.model.spans import Spans
 from pagein.policy.eviction.residency import Residency
-from pagein.policy.reads.read_records import decode
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.upkeep import check_store
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.policy.reads.baseline import Baseline, ReadCaps, baseline, byte_length, format_size, number, truncate
+from pagein.model.read_caps import ReadCaps
+from pagein.policy.reads.baseline import Baseline, baseline, byte_length, format_size, number, truncate
 
 FIVE = "1\n2\n3\n4\n5\n"
 

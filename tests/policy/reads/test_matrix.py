@@ -5,9 +5,9 @@ The other rows stand with the read tool and the library. `new_answers=False` giv
 
 import pytest
 
+from pagein.model.read_records import decode
 from pagein.model.spans import Spans
 from pagein.policy.reads.knowledge import NOTHING
-from pagein.policy.reads.read_records import decode
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.testing.read_script import ReadScript
 

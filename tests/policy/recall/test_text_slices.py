@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.reads.baseline import ReadCaps
+from pagein.model.read_caps import ReadCaps
 from pagein.policy.recall.text_slices import LENGTH, Slice, by_characters, by_lines
 
 NAME = "pg-01234567-89abcdef"

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from pagein.model import read_records
 from pagein.model.entries import Body, NoteEntry
 from pagein.model.entries import CompactionEntry as WindowCompacted
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.names import ContentHash
 from pagein.model.read_events import CompactionEvent, FileRead, FileRefresh, FileWrite, MalformedRecord, ReadEvent
-from pagein.policy.reads import read_records
 
 KIND: Final = "reading"
 _BASELINE: Final = "baselineBytes"

@@ -25,14 +25,16 @@ from pagein.engine.reads.evidence import step as with_evidence
 from pagein.engine.reads.line_request import line_range, refresh_range
 from pagein.engine.reads.read_figures import ReadingStatus, StoreFigures, status_of
 from pagein.errors import Aborted, CallerError, StoreError
+from pagein.model import read_records
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import Entry, EntryId, MessageEntry
 from pagein.model.messages import Image, Message, ToolResult
 from pagein.model.names import ContentHash
+from pagein.model.read_caps import ReadCaps
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.reads import own_writes, read_records
-from pagein.policy.reads.baseline import Baseline, ReadCaps, baseline, byte_length
+from pagein.policy.reads import own_writes
+from pagein.policy.reads.baseline import Baseline, baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge, PathKnown
 from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide

@@ -23,10 +23,10 @@ from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree,
 from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
 from pagein.model.entries import EntryId, EpochEntry, PagedOut, TurnsLeft
 from pagein.model.messages import ToolCall
+from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
 from pagein.model.recall_entries import RECALL, ObjectMatch, RecallNote, recall_note, recall_of
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
-from pagein.policy.reads.baseline import DEFAULT_CAPS, ReadCaps
 from pagein.policy.recall import pattern_search, text_slices
 from pagein.ports import Signal
 

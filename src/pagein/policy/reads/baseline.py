@@ -9,21 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pagein.errors import BadInput
+from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
 
 _KIB = 1024
 _MIB = 1024 * 1024
 _JS_EXPONENT_FROM = 1e21
-
-
-@dataclass(frozen=True, slots=True)
-class ReadCaps:
-    """Maximum size of one read: whole lines up to `lines`, and up to `bytes` of UTF-8 with the line feeds between."""
-
-    lines: int = 2000
-    bytes: int = 50 * _KIB
-
-
-DEFAULT_CAPS = ReadCaps()
 
 
 @dataclass(frozen=True, slots=True)

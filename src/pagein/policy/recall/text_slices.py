@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from pagein.policy.reads.baseline import DEFAULT_CAPS, ReadCaps
+from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
 
 LENGTH: Final = 2000
 """Default number of characters shown."""

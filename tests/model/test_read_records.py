@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, LineCopy, MalformedRecord, Mode
+from pagein.model.read_records import decode, decode_entry, encode, encode_authored, encode_invalidation
 from pagein.model.spans import Spans
-from pagein.policy.reads.read_records import decode, decode_entry, encode, encode_authored, encode_invalidation
 
 HASH = ContentHash.of(b"content")
 BASE = ContentHash.of(b"base")

@@ -15,9 +15,9 @@ from typing import Final, cast, get_args
 
 from pagein.errors import BadName
 from pagein.model.names import ContentHash
+from pagein.model.read_caps import DEFAULT_CAPS
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, LineCopy, MalformedRecord, Mode
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.reads.baseline import DEFAULT_CAPS
 
 _MODES: Final = frozenset(get_args(Mode))
 _NEED_BASE: Final = frozenset({"unchanged", "unchanged_range", "diff"})

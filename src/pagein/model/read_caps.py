@@ -1,0 +1,16 @@
+"""The most that one read of a file shows."""
+
+from dataclasses import dataclass
+
+_KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCaps:
+    """Maximum size of one read: whole lines up to `lines`, and up to `bytes` of UTF-8 with the line feeds between."""
+
+    lines: int = 2000
+    bytes: int = 50 * _KIB
+
+
+DEFAULT_CAPS = ReadCaps()
