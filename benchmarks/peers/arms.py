@@ -53,7 +53,7 @@ HEADROOM: Final = Peer(
     "headroom",
     "benchmarks.peers.workers.drive_headroom",
     "Installed with its extras `proxy`, `mcp` and `code`, without the weights of its text model, which are not part of the "
-    "package: what it would do with long prose is not seen here. Its proxy, which works differently, is not measured.",
+    "package. So its effect on long prose is not measured, nor its proxy, which works differently.",
     (
         ("HF_HUB_OFFLINE", "1"),
         ("TRANSFORMERS_OFFLINE", "1"),
@@ -64,26 +64,27 @@ HEADROOM: Final = Peer(
 DISTIL: Final = Peer(
     "distil",
     "benchmarks.peers.workers.drive_distil",
-    "Gets Chat Completions: results inside of Anthropic Messages pass through it untouched. Its digests can be expanded, so a "
-    "quote that is not seen costs a further call and is not gone. Its proxy, which also sees what the agent asked, is not measured.",
+    "It gets Chat Completions, because it ignores results inside of Anthropic Messages. Its digests can be expanded, so an "
+    "unseen quote costs a further call and is not lost. Its proxy, which also sees the agent's question, is not measured.",
 )
 TRIMTOK: Final = Peer(
     "trimtok",
     "benchmarks.peers.workers.drive_trimtok",
-    "Called once for each result, under the names of tools that it knows; its masking of old turns is part of its plug-in for "
-    "another host and is not measured.",
+    "It is called once for each result, with the names of tools that it knows. Its masking of old turns is part of its "
+    "plug-in for another host and is not measured.",
 )
 CTX_SLIM: Final = Peer(
     "ctx-slim",
     "benchmarks.peers.workers.drive_ctx_slim",
-    "Told that the model is `anthropic/claude-opus-5`, whatever the prices of a table. Given Anthropic Messages, it puts a string "
-    "in the place of a message with results, which leaves its calls unanswered: providers refuse that (rule M1), so that row falls back.",
+    "It is told that the model is `anthropic/claude-opus-5`, whatever the prices of a table. In Anthropic Messages it "
+    "replaces a message with results by a string, so that calls are unanswered. Providers refuse that (rule M1), and the "
+    "recorded request is sent instead.",
 )
 LANGCHAIN: Final = Peer(
     "langchain",
     "benchmarks.peers.workers.drive_langchain",
-    "The edit of its context-editing middleware, applied to each request as the middleware does. Nothing of it can be recalled: "
-    "what is needed again is charged as the tool run once more, whole.",
+    "The edit of its context-editing middleware, applied to each request as the middleware does. It offers no recall: each "
+    "fault is charged as one more run of the tool, with its whole result.",
 )
 
 ARMS: Final = (
@@ -93,14 +94,14 @@ ARMS: Final = (
         "frozen",
         "anthropic",
         "slice",
-        "`compress` on what it sent before plus what is new, with `frozen_message_count`",
+        "`compress` on its previous output and the new messages, with `frozen_message_count`",
     ),
     Arm(HEADROOM, "agent", "anthropic", "slice", '`compress(mode="agent")`: lossless rewriting only'),
     Arm(DISTIL, "default", "openai_chat", "full", "`compress_messages`: results become digests with a handle"),
     Arm(DISTIL, "verbatim", "openai_chat", "full", "`compress_messages(verbatim=True)`: lossless only"),
     Arm(TRIMTOK, "", "openai_chat", "slice", "`compress_terminal` and `compress_tool_result`, each result once"),
     Arm(CTX_SLIM, "default", "openai_chat", "full", "`plan` and `apply` before every call, balanced preset"),
-    Arm(CTX_SLIM, "horizon", "openai_chat", "full", "the same, told that 100 calls are to come"),
+    Arm(CTX_SLIM, "horizon", "openai_chat", "full", "the same, told that 100 calls will follow"),
     Arm(
         CTX_SLIM,
         "messages",
@@ -115,5 +116,5 @@ ARMS: Final = (
         "full",
         "`ClearToolUsesEdit(trigger=100_000, keep=3)`, counting characters of the messages",
     ),
-    Arm(LANGCHAIN, "counted", "openai_chat", "full", "the same, told the true size of every prompt"),
+    Arm(LANGCHAIN, "counted", "openai_chat", "full", "the same, with the true size of every prompt"),
 )

@@ -14,10 +14,10 @@ from pagein.providers.prices.price_lookup import Prices
 COLUMNS = (
     "row",
     "whole bill",
-    "mark moved",
+    "breakpoint moved",
     "messages alone",
     "prompt tokens",
-    "cache busts",
+    "cache breaks",
     "quotes seen",
     "lost",
     "faults",
@@ -26,10 +26,10 @@ COLUMNS = (
     "CPU ms, p50 / p95",
 )
 OURS_SAY = {
-    "append": "nothing leaves; what all others are compared with",
-    "rolling": "results older than ten calls become stubs, decided anew at every call",
-    "clear": "above 100,000 tokens all results but the last three are cleared, decided anew at every call",
-    "pagein-quiet": "the engine as `pagein replay` runs it, at the lifetimes of the host, as all rows here",
+    "append": "nothing is evicted; the baseline of all percentages",
+    "rolling": "results older than ten calls become stubs; decided at every call",
+    "clear": "above 100,000 tokens, all results but the last three are cleared; decided at every call",
+    "pagein-quiet": "the engine as in `pagein replay`, with the host's cache TTLs like all rows",
 }
 
 
@@ -98,13 +98,13 @@ def _plain(bill: Bill) -> dict[str, Any]:
 
 
 def _head(date: str) -> str:
-    return f"""# Benchmarks: others and pagein on the same sessions
+    return f"""# Benchmarks: pagein and other programs on the same sessions
 
 Written by `make bench-peers` on {date}; edits are lost at the next run.
 
-Recorded sessions are put through programs that shorten the context of agents. Each is handed every request of a session as
-its agent sent it and says what it would send instead; what that costs, and what the agent would then have missed, is worked
-out by the same rules for all. No model takes part: a session goes on as recorded, whatever was cut.
+This page compares pagein with other programs that shorten the context of agents, on the same recorded sessions. Each program gets every request of a
+session as its agent sent it, and returns the request that it would send. The same rules compute for all programs the cost of these
+requests, and the texts that the agent would then have missed. No model takes part: a session continues as recorded, whatever a program removed.
 """
 
 
@@ -118,7 +118,7 @@ def _sessions(compared: Compared) -> str:
         asked = "1 h" if recording.ttl > 300 else "5 min"  # noqa: PLR2004 -- seconds of the short lifetime
         cells = (one.name, one.head.agent, len(recording.sized), windows, f"{largest / 1000:,.0f}k", asked, quotes)
         rows.append(tuple(map(str, cells)))
-    header = ("session", "agent", "calls", "windows", "largest prompt", "cache lifetime", "edits' quotes")
+    header = ("session", "agent", "calls", "windows", "largest prompt", "cache TTL", "edits' quotes")
     return "\n".join(["## Sessions", "", *_table(header, rows), ""])
 
 
@@ -128,7 +128,7 @@ def _rows(compared: Compared, arms: Sequence[Arm]) -> str:
         name = arm.peer.name
         version = compared.versions.get(name) or f"not installed: {compared.absent.get(name, 'not asked for')}"
         rows.append((f"`{arm.name}`", version, arm.does))
-    return "\n".join(["## Rows", "", *_table(("row", "version", "what it does here"), rows), ""])
+    return "\n".join(["## Programs", "", *_table(("row", "version", "use"), rows), ""])
 
 
 def _prices(compared: Compared, prices: Prices) -> str:
@@ -209,28 +209,28 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 def _reading() -> str:
     return """## How to read the tables
 
-Percentages are changes against `append`, the agent as it was recorded with its provider's cache: negative is cheaper.
+Percentages are changes against `append`: the agent as recorded, with its provider's cache. Negative is cheaper.
 
-- **whole bill**: what [replay](replay.md) bills: system prompt and tool schemas, text, thinking and reminders that no log shows
-  but whose size is recorded, output, pauses, recorded cache misses, and a recall for each fault. Marks stand where the agent
-  would put them: behind the system prompt, at the end of the previous request, at the end. A provider looks for what it has a
-  few blocks back from each mark, so a request that was changed further up is written anew from the system prompt on.
-- **mark moved**: the same bill for a host that knows where its request was changed and puts a mark right there. Few do. pagein
-  sets its marks itself, so it has no such figure.
-- **messages alone**: no floor, no hidden text, no pauses, no output, no recalls, and any whole block in common with the request
-  before is read. That is how comparisons of such tools are usually made; it shows them at their best, and it is no bill.
-- **prompt tokens**: all that were sent. Fewer tokens are no saving by themselves.
-- **cache busts**: requests that do not begin with all of the request before (a host's own compaction apart).
-- **quotes**: old texts of exact edits. *Seen*: visible in the request that made the edit. *Lost*: visible as recorded and not
-  here, looked for before the recall that would bring it back, with everything in view that was recalled earlier.
-- **faults**: texts that a later step repeats, long lines or quotes or lines of patches, and that its request does not show. A digest that
-  keeps the line is no fault. Each is charged as a recall: one more request, and the text joins the prompt: a slice of at most
-  1,500 tokens with peers that can give part of what they stored, the whole original with the others. What a recall brought
-  back is never shortened again. There are no random recalls here, for nobody.
-- **refused**: requests that a provider would have turned down. **failed**: calls that raised. In both cases the request as
-  recorded goes out instead, and is billed.
-- **CPU ms**: processor time of one call, inside the peer's own process; for `pagein-quiet`, its whole step of the replay, checks
-  included. Times by the clock are in `out/peers.json`; they depend on what else the machine does.
+- **whole bill**: the bill of [replay](replay.md): system prompt, tool schemas, text, output, pauses, recorded cache misses, and thinking and reminders whose size
+  is recorded though their text is not. Each fault adds a recall. Cache breakpoints stand at the agent's usual places: the end of the system
+  prompt, the end of the previous request, and the end. A provider searches only a few blocks back from each breakpoint, so a request with an earlier
+  change is written again from the system prompt on.
+- **breakpoint moved**: the same bill for a host that knows the place of the change and puts a breakpoint there. Few hosts do. pagein sets its own
+  breakpoints, so it has no such figure.
+- **messages alone**: without system prompt and tools, unrecorded text, pauses, output and recalls; every whole block in common with the previous request counts as
+  read. Such tools are usually compared in this way. It shows them at their best, and is not a bill.
+- **prompt tokens**: all tokens sent. Fewer tokens alone are no saving.
+- **cache breaks**: requests that do not begin with the whole previous request, without those after a host's own compaction.
+- **quotes**: old texts of exact edits. *Seen*: visible in the request that made the edit. *Lost*: visible in the recording and not
+  here, before the recall of the quote itself, and with all earlier recalled texts in view.
+- **faults**: texts (long lines, quotes, lines of patches) that a later step repeats and its request does not show. A digest that
+  contains the line is no fault. Each fault is charged as a recall: one more request, and the recalled text joins the prompt. The text is a slice of at most
+  1,500 tokens for programs that can return a part of the stored text, otherwise the whole original. Recalled text is never shortened again. No row has random
+  recalls.
+- **refused**: requests that a provider would refuse. **failed**: calls that raised an exception. In both cases the recorded request is sent and
+  billed instead.
+- **CPU ms**: processor time of one call, inside the program's own process; for `pagein-quiet`, its whole step of the replay with all
+  checks. Wall-clock times are in `out/peers.json`; they depend on the other load of the machine.
 """
 
 
@@ -240,21 +240,21 @@ def _caveats(compared: Compared, arms: Sequence[Arm]) -> str:
     lines += [f"- **{name}** could not be installed: {why}" for name, why in compared.absent.items()]
     lines += [f"- **{name}** did not finish: {why}" for name, why in compared.stopped.items()]
     lines += [
-        "- A recording is fixed. How a model would have gone on with a shortened context, nobody can tell from it.",
-        "- These are few sessions. Yours are others: `--sessions` takes them.",
+        "- A recording is fixed. It does not show how a model would have continued with a shortened context.",
+        "- These are few sessions. Measure your own with `--sessions`.",
     ]
     return "\n".join(["## Caveats", "", *lines, ""])
 
 
 def _again() -> str:
-    return """## Run it again
+    return """## Reproduction
 
 ```
 make bench-peers                                  # the demo session
-make bench-peers SESSIONS="a.jsonl b.jsonl.gz"    # sessions of yours, in any form that pagein replay reads
+make bench-peers SESSIONS="a.jsonl b.jsonl.gz"    # your sessions, in any format that pagein replay reads
 ```
 
-The first run installs the peers below `out/peers/`, each in an environment of its own, at the versions and with the hashes of
-`benchmarks/peers/locks/`; the largest takes a gigabyte. They run without the variables of your shell, and their Python code can
-connect to nothing but loopback. Figures of each session are in `out/peers.json`.
+The first run installs the programs below `out/peers/`, each in its own environment, with the versions and hashes of
+`benchmarks/peers/locks/`. The largest takes a gigabyte. They run without the variables of your shell, and their Python code can
+connect only to loopback. Figures of each session are in `out/peers.json`.
 """
