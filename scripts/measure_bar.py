@@ -2,7 +2,7 @@
 
     python scripts/measure_bar.py DIR|ARCHIVE... [--json] [--jobs N] [--prepare] [--arguments]
 
-The table of docs/residency.md is what this prints. Ratios are costs against append-only with the lifetime that the host used, recalls
+The table of docs/residency-results.md is what this prints. Ratios are costs against append-only with the lifetime that the host used, recalls
 charged, stress recalls included; macro is the mean over the coding sources, each counting once. Rows about named sources stand only
 where sessions of these sources are given. `--prepare` measures the time of preparing a request as well, best on a machine that is
 otherwise idle. `--arguments` measures with the setting `arguments`: text of files leaves the arguments of old calls under all settings.
