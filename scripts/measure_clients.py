@@ -1,4 +1,4 @@
-"""What real coding agents pay for one long job without pagein and through its gateway, as a table in docs/clients-measured.md.
+"""Measure the bill of real coding agents for one long job, without pagein and through its gateway, for docs/clients-measured.md.
 
     python scripts/measure_clients.py [AGENT...] [--json] [FILE.md]
 
@@ -39,34 +39,39 @@ APIS = {
 }
 NAMES = {"claude": "Claude Code", "codex": "codex", "opencode": "opencode", "pi": "pi"}
 HEAD = """\
-# Real coding agents, without pagein and through it
+# Real coding agents, without and with pagein
 
-Four coding agents, as their makers publish them, do one long job twice: straight at their provider, and through `pagein serve`
-with its default settings. The job is three prompts in one conversation: read files, edit them, read them again, run commands with
-big and with medium outputs, look again at the middle of one of them. What the model says is scripted; the provider is simulated
-(`docs/provider.md`): it refuses what the real one would refuse and bills by the model's own prices. The agents are told nothing of
-pagein but its address.
+This page compares the bill of the same job with and without pagein, for four published coding agents. Each agent does the job
+twice: directly at its provider, and through `pagein serve` with default settings. The job is three prompts in one conversation:
+read files, edit them, read them again, run commands with large and medium outputs, and look at the middle of one output again.
+The model's answers are scripted. The provider is [simulated](provider.md): it refuses the requests that the real provider would
+refuse, and bills at the model's own prices. The agents are configured only with pagein's address.
 
-Written by `scripts/measure_clients.py` on {day}; held by `tests/journeys/test_real_agents.py` (`make test`).
+Written by `scripts/measure_clients.py` on {day}; `tests/journeys/test_real_agents.py` repeats the job (`make test`).
 
 | agent | version | format, model | calls | refused | bill without | bill through | of it | previews | stubs | epochs | re-reads by marker | recalled | lost | s without | s through |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 FOOT = """
-Bills are in thousands of uncached input tokens. *epochs*: requests that did not go on from the one before. *recalled*: the agent's
-model asked for lines in the middle of a preview and was shown them: once by the tool `peek`, which the gateway answers itself, once by
-`pagein peek` in the agent's shell (codex with GPT-5.6: both times). *lost*: results that were
-replaced and whose recall is not byte for byte what the agent sent, plus markers that stand for lines that their request does not
-show. Final answers and files are the same both ways. *s*: wall time of the whole job, start-up of the agent (three times) and of
-the gateway included.
+- *bill*: in thousands of uncached input tokens.
+- *of it*: the bill through pagein as a share of the bill without.
+- *previews, stubs*: results that entered as a preview; results that were evicted.
+- *epochs*: requests that do not extend the previous request.
+- *re-reads by marker*: rereads that pagein answered by a marker.
+- *recalled*: the model asked for lines in the middle of a preview and got them: once by the tool `peek`, answered by the gateway,
+  and once by `pagein peek` in the agent's shell (codex with GPT-5.6: both times in the shell).
+- *lost*: replaced results whose recall is not byte for byte the agent's text, and markers for lines that their request does not
+  show.
+- *s*: wall time of the whole job, with three starts of the agent and one of the gateway.
 
-In every run nothing was refused and the gateway reported no failure of its own. `codex` with GPT-5.6 and later lets its model write
-programs that call the tools, and hands the tools over as an item of the input: its results are previewed and paged out like others,
-but what a program reads is not recognised, so its re-reads are sent again, and no tool of ours is offered to it: its stubs name
-`pagein peek`.
+In every run, no request was refused, the gateway reported no failure, and final answers and files were the same both ways.
 
-The job is a job for this purpose: many outputs that nobody looks at again. What pagein saves on work that people really did is in
-`docs/residency.md`.
+`codex` with GPT-5.6 and later lets its model write programs that call the tools, and sends the tools as an item of the input. Its
+results become previews and stubs like others. But pagein does not recognise the files that a program reads, so rereads are sent
+again, and it offers no recall tools; the stubs name `pagein peek`.
+
+This job was made for the comparison: it has many outputs that are never needed again. [Residency: results](residency-results.md)
+has the savings on recorded work of real users.
 """
 
 
