@@ -1,5 +1,7 @@
 """The cache TTL of a request: which anchor needs a breakpoint of its own after the client changed the model."""
 
+from dataclasses import replace
+
 from pagein.engine.cache.cache_ttl import (
     CachedPrefix,
     CacheTerms,
@@ -57,3 +59,5 @@ def test_the_anchor_that_was_left_is_journaled() -> None:
     assert (second.left, second.left_until) == (4, 3600.0)
     folded = step(None, NoteEntry("request.lease", encode_cached_prefix(second)))
     assert folded == second
+    unproven = replace(second, lease=replace(second.lease, lingers=4000.0))
+    assert step(None, NoteEntry("request.lease", encode_cached_prefix(unproven))) == unproven

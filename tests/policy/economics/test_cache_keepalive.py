@@ -17,6 +17,7 @@ from pagein.policy.economics.cache_keepalive import (
     lease_after_request,
     lease_after_restart,
     lease_after_switch,
+    lease_after_unreported,
 )
 from pagein.providers.prices.token_prices import Cliff
 
@@ -64,6 +65,36 @@ def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() ->
         short, LONG, Request(20.0, 300.0, 52_000.0, 1000.0, 12_000.0)
     )  # the provider lost a fifth
     assert lost.anchored == 0
+
+
+def test_no_rewrite_is_free_while_an_hour_entry_that_no_answer_proves_may_live() -> None:
+    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    shrunk = lease_after_request(anchored, LONG, Request(10.0, 300.0, 49_900.0, 0.0, 8.0))  # 100 hidden tokens left
+    assert shrunk.anchored == 0  # nothing is spared because of it
+    assert shrunk.expires() == 3610.0
+    assert shrunk.is_paused(400.0)
+    again = lease_after_request(shrunk, LONG, Request(400.0, 300.0, 50_900.0, 1000.0, 1000.0))
+    assert again.expires() == 4000.0
+    assert again.whole
+    rewritten = lease_after_request(again, LONG, Request(500.0, 300.0, 40_000.0, 1000.0, 20_000.0, rewritten=True))
+    assert rewritten.expires() == 4100.0  # entries in front of the first change
+    assert not rewritten.whole
+    lost = lease_after_request(again, LONG, Request(500.0, 300.0, 51_000.0, 100.0, 46_000.0, front=5000.0))
+    assert lost.expires() == 800.0  # nothing behind the prompt prefix was read
+
+
+def test_a_client_that_asks_for_the_short_lifetime_would_have_lost_the_hour_entry_itself() -> None:
+    alive = lease_after_keepalive(Lease(300.0, saved=9e9, sent=0.0, held=50_000.0), SHORT, 280.0, 5400.0)
+    shrunk = lease_after_request(alive, SHORT, Request(290.0, 300.0, 49_900.0, 0.0, 8.0))
+    assert shrunk.expires() == 590.0
+
+
+def test_a_request_without_a_reported_reply_renews_the_hour_entry_that_may_live() -> None:
+    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    later = lease_after_unreported(anchored, LONG, 1000.0, 300.0)
+    assert later.expires() == 4600.0
+    assert later.anchored == 0
+    assert lease_after_unreported(later, LONG, 9000.0, 300.0).expires() == 9300.0
 
 
 def test_above_a_price_cliff_all_that_may_be_lost_is_dearer() -> None:

@@ -154,6 +154,7 @@ class _TtlNote(msgspec.Struct, frozen=True, omit_defaults=True):
     elsewhere: float | None = None
     left: int = -1
     left_until: float | None = None
+    lingers: float | None = None
 
 
 def encode_cached_prefix(held: CachedPrefix) -> str:
@@ -174,6 +175,7 @@ def encode_cached_prefix(held: CachedPrefix) -> str:
         _json_time(one.elsewhere),
         held.left,
         _json_time(held.left_until),
+        _json_time(one.lingers),
     )
     return msgspec.json.encode(record).decode()
 
@@ -199,7 +201,8 @@ def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
     except msgspec.MsgspecError:  # written by another version
         return held
     until, elsewhere = _time(one.until), _time(one.elsewhere)
-    lease = Lease(one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns, elsewhere)
+    of_entry = (one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns)
+    lease = Lease(*of_entry, elsewhere, _time(one.lingers))
     return CachedPrefix(lease, one.kept, one.spent, one.place, one.left, _time(one.left_until))
 
 
@@ -318,12 +321,13 @@ def prefix_after_keepalive(
     )
 
 
-def _up_to_date(held: CachedPrefix | None, lasted: float, sent_at: float | None) -> CachedPrefix | None:
-    """Assume that a later request without a reported reply is cached in full, for its requested TTL (`lasted`)."""
+def _up_to_date(
+    held: CachedPrefix | None, lifetimes: Lifetimes, lasted: float, sent_at: float | None
+) -> CachedPrefix | None:
+    """Return the cached prefix, with a later request whose reply was not reported (TTL `lasted`)."""
     if held is None or sent_at is None or held.lease.sent is None or sent_at <= held.lease.sent:
         return held
-    lease = cache_keepalive.lease_after_restart(held.lease)
-    return replace(held, lease=replace(lease, lifetime=lasted, sent=sent_at, held=0.0))
+    return replace(held, lease=cache_keepalive.lease_after_unreported(held.lease, lifetimes, sent_at, lasted))
 
 
 def _in_hand(account: Account, price: Prices) -> float:
@@ -350,7 +354,7 @@ class Leases:
             return None
         state = self._journal.state_at(here)
         lasted = lifetimes.short if asking.was_short else lifetimes.asked
-        held = _up_to_date(self._held.at(parent), lasted, self._journal.state_at(parent).sent_at)
+        held = _up_to_date(self._held.at(parent), lifetimes, lasted, self._journal.state_at(parent).sent_at)
         means = Means(_in_hand(state.account, price), asking.may_cost)
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
 

@@ -99,6 +99,8 @@ class Lease:
     returns: number of ended pauses longer than the short TTL and shorter than the long one.
     elsewhere: time until which the cache of another model, or behind another prompt prefix, may hold earlier requests
         of this session.
+    lingers: time until which an entry written for the long TTL may live, though no answer proves it. Nothing is
+        spared because of it, and no rewrite is free before it has expired.
     """
 
     lifetime: float
@@ -110,14 +112,19 @@ class Lease:
     whole: bool = False
     returns: int = 0
     elsewhere: float = float("-inf")
+    lingers: float = float("-inf")
 
     def alive(self, now: float) -> bool:
-        """Return whether the cache still holds any part of the last request."""
-        return self.sent is not None and (now - self.sent <= self.lifetime or now <= self.until)
+        """Return whether the cache may still hold any part of the last request."""
+        return self.sent is not None and (now - self.sent <= self.lifetime or self.may_hold_long_entry(now))
 
     def is_paused(self, now: float) -> bool:
-        """Return whether the last request's own entries have expired while the anchor lives."""
-        return self.sent is not None and now - self.sent > self.lifetime and now <= self.until
+        """Return whether the last request's own entries have expired, and an entry with the long TTL may live."""
+        return self.sent is not None and now - self.sent > self.lifetime and self.may_hold_long_entry(now)
+
+    def may_hold_long_entry(self, now: float) -> bool:
+        """Return whether an entry written for the long TTL may live: the anchor, or one of which no answer told."""
+        return now <= max(self.until, self.lingers)
 
     def anchored_tokens(self, now: float) -> float:
         """Return the window tokens that an anchor holds, whatever happens to the rest."""
@@ -135,7 +142,7 @@ class Lease:
 
     def expires(self) -> float | None:
         """Return the time when every cache of this session is empty; None before the first request."""
-        return None if self.sent is None else max(self.sent + self.lifetime, self.until, self.elsewhere)
+        return None if self.sent is None else max(self.sent + self.lifetime, self.until, self.elsewhere, self.lingers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +217,7 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
     found = lease.anchored > 0 and read >= lease.anchored - 1.0
     survives = found and now <= lease.until and not missed and not request.rewritten
     anchors = request.lifetime > lifetimes.short
+    lingers = not (anchors or survives) and _may_linger(lease, lifetimes, request)
     return replace(
         lease,
         lifetime=request.lifetime,
@@ -218,9 +226,22 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
         held=request.size,
         anchored=request.size if anchors else lease.anchored if survives else 0.0,
         until=now + lifetimes.long if anchors or survives else float("-inf"),
-        whole=(lease.whole or lease.is_paused(now)) and survives,
+        whole=(lease.whole or lease.is_paused(now)) and (survives or lingers) and not request.rewritten,
         returns=lease.returns + (lease.sent is not None and lifetimes.short < now - lease.sent <= lifetimes.long),
+        lingers=now + lifetimes.long if lingers else float("-inf"),
     )
+
+
+def _may_linger(lease: Lease, lifetimes: Lifetimes, request: Request) -> bool:
+    """Return whether a request may have read, and so renewed, an entry with the long TTL that is no anchor of its end.
+
+    The prompt may have shrunk in front of the anchor, or a rewrite may have left entries in front of its first change.
+    Only an answer that read nothing behind the prompt prefix proves that none is left. A client that asks for the short
+    TTL would have no such entry itself.
+    """
+    if lifetimes.asked <= lifetimes.short or not lease.may_hold_long_entry(request.at):
+        return False
+    return request.size - request.written > request.front + 1.0
 
 
 def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
@@ -241,7 +262,20 @@ def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
 
 def lease_after_restart(lease: Lease) -> Lease:
     """Return the lease after the client began its window anew: no anchor holds any of the new window."""
-    return replace(lease, anchored=0.0, until=float("-inf"), whole=False, elsewhere=float("-inf"))
+    never = float("-inf")
+    return replace(lease, anchored=0.0, until=never, whole=False, elsewhere=never, lingers=never)
+
+
+def lease_after_unreported(lease: Lease, lifetimes: Lifetimes, at: float, lifetime: float) -> Lease:
+    """Return the lease after a request without a reported reply: the cache may hold all of it, for its TTL."""
+    lingers = lifetimes.asked > lifetimes.short and lease.may_hold_long_entry(at)
+    return replace(
+        lease_after_restart(lease),
+        lifetime=lifetime,
+        sent=at,
+        held=0.0,
+        lingers=at + lifetimes.long if lingers else float("-inf"),
+    )
 
 
 def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
