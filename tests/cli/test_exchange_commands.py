@@ -99,7 +99,7 @@ def test_two_exports_of_one_store_are_the_same_file(tmp_path: Path, run: Run) ->
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
 
 
-def test_an_export_that_fails_leaves_the_file_that_was_there(lived: LivedIn, tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_earlier_file(lived: LivedIn, tmp_path: Path) -> None:
     target = tmp_path / "all.jsonl"
     target.write_text("the backup of yesterday")
     store = SqliteUpkeep(lived.store)
@@ -156,7 +156,9 @@ def test_a_damaged_line_is_named_by_file_and_number(lived: LivedIn, tmp_path: Pa
         (("export", "rlm", "--pi-rlm", "nobody"), b"there is no session 'nobody'"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_words(tmp_path: Path, run: Run, arguments: tuple[str, ...], why: bytes) -> None:
+def test_a_failed_exchange_exits_with_2_and_a_reason(
+    tmp_path: Path, run: Run, arguments: tuple[str, ...], why: bytes
+) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, b"")
     assert why in done.stderr
@@ -213,7 +215,7 @@ def test_a_store_in_memory_is_none_to_look_after(tmp_path: Path, run: Run) -> No
 
 
 @pytest.mark.damages_store
-def test_what_cannot_be_read_is_left_out_and_told_by_the_exit_status(lived: LivedIn, run: Run) -> None:
+def test_an_export_omits_unreadable_content_and_tells_by_its_exit_status(lived: LivedIn, run: Run) -> None:
     store = SqliteUpkeep(lived.store)
     with store._database.open_writer() as rows:
         rows.execute("UPDATE blob SET data = x'00' WHERE hash = (SELECT hash FROM object LIMIT 1)")

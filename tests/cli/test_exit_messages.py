@@ -97,7 +97,7 @@ def test_all_of_a_text_is_printed_alone_or_not_at_all(run: Run, tmp_path: Path, 
 
 @pytest.mark.parametrize("address", ["bla", "http://[::1", "http://x:99999", "ftp://x", "http://", "http://x/a b"])
 @pytest.mark.parametrize("command", ["status", "doctor"])
-def test_what_is_no_address_of_a_gateway_is_refused_with_an_example(run: Run, command: str, address: str) -> None:
+def test_an_invalid_gateway_address_is_refused_with_an_example(run: Run, command: str, address: str) -> None:
     ran = run(command, "--url", address)
     assert ran.status == 2
     assert f"--url {address!r} is no address of a gateway; write for example http://127.0.0.1:8790" in ran.err

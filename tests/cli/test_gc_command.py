@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     return running
 
 
-def test_what_would_go_is_shown_and_stays(run: Run) -> None:
+def test_gc_without_apply_shows_its_plan_and_deletes_nothing(run: Run) -> None:
     for _ in range(2):
         status, out, err = run("gc", "--end", "old\x1b[31m", "--older-than", "0d")
         assert (status, err) == (0, "")
@@ -41,7 +41,7 @@ def test_what_would_go_is_shown_and_stays(run: Run) -> None:
         assert out.endswith("--apply does it\n")
 
 
-def test_what_goes_goes_when_told_so(run: Run) -> None:
+def test_gc_with_apply_deletes_ended_sessions(run: Run) -> None:
     run("gc", "--end", "old\x1b[31m")
     status, out, _ = run("gc", "--older-than", "0d", "--apply", "--json")
     answer = json.loads(out)

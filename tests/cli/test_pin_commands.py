@@ -102,7 +102,7 @@ def test_a_command_that_cannot_be_done_says_what_to_change(
     [("window", "one"), ("pin", "one", "a"), ("reads", "--session", "one")],
     ids=["window", "pin", "reads"],
 )
-def test_who_asks_about_a_session_that_was_never_kept_is_told_so_and_makes_no_store(
+def test_a_pin_command_on_an_unknown_session_says_so_and_creates_no_store(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     done = run(tmp_path, *arguments)

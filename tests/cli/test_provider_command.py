@@ -43,7 +43,7 @@ def post(url: str, body: Wire) -> Wire:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_ended_and_prints_the_bill(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_provider_serves_until_it_is_ended_and_prints_the_bill(tmp_path: Path, number: signal.Signals) -> None:
     script, record = tmp_path / "job.json", tmp_path / "requests.jsonl"
     script.write_text('[[{"text": "from the file"}]]')
     with started("--script", str(script), "--record", str(record), "--prices", "generic:r=.1", "--json") as process:
@@ -58,7 +58,7 @@ def test_it_serves_until_it_is_ended_and_prints_the_bill(tmp_path: Path, number:
     assert len(record.read_text().splitlines()) == 1
 
 
-def test_it_says_where_it_is_and_what_it_took() -> None:
+def test_the_provider_prints_its_address_and_its_number_of_calls() -> None:
     with started() as process:
         greeting = first_line(process)
         url = greeting.split()[-1]
@@ -83,7 +83,7 @@ def test_it_says_where_it_is_and_what_it_took() -> None:
         (["--record", "no/such/folder/x.jsonl"], "no/such/folder/x.jsonl"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(options: list[str], words: str) -> None:
+def test_an_impossible_option_of_the_provider_is_refused_in_one_line(options: list[str], words: str) -> None:
     with started(*options) as process:
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")

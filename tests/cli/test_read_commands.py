@@ -70,7 +70,7 @@ def test_the_status_is_told_in_lines(desk: Desk) -> None:
     ]
 
 
-def test_what_cannot_be_read_ends_with_status_2_and_the_reason(desk: Desk) -> None:
+def test_an_unreadable_file_ends_with_status_2_and_the_reason(desk: Desk) -> None:
     missing = pagein(desk, "read", "missing.txt", "-s", "s")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "ENOENT: no such file or directory" in missing.stderr

@@ -45,7 +45,7 @@ def test_json_holds_the_answer_and_nothing_else(room: Room) -> None:
     assert not told["is_error"]
 
 
-def test_what_cannot_be_had_ends_with_status_2_and_the_reason(room: Room) -> None:
+def test_a_missing_object_ends_with_status_2_and_the_reason(room: Room) -> None:
     room.paged(room.session(), long_text("first"))
     for arguments in (["pg-00000000-00000000"], ["pg-00000000-00000000", "-s", "main"]):
         done = pagein(room, "peek", *arguments)

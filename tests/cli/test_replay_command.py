@@ -107,7 +107,7 @@ def test_quiet_prints_the_verdict_alone(run: Run, session: Path) -> None:
         (["--html", "."], "is a folder; name a file in it"),
     ],
 )
-def test_an_option_with_a_value_it_does_not_take_says_what_it_takes(
+def test_an_invalid_value_of_an_option_is_refused_with_the_valid_ones(
     run: Run, session: Path, arguments: list[str], told: str
 ) -> None:
     ran = run("replay", session, *arguments)
@@ -117,7 +117,7 @@ def test_an_option_with_a_value_it_does_not_take_says_what_it_takes(
     assert "Traceback" not in ran.err
 
 
-def test_nothing_usable_is_status_two_with_the_reason_for_each_file(run: Run, tmp_path: Path) -> None:
+def test_a_replay_without_usable_files_exits_with_2_and_a_reason_for_each(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "bad"
     folder.mkdir()
     (folder / "empty.jsonl").write_bytes(b"")
@@ -129,7 +129,7 @@ def test_nothing_usable_is_status_two_with_the_reason_for_each_file(run: Run, tm
     assert "Traceback" not in ran.err
 
 
-def test_nothing_usable_as_json_is_still_one_object_that_says_why(run: Run, tmp_path: Path) -> None:
+def test_a_replay_without_usable_files_prints_one_json_object_with_reasons(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     ran = run("replay", tmp_path / "empty.jsonl", "--json")
     bill = json.loads(ran.out)

@@ -179,7 +179,7 @@ def test_show_tells_what_is_known(run: Run) -> None:
         (["backlinks", "plan", "--pinned", "xyz"], "not a content hash"),
     ],
 )
-def test_what_cannot_be_had_is_said_in_words(run: Run, asked: list[str], said: str) -> None:
+def test_a_missing_object_is_reported_with_a_reason(run: Run, asked: list[str], said: str) -> None:
     result = run(*asked)
     assert isinstance(result.exception, PageinError)
     assert said in str(result.exception)
@@ -232,7 +232,7 @@ def test_a_search_leaves_an_index_for_the_next_one(run: Run, place: Path) -> Non
     assert len(answer(run("search", "needle", "--json"))["hits"]) == 4
 
 
-def test_what_was_paged_out_is_found_and_shown(run: Run, paged: str) -> None:
+def test_evicted_results_are_found_and_shown(run: Run, paged: str) -> None:
     said = answer(run("search", "paged out needle", "--json"))
     [hit] = said["hits"]
     assert (hit["id"], hit["type"], hit["session"], hit["current"]) == (paged, "toolcall", "fix", True)
@@ -271,7 +271,7 @@ def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "none.pagein").exists()
 
 
-def test_what_left_a_window_is_no_object_with_versions_and_both_commands_say_where_it_is(run: Run, paged: str) -> None:
+def test_history_and_objects_name_the_command_for_an_evicted_result(run: Run, paged: str) -> None:
     told = run("history", paged)
     assert isinstance(told.exception, PageinError)
     assert f"`pagein show {paged}` prints it" in str(told.exception)

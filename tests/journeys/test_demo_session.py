@@ -56,7 +56,7 @@ def test_the_header_says_that_the_session_is_a_demo_with_simulated_usage(rows: l
     assert head["ended"] == rows[-1]["ts"]
 
 
-def test_it_is_as_long_as_promised(text: str, messages: list[Row]) -> None:
+def test_the_demo_session_has_the_promised_length(text: str, messages: list[Row]) -> None:
     assert 140 <= sum(row["role"] == "assistant" for row in messages) <= 165
     assert 5 <= sum(row["role"] == "user" for row in messages) <= 7
     assert 800_000 <= len(text) <= 1_200_000
@@ -153,7 +153,7 @@ def test_tests_fail_before_they_pass_and_the_last_full_run_passes(messages: list
     assert " failed" not in runs[-1]
 
 
-def test_nothing_of_the_machine_or_person_that_made_it_is_left(text: str) -> None:
+def test_the_demo_session_names_no_machine_and_no_person(text: str) -> None:
     assert not re.search(r"/(?:work|tmp|home|root|Users|var|private)/", text)
     assert "pagein-demo" not in text
     assert set(re.findall(r"[\w.+-]+@[\w.-]+\.(?:com|org|net|io|dev|de)\b", text)) == {"agent@example.com"}

@@ -197,7 +197,7 @@ def test_a_whole_session_is_forgotten_and_goes_on(tmp_path: Path) -> None:
         erasure.forget_session(store, "nobody", tmp_path / "store.db", tmp_path / "log")
 
 
-def test_what_was_said_in_a_forgotten_session_is_withheld_where_it_comes_again(tmp_path: Path) -> None:
+def test_text_of_a_forgotten_session_is_withheld_when_repeated(tmp_path: Path) -> None:
     """A client that goes on under another name tells the whole conversation; what another session said too is its own."""
     private = "we sell the house in\nspring, tell nobody " * 5
     steps = [TOLD, WORK, Step("Bash", {"command": "echo"}, private), WORK, WORK]
@@ -282,7 +282,7 @@ def test_an_import_brings_all_but_what_was_forgotten_here(tmp_path: Path) -> Non
         assert asked(engine, [*steps, WORK], "anthropic", 6).placed == "continued"
 
 
-def test_what_is_too_short_or_not_there_is_said(tmp_path: Path) -> None:
+def test_forget_reports_a_short_or_missing_text(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         engine.session("one").append(Message("user", (Text("hello"),)))
         engine.session("one").keep()
@@ -330,7 +330,7 @@ def test_half_a_surrogate_pair_is_found_whatever_the_locale(tmp_path: Path, *, t
         assert half not in str(engine.session("one").window())
 
 
-def test_what_is_no_text_is_refused_and_not_called_nowhere(tmp_path: Path) -> None:
+def test_forget_refuses_input_that_is_not_utf8(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         engine.session("one").append(Message("user", (Text("hello"),)))
         engine.session("one").keep()
@@ -341,7 +341,7 @@ def test_what_is_no_text_is_refused_and_not_called_nowhere(tmp_path: Path) -> No
     assert "give it in UTF-8" in str(done.exception)
 
 
-def test_a_session_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+def test_forgetting_an_unknown_session_names_the_nearest_ones(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         engine.session("fix-login").append(Message("user", (Text("hello"),)))
         engine.session("fix-login").keep()
@@ -362,7 +362,7 @@ def test_a_text_is_known_again_wherever_it_stands(text: str, before: str, behind
 
 
 @given(st.text(min_size=6, max_size=20), st.text(max_size=60))
-def test_nothing_else_is_taken_for_it(text: str, other: str) -> None:
+def test_a_tombstone_matches_only_its_own_text(text: str, other: str) -> None:
     found = ErasedTexts(KEY, (tombstone(text, KEY),)).finds(other)
     assert bool(found) == (text in other)
 

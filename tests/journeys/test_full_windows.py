@@ -113,7 +113,7 @@ def test_a_session_of_prose_goes_on_at_three_times_its_window(api: Api, tmp_path
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-5-5", "claude-opus-5-5", "claude-sonnet-4-5"])
-def test_so_does_one_that_thinks_and_works_whatever_its_thinking_is_bound_to(model: str, tmp_path: Path) -> None:
+def test_a_thinking_session_with_tools_continues_beyond_its_window(model: str, tmp_path: Path) -> None:
     """The provider refuses thinking that stands behind another prompt than it was made for."""
 
     def working(asked: ProviderCall) -> list[Any]:

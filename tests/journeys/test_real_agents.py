@@ -72,7 +72,7 @@ def test_each_way_of_saving_is_used_and_a_recall_shows_what_was_taken_away(both:
     assert figures.recalls == 2
 
 
-def test_all_that_was_taken_out_of_the_window_comes_back_exactly(both: Both) -> None:
+def test_every_evicted_text_is_recalled_exactly(both: Both) -> None:
     assert both.figures.lost == 0
 
 

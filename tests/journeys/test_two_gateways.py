@@ -73,7 +73,7 @@ def test_two_gateways_on_one_database_go_on_with_the_same_bytes_while_one_is_kil
                 assert engine.recall(next(word for word in found if word.startswith("pg-"))) == before
 
 
-def test_a_database_that_is_not_there_keeps_nobody_from_working(tmp_path: Path) -> None:
+def test_gateways_work_without_their_database(tmp_path: Path) -> None:
     address = "postgresql://nobody@127.0.0.1:1/none"
     with (
         SimulatedProvider() as provider,

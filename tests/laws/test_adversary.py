@@ -81,6 +81,6 @@ def test_a_drawn_session_that_was_dearer_once_is_so_no_more(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_the_adversary_found_once_is_found_no_more(name: str) -> None:
+def test_earlier_findings_of_the_adversary_stay_repaired(name: str) -> None:
     lost = losses(FOUND[name])
     assert max(one.share for one in lost.values()) <= MOST, lost

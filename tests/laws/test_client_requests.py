@@ -113,7 +113,7 @@ class Run:
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
-def test_whatever_a_client_does_the_laws_hold(api: Api, steps: list[tuple[str, object]]) -> None:
+def test_the_laws_hold_for_random_clients(api: Api, steps: list[tuple[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), api)
         talk, manner = clients.Conversation("please do it"), clients.Manner()

@@ -235,7 +235,7 @@ def worlds() -> Iterator[list[World]]:
 
 @pytest.mark.damages_store
 @pytest.mark.parametrize("seed", range(24))
-def test_whatever_happens_no_answer_says_more_than_the_window_shows(
+def test_read_answers_of_random_sessions_are_proven_by_the_window(
     tmp_path: Path, worlds: list[World], seed: int
 ) -> None:
     world = World(random.Random(seed), tmp_path)  # noqa: S311 - a test's dice
@@ -247,7 +247,7 @@ def test_whatever_happens_no_answer_says_more_than_the_window_shows(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_happens_a_check_finds_nothing_wrong(tmp_path: Path, worlds: list[World], seed: int) -> None:
+def test_a_check_of_random_sessions_finds_no_fault(tmp_path: Path, worlds: list[World], seed: int) -> None:
     world = World(random.Random(2000 + seed), tmp_path, may_lose=False)  # noqa: S311 - a test's dice
     worlds.append(world)
     for _ in range(60):

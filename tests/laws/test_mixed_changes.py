@@ -158,7 +158,7 @@ STEPS = st.lists(
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
-def test_whatever_is_changed_in_it_a_request_is_valid_goes_on_and_comes_again_the_same(
+def test_requests_with_mixed_changes_are_valid_continued_and_repeatable(
     api: Api, whole: int, steps: list[tuple[tuple[str, Any], bool, float, bool]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(outgoing_body, "_CHECKED_WHOLE", whole):

@@ -189,7 +189,7 @@ def _is_whole(text: str) -> bool:
 
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from(SETTINGS), OPS)
-def test_whatever_the_user_wishes_every_request_keeps_the_laws(chosen: Settings, ops: list[tuple[str, int]]) -> None:
+def test_every_request_keeps_the_laws_under_random_pins(chosen: Settings, ops: list[tuple[str, int]]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         WatchedEngine(Path(folder) / "s.db", counter=OneToken(), settings=chosen, forks=True) as engine,

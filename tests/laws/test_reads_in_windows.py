@@ -247,7 +247,7 @@ class World:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_happens_to_a_session_the_witness_agrees_to_every_request(seed: int, tmp_path: Path) -> None:
+def test_the_witness_agrees_to_every_request_of_random_sessions(seed: int, tmp_path: Path) -> None:
     world = World(random.Random(seed), tmp_path)  # noqa: S311  reproducible, not secret
     for _ in range(70):
         world.step()
@@ -260,7 +260,7 @@ def test_whatever_happens_to_a_session_the_witness_agrees_to_every_request(seed:
     store.close()
 
 
-def test_such_sessions_page_out_and_serve_markers_at_all(tmp_path: Path) -> None:
+def test_random_sessions_have_evictions_and_markers(tmp_path: Path) -> None:
     world = World(random.Random(3), tmp_path)  # noqa: S311  reproducible, not secret
     for _ in range(120):
         world.step()

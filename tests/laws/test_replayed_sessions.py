@@ -183,7 +183,7 @@ def test_sessions_whose_arguments_are_masked_are_held_to_every_law(
     _replayed(_written(calls).recording(CHARGED), Watch(MASKING))
 
 
-def test_what_was_written_long_ago_is_masked_in_such_sessions() -> None:
+def test_replayed_sessions_have_masked_arguments() -> None:
     watch = Watch(MASKING)
     calls = [("Write", "/w/b.py", False, 5.0), *[("Write", "/w/a.py", False, 5.0)] * 8]
     _replayed(_written(calls).recording(CHARGED), watch)

@@ -169,7 +169,7 @@ def test_every_request_of_every_branch_keeps_every_law(ops: list[Op], residency:
     _grown(ops, residency)
 
 
-def test_such_trees_do_page_out_rewrite_and_fork() -> None:
+def test_random_session_trees_have_evictions_epochs_and_forks() -> None:
     """A test of the test: what it watches does happen."""
     turns: list[Op] = [("works", 900), ("calls", 0)] * 6
     ops: list[Op] = [("asks", 0), ("works", 3900), ("reads", 0), ("calls", 0), *turns, ("reads", 0), ("calls", 0)]

@@ -49,7 +49,7 @@ def test_a_file_is_taken_from_the_snapshot_before_its_next_edit() -> None:
     assert figures.sources == {"snapshot": 1}
 
 
-def test_what_an_edit_left_alone_is_known_afterwards() -> None:
+def test_lines_untouched_by_an_edit_stay_known() -> None:
     text = "\n".join(LINES)
     after = [*LINES[:9], "changed", *LINES[10:]]
     parts = (_reads("r1", LINES), _edits("e1", LINES[9], "changed", "s1"), _reads("r2", after))

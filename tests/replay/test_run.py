@@ -117,7 +117,7 @@ def test_a_session_that_begins_between_the_passes_is_billed_all_the_same(tmp_pat
     assert [row["source"] for row in bill["per_session"]] == ["one", "two"]
 
 
-def test_nothing_usable_is_a_bill_of_nothing_that_says_why(tmp_path: Path) -> None:
+def test_a_replay_without_usable_files_is_an_empty_bill_with_reasons(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     bill = replay(ReplayRequest((tmp_path,), jobs=1), wiring.open).bill
     assert bill["sessions"] == 0
@@ -262,7 +262,7 @@ def test_prompts_beyond_the_window_of_the_prices_are_flagged(tmp_path: Path) -> 
     assert "beyond_window" not in fits["per_session"][0]["flags"]
 
 
-def test_what_the_simulator_said_is_not_compared_with_the_simulator() -> None:
+def test_simulated_usage_is_not_compared_with_the_simulator() -> None:
     bill = replay(ReplayRequest((DEMO,), policies=("append",), jobs=1), wiring.open).bill
     assert bill["sessions"] == 1
     assert bill["prediction"] == {}
@@ -285,7 +285,7 @@ def test_files_give_the_same_figures_in_an_archive_as_in_a_folder(tmp_path: Path
     assert figures[0] == figures[1]
 
 
-def test_what_a_recording_tells_of_its_calls_is_compared_with_what_was_counted(tmp_path: Path) -> None:
+def test_the_usage_lines_of_a_recording_are_compared_with_the_counted_calls(tmp_path: Path) -> None:
     told = (
         (ROOT / "tests" / "fixtures" / "sessions" / "copilot-cli.jsonl").read_text().replace('"count":4', '"count":9')
     )

@@ -30,7 +30,7 @@ def test_a_setting_that_cannot_be_is_told_before_the_work(monkeypatch: pytest.Mo
     assert "PAGEIN_KEEP_CALLS: takes a whole number of 0 or more, not 'many'" in str(done.exception) + done.output
 
 
-def test_what_is_set_is_what_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_uses_the_users_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ["replay", DEMO, "--json", "--policy", "pagein", "--no-stress", "--jobs", "1"]
     usual = CliRunner().invoke(app, asked)
     monkeypatch.setenv("PAGEIN_PREVIEWS_FROM", "0")

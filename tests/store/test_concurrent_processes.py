@@ -140,7 +140,7 @@ def test_a_request_that_two_send_is_carried_out_once(place: Place) -> None:
     store.close()
 
 
-def test_who_follows_the_log_misses_nothing(place: Place) -> None:
+def test_a_reader_of_the_log_misses_no_version(place: Place) -> None:
     store = place.opened()
     put(store, a_file(1, "0"))
     processes = [spawned(count_up_alone, place, who) for who in range(2)]
@@ -161,7 +161,7 @@ def stop_in_the_middle(place: Place, answers: Queue) -> None:
         threading.Event().wait()
 
 
-def test_a_writer_that_is_killed_holds_nobody_up_and_leaves_nothing(place: Place) -> None:
+def test_a_killed_writer_blocks_no_other_and_leaves_no_trace(place: Place) -> None:
     store = place.opened()
     first = put(store, a_file(1, "whole"))
     answers = multiprocessing.get_context("spawn").Queue()

@@ -19,7 +19,7 @@ def tortured(kind: str, folder: Path, seed: int, rounds: int) -> dict[str, int]:
     return answer
 
 
-def test_whatever_was_acknowledged_survives_kill_9_of_concurrent_writers(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_kill_9_of_concurrent_writers(tmp_path: Path) -> None:
     """Two hundred times and more; the long one is below."""
     done = tortured("writers", tmp_path, 1, 70)
     assert done["kills"] == 210
@@ -27,12 +27,12 @@ def test_whatever_was_acknowledged_survives_kill_9_of_concurrent_writers(tmp_pat
 
 
 @pytest.mark.slow
-def test_whatever_was_acknowledged_survives_kill_9_for_long(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_many_kills(tmp_path: Path) -> None:
     """Longer still by hand: `python tests/store/crash_runs.py writers FOLDER SEED ROUNDS`."""
     assert tortured("writers", tmp_path, 2, 250)["kills"] == 750
 
 
-def test_processes_that_make_one_store_at_the_same_time_all_make_it(tmp_path: Path) -> None:
+def test_several_processes_can_create_one_store_at_the_same_time(tmp_path: Path) -> None:
     """One that found the tables of another before it knew whose they were took them for somebody else's."""
     assert tortured("makers", tmp_path, 1, 30)["made"] == 30
 
@@ -50,7 +50,7 @@ def test_an_import_and_a_collection_happen_whole_or_not_at_all_for_long(tmp_path
     assert 0 < done["collections"] < 60
 
 
-def test_a_disk_that_is_full_loses_nothing_and_is_used_again_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_content_and_is_used_again_when_space_is_free(tmp_path: Path) -> None:
     assert tortured("full", tmp_path, 1, 15)["refused"] == 45
 
 

@@ -60,7 +60,7 @@ def test_a_session_of_prose_three_times_its_window_stays_within_it(charged: Pric
     assert (ledger.tally.refused, ledger.tally.unrecoverable_bytes) == (0, 0)
 
 
-def test_what_a_later_turn_needs_of_one_that_left_is_recalled(charged: Prices) -> None:
+def test_needs_of_a_later_turn_in_an_evicted_turn_are_recalled(charged: Prices) -> None:
     line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
     story = Story().asks("look").works(line + "\n" + filler("w", 60)).says("seen")
     for number in range(40):
@@ -73,7 +73,7 @@ def test_what_a_later_turn_needs_of_one_that_left_is_recalled(charged: Prices) -
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_a_recording_holds_it_goes_on_and_nothing_is_lost(seed: int, charged: Prices) -> None:
+def test_random_recordings_in_a_full_window_lose_no_byte(seed: int, charged: Prices) -> None:
     draw, story = random.Random(seed), Story()  # noqa: S311 -- reproducible, not secret
     for number in range(60):
         story.asks(f"{number} " + filler(f"q{number}", draw.choice([5, 200, 3000])))
@@ -84,7 +84,7 @@ def test_whatever_a_recording_holds_it_goes_on_and_nothing_is_lost(seed: int, ch
     assert (ledger.tally.refused, ledger.tally.unrecoverable_bytes) == (0, 0)
 
 
-def test_a_recording_that_fits_is_what_it_was(charged: Prices) -> None:
+def test_a_recording_that_fits_its_window_is_billed_unchanged(charged: Prices) -> None:
     recording = prose(10).recording()
     assert window_of(recording, charged) == charged.window
     appended = Ledger(recording, APPEND, charged, stress=True, trace=False)

@@ -60,9 +60,7 @@ def test_a_rewrite_behind_a_second_pause_asks_for_no_more_marks_than_there_are(s
     assert ledger.trace.read[11] > 5 * 1000
 
 
-def test_what_is_kept_alive_ends_with_the_answer_although_the_next_one_follows_at_once(
-    story: Story, charged: Prices
-) -> None:
+def test_a_keep_alive_request_ends_with_the_answer_before_an_immediate_next_call(story: Story, charged: Prices) -> None:
     story.asks().works(4000).works(4000).says("that is one half").waits(600).says("and that is the other").waits(10)
     recording = story.asks().works(4000).says().recording()
     assert recording.calls.blocks[recording.calls.calls[3].blocks[1] - 1].kind != "user"  # nobody spoke between
@@ -74,7 +72,7 @@ def test_what_is_kept_alive_ends_with_the_answer_although_the_next_one_follows_a
     assert ledger.trace.read[3] > 8000  # the entry that the request left is found, and all of the window is read
 
 
-def test_nothing_is_kept_alive_before_the_model_has_answered(story: Story, charged: Prices) -> None:
+def test_no_keep_alive_request_is_sent_before_the_answer(story: Story, charged: Prices) -> None:
     story.asks().works(4000).works(4000).waits(600)  # the model takes ten minutes to answer what it was shown
     recording = story.works(4000).says().recording()
     assert recording.calls.calls[2].answered_at - recording.calls.calls[2].at == 600

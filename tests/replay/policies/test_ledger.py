@@ -93,7 +93,7 @@ def test_a_compaction_costs_a_request_and_leaves_floor_and_summary(story: Story,
     assert ledger.tally.calls == len(recording.sized)
 
 
-def test_what_a_later_step_quotes_is_recalled_once_and_charged(story: Story, charged: Prices) -> None:
+def test_a_text_quoted_by_a_later_step_is_recalled_once_and_charged(story: Story, charged: Prices) -> None:
     line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
     story.asks().works(line + "\n" + "y" * 4000)
     for _ in range(12):
@@ -143,7 +143,7 @@ def test_the_floor_is_counted_in_every_request(story: Story, charged: Prices) ->
     assert _bill(recording, APPEND, charged).tally.floor == 2 * FLOOR
 
 
-def test_after_a_compaction_only_what_outlives_it_is_read_whatever_the_cache(story: Story) -> None:
+def test_after_a_compaction_only_the_kept_prefix_is_read_in_every_kind_of_cache(story: Story) -> None:
     story.asks("x" * 400).works(1000)
     story.entries.append(HostEvent("compaction"))
     calls = story.asks("y" * 400).says().calls()

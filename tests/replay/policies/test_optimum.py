@@ -99,7 +99,7 @@ def test_the_bound_is_below_the_optimum_and_the_optimum_below_appending(
 @pytest.mark.parametrize("spec", KINDS_OF_PRICES)
 @settings(max_examples=40, deadline=None)
 @given(prompts=st.lists(st.integers(2_000, 120_000), min_size=1, max_size=12))
-def test_that_holds_for_prompts_that_grow_and_shrink_unseen(spec: str, prompts: list[int]) -> None:
+def test_bound_and_optimum_are_ordered_for_prompts_with_hidden_changes(spec: str, prompts: list[int]) -> None:
     charges = prices(spec)
     story = Story().asks("x" * 200)
     for prompt in prompts:
@@ -124,7 +124,7 @@ def test_without_a_cache_the_optimum_sends_what_is_needed_and_pays_it_whole() ->
     assert best.cost == pytest.approx(best.fresh + 5 * best.output)
 
 
-def test_what_a_prompt_lost_unseen_is_carried_no_longer() -> None:
+def test_tokens_that_left_a_prompt_unseen_are_no_longer_billed() -> None:
     """A host that took back what it had inserted leaves a cheaper session than one that kept it."""
     kept, lost = (_with_prompts([50_000, 90_000, size, size + 200, size + 400]) for size in (90_200, 85_000))
     for find in (bound, optimum):

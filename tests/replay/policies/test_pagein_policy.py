@@ -58,16 +58,14 @@ def test_paging_out_is_cheaper_than_carrying_on_a_long_session(story: Story, cha
     assert _bill(recording, charged).tally.cost < 0.9 * append.tally.cost
 
 
-def test_a_session_that_gives_nothing_to_page_out_costs_exactly_what_appending_costs(
-    story: Story, charged: Prices
-) -> None:
+def test_a_session_without_evictions_costs_exactly_as_much_as_append(story: Story, charged: Prices) -> None:
     recording = _long(story, 40, 50).recording()
     append = Ledger(recording, APPEND_5M, charged, stress=False, trace=False)
     append.run()
     assert _bill(recording, charged, stress=True).tally == append.tally
 
 
-def test_what_a_later_step_needs_is_answered_from_the_store(story: Story, charged: Prices) -> None:
+def test_needs_of_later_steps_are_answered_from_the_store(story: Story, charged: Prices) -> None:
     line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
     story.asks().works(line + "\n" + "y" * 9000)
     _long(story)

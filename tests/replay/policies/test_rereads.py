@@ -90,7 +90,7 @@ def test_without_the_layer_the_bill_is_that_of_reads_that_enter_whole() -> None:
     assert (bill["pagein-quiet"]["stubs"], bill["without-rereads+keep-alive"]["stubs"]) == (2, 0)
 
 
-def test_what_a_marker_stands_for_is_met_where_it_rests() -> None:
+def test_a_need_for_marked_lines_is_met_by_the_text_behind_the_marker() -> None:
     talk = Talk("claude-code", {"a.py": FILE})
     talk.read("a.py")
     talk.read("a.py")
@@ -133,7 +133,7 @@ def test_lines_that_only_the_answer_shows_are_met_by_the_answer() -> None:
 EAGER = Settings(residency=Residency(batch_tokens=100, keep_calls=2, keep_reads=2, min_tokens=60))
 
 
-def test_a_marker_leaves_with_what_it_rests_on_and_what_is_wanted_then_comes_back() -> None:
+def test_a_marker_is_evicted_with_its_base_and_later_needs_are_recalled() -> None:
     talk = Talk("claude-code", {"a.py": FILE, "b.py": FILE.replace("line", "other")})
     talk.read("a.py")
     talk.read("a.py")
@@ -153,7 +153,7 @@ def test_a_read_that_a_marker_stands_for_was_not_paged_out_when_it_is_read_again
     assert run(told(talk).says().recording(CHARGED)).tally.rereads == 0
 
 
-def test_what_the_client_takes_for_shown_is_shown_again_where_it_has_left_and_charged() -> None:
+def test_an_evicted_text_that_a_client_treats_as_shown_is_shown_again_and_charged() -> None:
     talk = Talk("claude-code", {"a.py": FILE})
     talk.read("a.py")
     for _ in range(8):

@@ -38,7 +38,7 @@ def _second(story: Story, output: int, grown: int) -> SizedCall:
     return grow(story.calls(), 4990.0, RATIO, misses=True)[1]
 
 
-def test_thinking_is_what_a_reply_was_billed_for_beyond_what_is_visible_of_it(story: Story) -> None:
+def test_thinking_is_the_billed_part_of_a_reply_beyond_its_visible_text(story: Story) -> None:
     sized = _second(story, output=53, grown=400)
     assert sized.hidden == pytest.approx(400 - 103)
     assert sized.thought == pytest.approx(50)
@@ -50,7 +50,7 @@ def test_thinking_is_never_more_than_what_entered_unseen(story: Story) -> None:
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-haiku-4-5-20251001", "gpt-5.5", "a-model-of-tomorrow"])
-def test_what_a_model_drops_by_itself_or_may_drop_is_nobodys_saving(story: Story, model: str) -> None:
+def test_thinking_dropped_by_the_model_itself_is_no_saving(story: Story, model: str) -> None:
     story.model = model
     assert _second(story, output=53, grown=400).thought == 0
 
@@ -78,7 +78,7 @@ def test_an_epoch_takes_the_thinking_behind_its_frontier_that_is_finished(story:
     assert window.size == 2 * 100 + 2 * 40
 
 
-def test_what_the_recording_took_back_and_had_left_here_already_is_not_taken_back_again(story: Story) -> None:
+def test_tokens_that_left_here_count_first_when_the_recorded_prompt_shrinks(story: Story) -> None:
     growth, window, last = _entered(story)
     window.replace(growth.thinking_removed(2, 4, window))
     assert window.size == 280
@@ -90,7 +90,7 @@ def test_what_the_recording_took_back_and_had_left_here_already_is_not_taken_bac
     assert window.size == 280 - 40
 
 
-def test_what_was_taken_back_cannot_leave(story: Story) -> None:
+def test_tokens_that_left_with_a_shrunk_prompt_are_not_evicted_again(story: Story) -> None:
     growth, window, last = _entered(story)
     growth.enter(replace(last, shrunk=150.0), window)
     changes = growth.thinking_removed(0, 4, window)

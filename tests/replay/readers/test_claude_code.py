@@ -82,7 +82,7 @@ def test_lines_that_stand_in_the_file_twice_are_read_once(recorded: Recorded) ->
     assert _said(entries, "assistant").count("The tax is looked up each time.") == 1
 
 
-def test_what_the_host_inserts_carries_its_kind_and_empty_attachments_are_nothing(recorded: Recorded) -> None:
+def test_inserted_text_has_its_kind_and_empty_attachments_are_ignored(recorded: Recorded) -> None:
     _, entries = _main(recorded)
     injected = [
         (block.injected, block.text.split("\n")[0])

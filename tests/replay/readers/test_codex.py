@@ -27,7 +27,7 @@ def test_the_head_tells_model_window_and_instructions(recorded: Recorded) -> Non
     assert (entries[0].role, entries[0].blocks) == ("system", (Text("You are a careful coder."),))
 
 
-def test_a_token_count_belongs_to_the_call_before_it_and_a_repeated_one_to_none(recorded: Recorded) -> None:
+def test_a_token_count_belongs_to_the_call_before_it_and_a_repeated_count_is_ignored(recorded: Recorded) -> None:
     [(_, entries)] = recorded("codex.jsonl")
     assert [call.usage for call in _calls(entries)] == [
         Usage(fresh=3000, read=2000, output=60),

@@ -38,7 +38,7 @@ def test_a_message_of_the_model_is_a_call_with_what_its_events_tell(recorded: Re
     assert calls[2].usage == Usage(fresh=900, read=8000, written=100, output=300)  # it made the summary
 
 
-def test_what_the_host_sent_for_the_user_is_what_the_model_saw(recorded: Recorded) -> None:
+def test_the_user_message_is_the_text_that_the_host_sent(recorded: Recorded) -> None:
     [(_, entries)] = recorded("copilot-cli.jsonl")
     assert entries[0].blocks == (Text("<now>2026</now>\nMake the basket faster."),)
 

@@ -68,7 +68,7 @@ def test_a_rollout_that_codex_compressed_is_found_once(fixtures: Path, tmp_path:
     assert {next(read_source(session.source)).head.id for session in found} == {"cx-1"}
 
 
-def test_what_cannot_be_read_is_left_to_the_reader_to_report(tmp_path: Path) -> None:
+def test_unreadable_files_are_left_to_the_reader_to_report(tmp_path: Path) -> None:
     folder = tmp_path / ".claude/projects/p"
     folder.mkdir(parents=True)
     (folder / "empty.jsonl").touch()

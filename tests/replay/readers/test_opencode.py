@@ -64,7 +64,7 @@ def test_a_pruned_result_and_a_compaction_are_events(recorded: Recorded) -> None
     assert entries[place + 1].blocks == (Text("TAX is 1.3 now.", "compact_summary"),)
 
 
-def test_what_the_host_adds_to_a_prompt_is_told_apart(recorded: Recorded) -> None:
+def test_text_added_by_the_host_is_distinguished_from_the_users(recorded: Recorded) -> None:
     [(_, entries)] = recorded("opencode-export.json")
     assert entries[0].blocks == (
         Text("Where is the tax?"),

@@ -74,7 +74,7 @@ def test_a_compaction_keeps_the_messages_from_its_first_kept_entry_on(recorded: 
     assert result.call_id == "c2"
 
 
-def test_what_the_host_inserts_is_told_from_what_people_say(recorded: Recorded) -> None:
+def test_text_inserted_by_the_host_is_distinguished_from_the_users(recorded: Recorded) -> None:
     [(_, entries)] = recorded("pi-v3.jsonl")
     injected = [
         (block.injected, block.text)

@@ -78,7 +78,7 @@ def named(session: str, agent: str = "") -> dict[str, Any]:
     return {"headers": headers}
 
 
-def test_what_a_user_adds_to_a_message_after_an_interruption_goes_on_with_the_session() -> None:
+def test_text_added_to_a_message_after_an_interruption_continues_the_session() -> None:
     client = Client()
     rows = [client.ask("look", answer="Looked."), client.ask("and now do it", answer=None)]
     client.said[-1] = {"role": "user", "content": [*client.said[-1]["content"], {"type": "text", "text": "but slowly"}]}
@@ -167,7 +167,7 @@ def test_two_ways_from_one_beginning_that_both_go_on_are_two_sessions_and_no_cal
     assert not gather(second).compactions
 
 
-def test_what_was_asked_aside_is_left_out_and_counted() -> None:
+def test_side_requests_are_left_out_and_counted() -> None:
     client = Client()
     rows = [client.ask("a"), client.ask("b")]
     aside = Client(said=list(client.said))
@@ -185,7 +185,7 @@ def test_a_long_way_that_a_user_turns_back_from_stays_in_the_bill() -> None:
     assert shape(rows) == [(6, 1)]
 
 
-def test_a_client_that_clears_what_it_said_goes_on_with_the_session_and_loses_no_call() -> None:
+def test_a_client_that_clears_old_content_continues_its_session_without_losing_a_call() -> None:
     client = Client()
     rows = [client.ask("a", answer=LONG), client.ask("b"), client.ask(LONG + "!"), client.ask("c")]
     client.said[1] = {"role": "assistant", "content": "(cleared)"}
@@ -193,7 +193,7 @@ def test_a_client_that_clears_what_it_said_goes_on_with_the_session_and_loses_no
     assert shape(rows) == [(6, 1)]
 
 
-def test_what_stands_again_in_a_new_window_is_no_call_and_its_results_may_leave_it() -> None:
+def test_messages_repeated_in_a_new_window_are_no_calls_and_their_results_may_leave() -> None:
     before = Client(named=named("one"))
     rows = [before.ask("a")]
     call = {"type": "tool_use", "id": "c1", "name": "bash", "input": {"command": "make"}}

@@ -14,7 +14,7 @@ from pagein.replay.record.recorded_session import CARRIED_OVER, SessionHead
 Recorded = Callable[[str], list[tuple[SessionHead, list[Any]]]]
 
 
-def test_requests_that_extend_one_another_are_one_session_and_others_are_not(recorded: Recorded) -> None:
+def test_requests_that_extend_each_other_are_one_session(recorded: Recorded) -> None:
     (first, entries), (second, _) = recorded("anthropic-requests.jsonl")
     assert (first.id, first.models) == ("wire-1", ("claude-sonnet-5",))
     assert (second.id, second.models) == ("wire-2", ("claude-haiku-4-5",))

@@ -144,7 +144,7 @@ def test_a_folder_that_is_closed_is_said_to_be(tmp_path: Path) -> None:
     assert "the folder cannot be read" in skip.reason
 
 
-def test_what_cannot_be_read_twice_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_because_a_session_is_read_twice(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     for path in (tmp_path / "pipe.jsonl", tmp_path):
         [skip] = find([path])

@@ -45,7 +45,7 @@ messages = st.builds(
 
 @settings(deadline=None)
 @given(st.lists(messages, max_size=12), st.data())
-def test_what_was_put_away_comes_back_equal_in_any_order(said: list[Message], data: st.DataObject) -> None:
+def test_shelved_messages_are_equal_in_any_order_of_reading(said: list[Message], data: st.DataObject) -> None:
     kept = Messages()
     places = [kept.append(message) for message in said]
     assert list(kept) == said

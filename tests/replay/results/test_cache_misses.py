@@ -38,13 +38,13 @@ def _only(story: Story) -> Miss:
     return miss
 
 
-def test_a_cache_that_was_read_as_it_should_has_nothing_to_explain() -> None:
+def test_a_complete_cache_read_needs_no_explanation() -> None:
     found = _examined(_told([0, None, None, None, None]))
     assert (found.calls, found.misses) == (5, ())
     assert found.bill > 0
 
 
-def test_what_a_provider_lost_inside_its_lifetime_is_unexplained() -> None:
+def test_a_cache_miss_within_the_ttl_is_unexplained() -> None:
     miss = _only(_told([0, None, None, 1000, None]))
     assert (miss["call"], miss["cause"], miss["who"], miss["idle"]) == (3, "unexplained", "provider", 10.0)
     assert (miss["read"], miss["expected"], miss["missed"]) == (1000, 26_000, 25_000)
@@ -56,7 +56,7 @@ def test_a_pause_beyond_the_lifetime_is_nobodys_fault() -> None:
     assert (miss["call"], miss["cause"], miss["who"], miss["idle"]) == (3, "expired", "nobody", 400.0)
 
 
-def test_another_model_reads_nothing_of_what_the_first_one_left() -> None:
+def test_another_model_reads_nothing_from_the_first_models_cache() -> None:
     story = _told([0, None, None, 0, None])
     calls = [place for place, one in enumerate(story.entries) if isinstance(one, Message) and one.role == "assistant"]
     for place in calls[3:]:
@@ -67,7 +67,7 @@ def test_another_model_reads_nothing_of_what_the_first_one_left() -> None:
     assert (miss["call"], miss["cause"], miss["who"]) == (3, "model", "client")
 
 
-def test_what_the_client_dropped_from_its_prompt_is_told_as_its_doing() -> None:
+def test_a_miss_by_content_that_the_client_dropped_is_the_clients() -> None:
     story = _told([0, None, None, None])
     story.works(STEP, usage=Usage(read=2000, written=25_000, output=50))
     miss = _only(story)

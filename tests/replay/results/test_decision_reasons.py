@@ -74,7 +74,7 @@ steps = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(told=steps, stress=st.booleans())
-def test_what_the_decisions_saved_adds_up_to_what_the_session_saved(
+def test_the_savings_of_the_decisions_add_up_to_the_sessions_saving(
     *, told: list[tuple[int, float, bool]], stress: bool
 ) -> None:
     charged, story = prices("generic:r=.1,w=1.25,min=1"), Story().asks()

@@ -52,7 +52,7 @@ def talk(name: str, arguments: str, answer: str) -> list[Entry]:
         (json.dumps({"path": "/home/me/id_rsa", "content": SECRET}), "written"),
     ],
 )
-def test_what_a_call_may_have_shown_of_an_excluded_file_never_leaves(
+def test_results_that_may_show_an_excluded_file_are_not_exported(
     store: SqliteUpkeep, arguments: str, answer: str
 ) -> None:
     store.append("one", [*talk("secret", arguments, answer), *talk("plain", '{"command":"ls"}', "a.py")])
@@ -87,9 +87,7 @@ def reading(path: str, content: bytes) -> NoteEntry:
     return NoteEntry("reading", json.dumps({"readcache": record, "baselineBytes": 1, "sentBytes": 1}))
 
 
-def test_what_was_read_of_a_file_before_its_name_was_excluded_never_leaves(
-    store: SqliteUpkeep, fresh: SqliteUpkeep
-) -> None:
+def test_earlier_reads_of_a_now_excluded_file_are_not_exported(store: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
     """A store of before may hold it; an export does not carry it on."""
     store.put_many([SECRET.encode(), b"harmless"])
     entries = [
@@ -127,7 +125,7 @@ def test_content_that_something_else_has_too_does_leave(store: SqliteUpkeep) -> 
     assert any(b'"text":""' in line for line in export_all(store))
 
 
-def test_what_was_withheld_is_withheld_once(store: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
+def test_a_redacted_export_imports_and_exports_unchanged(store: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
     store.append("one", talk("secret", '{"command":"cat .env"}', SECRET))
     lines = export_all(store)
     import_all(fresh, lines)

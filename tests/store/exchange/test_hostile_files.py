@@ -98,7 +98,7 @@ REFUSED: dict[str, tuple[Callable[[list[Record]], object], str]] = {
 
 
 @pytest.mark.parametrize(("harm", "why"), REFUSED.values(), ids=REFUSED)
-def test_what_contradicts_the_format_is_refused_with_its_line(
+def test_a_line_against_the_format_is_refused_with_its_number(
     records: list[Record], harm: Callable[[list[Record]], object], why: str
 ) -> None:
     made = copied(records)
@@ -145,7 +145,7 @@ def hostile(draw: st.DrawFn, records: list[Record]) -> list[Record]:
 
 @settings(deadline=None, max_examples=120, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_whatever_a_file_says_is_taken_in_whole_or_refused_in_words(records: list[Record], data: st.DataObject) -> None:
+def test_a_hostile_file_is_imported_whole_or_refused(records: list[Record], data: st.DataObject) -> None:
     store = MemoryUpkeep()
     try:
         import_all(store, file_of(data.draw(hostile(records))))

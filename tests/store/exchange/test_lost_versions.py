@@ -70,7 +70,7 @@ def all_of(path: Path) -> list[tuple[Version, str | None, Sequence[Link], Sequen
 
 @pytest.mark.parametrize("lost", [(3,), (4,), (3, 5), (3, 4, 5, 6), (1,), (1, 2), (5, 7)])
 @pytest.mark.parametrize("bare", [False, True])
-def test_they_come_back_at_their_places(whole: Path, lost: tuple[int, ...], *, bare: bool) -> None:
+def test_lost_versions_return_to_their_places_by_an_import(whole: Path, lost: tuple[int, ...], *, bare: bool) -> None:
     path = without(whole, *lost, bare=bare)
     store = SqliteUpkeep(path)
     done = import_from(store, str(whole))

@@ -156,7 +156,7 @@ def test_a_log_that_was_cut_at_any_byte_gives_all_whole_lines_and_takes_more(tmp
         assert len(sought(folder)) == whole + 1
 
 
-def test_what_is_there_is_not_written_again_and_what_changed_is(tmp_path: Path) -> None:
+def test_a_record_is_written_again_only_after_a_change(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     append(folder, [record(1)])
     append(folder, [record(1)])
@@ -177,7 +177,7 @@ def test_files_are_for_the_user_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
 
 
-def test_a_disk_that_is_full_costs_nothing_that_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_earlier_record(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     append(folder, [record(1)])
     before = (folder / "store.jsonl").read_bytes()
@@ -304,7 +304,7 @@ def test_two_sessions_with_one_id_are_two_objects(tmp_path: Path, folder: Path) 
     store.close()
 
 
-def test_what_was_paged_out_here_can_be_read_there(tmp_path: Path) -> None:
+def test_evicted_results_are_readable_in_the_format_of_pi_rlm(tmp_path: Path) -> None:
     lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 2, 80)
     store = SqliteUpkeep(lived.store)
     made = [export_rlm(store, tmp_path / "rlm", name) for name in lived.names]

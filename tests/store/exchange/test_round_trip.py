@@ -98,7 +98,7 @@ SLOWLY = settings(deadline=None, max_examples=40, suppress_health_check=[HealthC
 
 @SLOWLY
 @given(history=steps())
-def test_whatever_is_kept_comes_back_the_same(
+def test_a_store_survives_export_and_import_unchanged(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, object]]
 ) -> None:
     here, there = MemoryUpkeep(), SqliteUpkeep(tmp_path_factory.mktemp("stores") / "there.pagein")
@@ -108,7 +108,7 @@ def test_whatever_is_kept_comes_back_the_same(
 
 @SLOWLY
 @given(history=steps(HARD_NAMES))
-def test_whatever_a_database_keeps_comes_back_the_same(
+def test_a_database_survives_export_and_import_unchanged(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, object]]
 ) -> None:
     here, there = SqliteUpkeep(tmp_path_factory.mktemp("stores") / "here.pagein"), MemoryUpkeep()
@@ -141,7 +141,7 @@ def fresh(tmp_path: Path) -> Iterator[SqliteUpkeep]:
     store.close()
 
 
-def test_a_store_that_moved_recalls_everything_and_proves_everything(tmp_path: Path, fresh: SqliteUpkeep) -> None:
+def test_a_moved_store_recalls_and_proves_all_its_content(tmp_path: Path, fresh: SqliteUpkeep) -> None:
     lived = make_lived_in_store(tmp_path / "lived.pagein", tmp_path / "work", 7, 100)
     assert len(lived.stubs) > 5
     store = SqliteUpkeep(lived.store)
@@ -217,7 +217,7 @@ def test_a_file_that_lacks_a_line_in_the_middle_is_refused(
         ([], "line 0: the file ends here without its last record"),
     ],
 )
-def test_what_is_no_export_is_refused_in_words(fresh: SqliteUpkeep, lines: list[bytes], why: str) -> None:
+def test_a_file_that_is_no_export_is_refused_with_a_reason(fresh: SqliteUpkeep, lines: list[bytes], why: str) -> None:
     with pytest.raises(BadInput) as caught:
         import_all(fresh, lines)
     assert str(caught.value).startswith(f"file.jsonl, {why}")
@@ -292,7 +292,9 @@ def test_an_older_export_changes_nothing(fresh: SqliteUpkeep) -> None:
         (histories(note(2, "b", "name")), "nickname_taken"),
     ],
 )
-def test_what_contradicts_the_store_is_refused_whole(fresh: SqliteUpkeep, other: MemoryUpkeep, why: str) -> None:
+def test_an_import_against_the_history_of_the_store_is_refused_whole(
+    fresh: SqliteUpkeep, other: MemoryUpkeep, why: str
+) -> None:
     import_all(fresh, export_all(histories(note(1, "a"), note(1, "b", "name"))))
     before = export_all(fresh)
     other.append("session", journal("a"))
@@ -302,7 +304,7 @@ def test_what_contradicts_the_store_is_refused_whole(fresh: SqliteUpkeep, other:
 
 
 @pytest.mark.damages_store
-def test_a_store_with_its_own_key_keeps_it_and_recalls_what_it_imported(tmp_path: Path, fresh: SqliteUpkeep) -> None:
+def test_a_store_keeps_its_key_and_recalls_imported_objects(tmp_path: Path, fresh: SqliteUpkeep) -> None:
     lived = make_lived_in_store(tmp_path / "lived.pagein", tmp_path / "work", 3, 60)
     own = fresh.secret()
     store = SqliteUpkeep(lived.store)
@@ -322,7 +324,7 @@ def test_a_store_with_its_own_key_keeps_it_and_recalls_what_it_imported(tmp_path
 
 
 @pytest.mark.damages_store
-def test_what_is_damaged_is_left_out_and_told(lived: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
+def test_an_export_omits_and_reports_damaged_content(lived: SqliteUpkeep, fresh: SqliteUpkeep) -> None:
     stored = next(iter(lived.paged_objects()))
     with lived._database.open_writer() as rows:
         rows.execute("UPDATE blob SET data = x'00' WHERE hash = ?", (bytes.fromhex(stored.content.hex),))

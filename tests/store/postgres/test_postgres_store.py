@@ -40,7 +40,7 @@ def admin(address: str, query: str, *values: object) -> list[tuple[object, ...]]
         return cursor.fetchall() if cursor.description else []
 
 
-def test_nothing_is_made_before_something_is_stored(postgres: str, name: str) -> None:
+def test_opening_a_store_creates_nothing(postgres: str, name: str) -> None:
     PostgresStore(postgres, name).close()
     assert admin(postgres, "SELECT 1 FROM pg_namespace WHERE nspname = %s", name) == []
 
@@ -112,7 +112,7 @@ def test_a_server_that_is_not_there_is_a_store_error_at_once() -> None:
 @pytest.mark.parametrize(
     "address", ["postgresql://user:hush@host:port:port/db?x=1&&", "host=/x password='hush nonsense"]
 )
-def test_what_is_no_address_is_told_without_showing_it(address: str) -> None:
+def test_an_invalid_address_is_refused_without_being_printed(address: str) -> None:
     with pytest.raises(BadSetting, match="address") as caught:
         PostgresStore(address)
     assert "hush" not in str(caught.value)
@@ -120,7 +120,7 @@ def test_what_is_no_address_is_told_without_showing_it(address: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "Big", "a b", 'x"; DROP SCHEMA public; --', "1st", "x" * 64])
-def test_what_is_no_name_of_a_schema_is_refused(postgres: str, wrong: str) -> None:
+def test_an_invalid_schema_name_is_refused(postgres: str, wrong: str) -> None:
     with pytest.raises(BadSetting, match="schema"):
         PostgresStore(postgres, wrong)
 

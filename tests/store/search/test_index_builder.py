@@ -178,7 +178,7 @@ def test_a_sql_shelf_says_what_the_port_says(
 
 
 @pytest.mark.damages_store
-def test_what_is_damaged_in_a_sql_store_is_named_and_the_rest_is_found(tmp_path: Path) -> None:
+def test_the_index_names_damaged_versions_and_finds_the_others(tmp_path: Path) -> None:
     import sqlite3
 
     path = tmp_path / "store.pagein"

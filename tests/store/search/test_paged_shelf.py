@@ -40,7 +40,7 @@ def found(archive: Archive, pattern: str, **asked: object) -> list[str]:
     return [hit.where.id for hit in results.hits]
 
 
-def test_it_is_found_newest_first_behind_the_versions(store: SqliteUpkeep) -> None:
+def test_evicted_results_are_found_newest_first_behind_the_versions(store: SqliteUpkeep) -> None:
     first, second = paged_out(store, "needle one", "a"), paged_out(store, "needle two", "b")
     Desk(store).put("needle in a version")
     with archive_of(store) as archive:
@@ -57,7 +57,7 @@ def test_it_is_found_newest_first_behind_the_versions(store: SqliteUpkeep) -> No
         assert pages == ["call-1", str(second), str(first)]
 
 
-def test_what_was_dropped_and_comes_again_is_found_through_the_index(tmp_path: Path, store: SqliteUpkeep) -> None:
+def test_an_object_dropped_and_stored_again_is_found_through_the_index(tmp_path: Path, store: SqliteUpkeep) -> None:
     shelf, index = PagedShelf(store), SqliteIndex(tmp_path / "store.pagein-search")
     kept, dropped = paged_out(store, "needle kept", "a"), paged_out(store, "needle dropped", "b")
     store.drop_objects([dropped])

@@ -317,7 +317,7 @@ def test_by_default_each_object_answers_with_its_newest_match(desk: Desk) -> Non
     assert [(hit.where.id, hit.where.version) for hit in desk.find("needle", versions="current").hits] == [("b", 1)]
 
 
-def test_what_was_told_on_an_earlier_page_is_not_told_again(desk: Desk) -> None:
+def test_no_hit_is_on_two_pages(desk: Desk) -> None:
     for number in range(4):
         desk.put(f"needle {number}", key="a")
         desk.put("needle", key=f"b{number}")
@@ -374,7 +374,7 @@ def test_pages_together_are_the_whole(desk: Desk, limit: int) -> None:
     assert places(desk.pages(search)) == scanned(desk, search)
 
 
-def test_what_is_stored_meanwhile_changes_no_page(desk: Desk) -> None:
+def test_versions_stored_meanwhile_change_no_page(desk: Desk) -> None:
     for number in range(6):
         desk.put(f"needle {number}")
     first = desk.find("needle", limit=3)
@@ -409,7 +409,7 @@ class _Lossy(MemoryStore):
         return content
 
 
-def test_what_cannot_be_read_is_named_and_stops_nothing() -> None:
+def test_unreadable_content_is_named_and_does_not_stop_a_search() -> None:
     desk = Desk(_Lossy())
     desk.put("needle, kept")
     lost = desk.put("needle, lost")
@@ -432,15 +432,13 @@ def test_what_cannot_be_read_is_named_and_stops_nothing() -> None:
         ({"pattern": "a", "path": "x[z-a]*"}, "not a glob"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words(desk: Desk, asked: dict[str, object], said: str) -> None:
+def test_an_invalid_search_is_refused_with_a_reason(desk: Desk, asked: dict[str, object], said: str) -> None:
     desk.put("a", path="x")
     with pytest.raises(BadInput, match=said.replace("(", r"\(").replace(")", r"\)")):
         desk.searcher.search(Search(**asked))  # type: ignore[arg-type]
 
 
-def test_the_engine_prints_nothing_about_a_pattern_that_it_refuses(
-    desk: Desk, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_pattern_prints_nothing(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(BadInput):
         desk.find("(?<=a)b", regex=True)
     assert capfd.readouterr() == ("", "")

@@ -64,7 +64,7 @@ def test_a_text_is_taken_out_of_sqlite(tmp_path: Path) -> None:
         went_on(store, tmp_path / "log")
 
 
-def test_whatever_a_lived_in_store_holds_can_be_forgotten(tmp_path: Path) -> None:
+def test_every_text_of_a_used_store_can_be_forgotten(tmp_path: Path) -> None:
     """Words of its files, notes and outputs, one after another: the store is sound after each."""
     lived = make_lived_in_store(tmp_path / "one.pagein", tmp_path / "work", 3, 60)
     with closing(SqliteUpkeep(lived.store)) as store:

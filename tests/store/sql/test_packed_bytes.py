@@ -123,7 +123,7 @@ def test_a_record_that_was_changed_is_noticed(store: SqliteUpkeep, path: Path) -
         store.current(object_number(1))
 
 
-def test_a_chat_that_grows_costs_what_it_grows_by(store: SqliteUpkeep) -> None:
+def test_a_growing_chat_takes_only_the_space_of_its_growth(store: SqliteUpkeep) -> None:
     turns: list[ChatTurn] = []
     sizes = []
     for number in range(200):
@@ -137,7 +137,7 @@ def test_a_chat_that_grows_costs_what_it_grows_by(store: SqliteUpkeep) -> None:
 
 
 @given(st.binary(max_size=400), st.binary(max_size=400), st.integers(1, 40))
-def test_what_is_packed_against_anything_comes_back(base: bytes, content: bytes, times: int) -> None:
+def test_content_packed_against_any_base_is_unpacked_unchanged(base: bytes, content: bytes, times: int) -> None:
     large, other = base * times + content, content + base * times
     codec, data = pack_against(large, other)
     assert unpack(codec, data, other) == large
@@ -177,9 +177,7 @@ def two_versions(store: SqliteUpkeep) -> tuple[str, str]:
     return texts
 
 
-def test_damage_of_a_base_is_noticed_in_all_that_rests_on_it_and_healed_with_it(
-    store: SqliteUpkeep, path: Path
-) -> None:
+def test_damage_of_a_base_is_noticed_in_its_deltas_and_healed_with_it(store: SqliteUpkeep, path: Path) -> None:
     first, second = two_versions(store)
     damaged(path, ContentHash.of(first.encode()))
     for version in store.history(object_number(1)):
@@ -198,7 +196,7 @@ def test_a_version_is_kept_though_what_it_would_rest_on_is_damaged(store: Sqlite
     assert first in {store.content(version) for version in store.history(third.id)[:1]}
 
 
-def test_what_others_rest_on_can_be_collected(store: SqliteUpkeep, path: Path) -> None:
+def test_a_base_of_other_blobs_can_be_collected(store: SqliteUpkeep, path: Path) -> None:
     first, second = two_versions(store)
     store.put(b"last")
     assert rows(path, "SELECT count(*) FROM blob WHERE base IS NOT NULL") == [(1,)]
@@ -208,7 +206,7 @@ def test_what_others_rest_on_can_be_collected(store: SqliteUpkeep, path: Path) -
     assert rows(path, "SELECT count(*) FROM blob WHERE base IS NOT NULL") == [(0,)]
 
 
-def test_nothing_is_taken_from_under_what_rests_on_it(store: SqliteUpkeep, path: Path) -> None:
+def test_a_base_cannot_be_deleted_while_a_delta_needs_it(store: SqliteUpkeep, path: Path) -> None:
     _, second = two_versions(store)
     connection = sqlite3.connect(path)
     with connection:

@@ -103,7 +103,7 @@ def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 3])
-def test_who_has_a_turn_may_take_it_again(depth: int) -> None:
+def test_the_holder_of_a_turn_may_take_the_turn_again(depth: int) -> None:
     queue = TurnLock(0.1)
     for _ in range(depth):
         assert queue.acquire()

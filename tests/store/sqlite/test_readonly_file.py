@@ -131,7 +131,7 @@ def test_writing_to_it_is_refused_with_the_remedy(life: LivedIn, room: Path, tmp
     assert "Traceback" not in told
 
 
-def test_what_only_looks_writes_nothing(life: LivedIn, tmp_path: Path) -> None:
+def test_a_store_opened_for_reading_writes_nothing(life: LivedIn, tmp_path: Path) -> None:
     store = Path(shutil.copy(life.store, tmp_path / "one.pagein"))
     before = store.read_bytes()
     looking = SqliteUpkeep(store, looks=True)

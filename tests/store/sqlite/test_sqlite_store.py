@@ -52,7 +52,7 @@ def _sql(path: Path, statement: str, *values: object) -> list[tuple[object, ...]
         connection.close()
 
 
-def test_nothing_is_made_before_something_is_stored(path: Path) -> None:
+def test_opening_a_store_creates_nothing(path: Path) -> None:
     SqliteStore(path).close()
     assert not path.parent.exists()
 
@@ -84,7 +84,7 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
-def test_what_is_not_a_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_path_that_is_no_file_is_refused_and_unchanged(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe", 0o644)
     (tmp_path / "pipe").chmod(0o644)
     with pytest.raises(StoreError, match="not a file"):
@@ -197,7 +197,7 @@ def test_an_error_within_a_write_undoes_only_that_write(store: SqliteStore, path
     assert set(store.names()) == {ContentHash.of(b"first"), ContentHash.of(b"second")}
 
 
-def test_what_the_caller_raises_while_it_writes_is_not_taken_for_an_error_of_the_store(store: SqliteStore) -> None:
+def test_an_exception_of_the_caller_during_a_write_is_no_store_error(store: SqliteStore) -> None:
     with pytest.raises(FileNotFoundError), store.exclusive():
         raise FileNotFoundError("a file of the workspace")
 
@@ -327,7 +327,7 @@ _WRITER = textwrap.dedent("""
 
 
 @pytest.mark.parametrize("after", [1, 7, 40])
-def test_what_was_stored_survives_kill_9_at_any_moment(path: Path, after: int) -> None:
+def test_stored_content_survives_kill_9_at_any_moment(path: Path, after: int) -> None:
     with subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:  # noqa: S603 -- our own interpreter
         assert writer.stdout is not None
         told = [writer.stdout.readline().strip() for _ in range(after)]

@@ -86,7 +86,7 @@ def test_a_dry_run_changes_nothing(store: SqliteUpkeep, lived: LivedIn) -> None:
     assert export_all(store) == before
 
 
-def test_whatever_time_passes_nothing_goes_that_was_not_asked_for(store: SqliteUpkeep, lived: LivedIn) -> None:
+def test_ended_sessions_stay_without_an_order_for_any_time(store: SqliteUpkeep, lived: LivedIn) -> None:
     before = export_all(store)
     for name in lived.names:
         store.end_session(name)
@@ -96,9 +96,7 @@ def test_whatever_time_passes_nothing_goes_that_was_not_asked_for(store: SqliteU
     ][:-1]
 
 
-def test_a_session_that_has_not_ended_keeps_everything_whatever_retention_says(
-    store: SqliteUpkeep, lived: LivedIn
-) -> None:
+def test_an_active_session_keeps_everything_under_any_retention(store: SqliteUpkeep, lived: LivedIn) -> None:
     before = export_all(store)
     for retention in (ALL, Retention(keep=0.0, quota=0), Retention(quota=1)):
         assert garbage(store, retention, NOW, apply=True).is_empty
@@ -118,7 +116,7 @@ def test_garbage_goes(store: SqliteUpkeep) -> None:
     assert garbage(store, Retention(), NOW, apply=True).is_empty
 
 
-def test_what_a_live_fork_shows_outlives_the_session_that_it_came_from(store: SqliteUpkeep, lived: LivedIn) -> None:
+def test_content_of_an_active_fork_outlives_the_original_session(store: SqliteUpkeep, lived: LivedIn) -> None:
     """A stub goes with the branch into the fork; the object was paged out of the first session."""
     assert len(lived.names) > 1
     store.end_session("main")
@@ -192,7 +190,7 @@ def test_ended_sessions_go_by_age(
     assert check_store(store).is_clean
 
 
-def test_recall_of_what_went_says_that_it_expired(store: SqliteUpkeep, lived: LivedIn) -> None:
+def test_a_recall_of_collected_content_says_expired(store: SqliteUpkeep, lived: LivedIn) -> None:
     for name in lived.names:
         store.end_session(name)
     garbage(store, ALL, NOW + 1, apply=True)
@@ -204,7 +202,7 @@ def test_recall_of_what_went_says_that_it_expired(store: SqliteUpkeep, lived: Li
         pager.recall("pg-01234567-89abcdef")
 
 
-def test_what_a_fork_alone_needed_goes_with_the_fork_at_once(store: SqliteUpkeep) -> None:
+def test_content_needed_only_by_a_fork_goes_with_the_fork(store: SqliteUpkeep) -> None:
     """The object was paged out of a session that is long gone; nothing of it is left for a second collection."""
     stored = paged(store, b"paged out" * 50, "first")
     store.append("fork", [note_entry("a", None, json.dumps({"stub": str(stored.id)}))])
@@ -276,7 +274,7 @@ def test_the_file_gets_smaller(store: SqliteUpkeep) -> None:
 # --- beside others -----------------------------------------------------------------------------------------------
 
 
-def test_what_was_needed_again_since_the_plan_stays(store: SqliteUpkeep) -> None:
+def test_content_needed_again_since_the_plan_stays(store: SqliteUpkeep) -> None:
     name, other, unneeded = store.put_many([b"unneeded until now", b"named by a version", b"unneeded still"])
     planned = plan(store, Retention(), NOW)
     store.append("one", [Entry("a", None, NoteEntry("n", json.dumps({"hash": name.hex})))])

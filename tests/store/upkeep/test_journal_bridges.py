@@ -68,7 +68,7 @@ def lived(folder: Path, api: Api) -> tuple[Path, list[bytes]]:
 
 
 @pytest.mark.parametrize("api", ["anthropic", "openai_chat", "openai_responses"])
-def test_what_was_lost_is_said_again(tmp_path: Path, api: Api) -> None:
+def test_lost_messages_return_with_the_next_request(tmp_path: Path, api: Api) -> None:
     store, expected = lived(tmp_path, api)
     said = [place for place, entry in journal(store) if isinstance(entry.body, MessageEntry)]
     lost = [
@@ -91,7 +91,7 @@ def test_what_was_lost_is_said_again(tmp_path: Path, api: Api) -> None:
 
 
 @pytest.mark.parametrize("width", [2, 12])
-def test_what_cannot_be_put_back_is_said_anew(tmp_path: Path, width: int) -> None:
+def test_messages_lost_in_a_row_are_journaled_again_behind_the_hole(tmp_path: Path, width: int) -> None:
     """A page holds many entries: of what is lost one behind the other only the last is known by name."""
     store, _ = lived(tmp_path, "anthropic")
     entries = journal(store)
@@ -130,7 +130,7 @@ def test_another_process_knows_what_is_said_anew(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("kind", [NoteEntry, EpochEntry, RequestSent])
-def test_what_nobody_says_again_stays_a_bridge_and_the_session_goes_on(tmp_path: Path, kind: type) -> None:
+def test_a_lost_entry_that_is_no_message_stays_a_bridge_and_the_session_continues(tmp_path: Path, kind: type) -> None:
     store, _ = lived(tmp_path, "anthropic")
     for place in [place for place, entry in journal(store) if isinstance(entry.body, kind)][:-1:3]:
         copy = Path(shutil.copy(store, tmp_path / f"{place}.pagein"))

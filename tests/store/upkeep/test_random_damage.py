@@ -201,7 +201,7 @@ sys.stdin.read()
     assert not [one for one in tmp_path.iterdir() if "damaged" in one.name]
 
 
-def test_what_was_deleted_stays_deleted(tmp_path: Path, whole: Whole) -> None:
+def test_deleted_rows_stay_deleted_after_a_repair(tmp_path: Path, whole: Whole) -> None:
     """Pages that are free still hold what stood on them."""
     path = put(tmp_path, whole.file, b"")
     store = SqliteUpkeep(path)
@@ -258,7 +258,7 @@ def test_the_command_says_what_was_lost_and_keeps_the_old_file(
     assert (status, "all well" in told, "kept as" in told) == (0, True, False)
 
 
-def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
+def test_a_repair_refuses_and_keeps_a_file_that_is_no_store(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a store " * 1000)
     with pytest.raises((BadInput, StoreError)):

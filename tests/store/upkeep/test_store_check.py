@@ -158,7 +158,7 @@ def recalls_all(store: SqliteUpkeep, lived: LivedIn) -> bool:
         "DELETE FROM object WHERE rowid % 2",
     ],
 )
-def test_what_was_paged_out_is_found_again_in_the_journal(store: SqliteUpkeep, lived: LivedIn, harm: str) -> None:
+def test_a_repair_restores_evicted_content_from_the_journal(store: SqliteUpkeep, lived: LivedIn, harm: str) -> None:
     """Law 1 has two legs: the journal says what every result was."""
     sql(lived.store, harm)
     report = repaired(store, lived)
@@ -200,7 +200,7 @@ def test_a_journal_that_is_lost_whole_keeps_the_places_of_its_entries(store: Sql
     "harm", ["DELETE FROM entry WHERE number = ?", "UPDATE entry SET line = x'01' WHERE number = ?"]
 )
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_what_stands_behind_a_lost_entry_is_kept(store: SqliteUpkeep, lived: LivedIn, harm: str, share: float) -> None:
+def test_entries_behind_a_lost_entry_are_kept(store: SqliteUpkeep, lived: LivedIn, harm: str, share: float) -> None:
     """One damaged entry once sent 83 of 178 into a side file that no command read back, and all was said to be well."""
     before = {place: entry for place, entry in store.news("main") if isinstance(entry, Entry)}
     (place,) = [one for one in before if sum(other < one for other in before) == int(share * len(before))]
@@ -226,7 +226,7 @@ def test_an_entry_that_is_said_again_takes_the_place_of_its_bridge(store: Sqlite
     assert list(store.entries("main")) == before
 
 
-def test_what_cannot_be_repaired_stays_wrong_and_is_told_apart(store: SqliteUpkeep, lived: LivedIn) -> None:
+def test_irreparable_faults_are_reported_apart_from_repaired_ones(store: SqliteUpkeep, lived: LivedIn) -> None:
     sql(
         lived.store,
         "UPDATE blob SET data = x'00' WHERE hash = (SELECT content_hash FROM version WHERE content_hash IS NOT NULL LIMIT 1)",
