@@ -312,7 +312,6 @@ _HIDDEN = frozenset(
         "behind",
         "catch_up",
         "client",
-        "client_reads",
         "compacted",
         "evidence",
         "forget",
@@ -334,6 +333,7 @@ _HIDDEN = frozenset(
         "spliced",
         "traffic",
         "turn",
+        "window_files",
         "with_prices_of",
         "withhold",
     ]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
+from pagein.policy.clients.client_reads import START
 from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_by_calls
-from pagein.policy.clients.window_files import START
 from pagein.replay.readers import Source, find, read_source
 
 _LEAST_BLOCKS = 40
@@ -53,7 +53,7 @@ class Measuring:
 
     def end(self) -> None:
         """The window ends: everything in it is witnessed."""
-        objections = witness(self.sent, self.state.claims(), self.state.versions().get)
+        objections = witness(self.sent, self.state.files.claims(), self.state.files.versions().get)
         self.figures.objections += [f"{one.call_id}: {one.why} (line {one.line})" for one in objections]
         self._begin()
 

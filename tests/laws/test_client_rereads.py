@@ -54,7 +54,7 @@ def _judge(client: Client) -> None:
     api = APIS[client.name]
     sent = client.sent[-1]
     session = client.engine.session("s1")
-    reads = session.client_reads
+    reads = session.window_files.client
     out = decode(sent.body, api).messages
     assert witness(out, reads.claims(), reads.versions().get) == ()
     asked = {

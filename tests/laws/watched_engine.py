@@ -29,7 +29,7 @@ from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.audit.witness import witness
-from pagein.policy.clients.window_files import ClientReads
+from pagein.policy.clients.window_files import FileLedger
 from pagein.ports import BlobStore, TokenCounter
 from pagein.providers.validity import Api, Checker, check_messages
 from pagein.providers.wire import render
@@ -89,7 +89,7 @@ class Laws:
             self._gone(one)
         self.rewritten += prepared.opened is not None
         self._valid(prepared)
-        reads = session.client_reads
+        reads = session.window_files.client
         for message in self.request[prepared.keep :]:
             self._lossless(message, reads)
         self._proven(session, reads)
@@ -111,7 +111,7 @@ class Laws:
         if len(self.request) <= _SHORT or self.requests % _OFTEN == 0:
             assert check_messages(self.request) == [], "a provider would refuse it (law 3)"
 
-    def _lossless(self, message: Message, reads: ClientReads) -> None:
+    def _lossless(self, message: Message, reads: FileLedger) -> None:
         """Each result is what was said, or what stands for it; and what stands for it leads to what was said, or is proven."""
         for block in message.blocks:
             if isinstance(block, ToolCall):
@@ -144,9 +144,9 @@ class Laws:
         for said, shown in _leaves(json.loads(original), json.loads(call.arguments)):
             assert said == shown or _ID.search(str(shown)), "something else changed in a call"
 
-    def _proven(self, session: Session, reads: ClientReads) -> None:
+    def _proven(self, session: Session, reads: FileLedger) -> None:
         """The witness reads the request and the journal's claims: markers and diffs, where there are any."""
-        told = make_testimony(session.evidence, self.request if session.evidence.path_of else (), self._stored)
+        told = make_testimony(session.evidence, self.request if session.evidence.files.path_of else (), self._stored)
         assert told.objections(self._stored) == (), "a marker or diff is not borne out (law 2)"
         if self.answered and (len(self.request) <= _SHORT or self.requests % _OFTEN == 0):
             assert witness(self.request, reads.claims(), reads.versions().get) == (), (

@@ -50,7 +50,7 @@ from pagein.model.entries import (
 )
 from pagein.model.messages import Message
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.window_files import ClientReads
+from pagein.policy.clients.window_files import WindowFiles
 from pagein.policy.economics.rewrite_cost import economics_at_entrance
 from pagein.policy.eviction.residency import EMPTY, ResidentSet
 from pagein.policy.stubs.manifest import BUDGET
@@ -127,9 +127,9 @@ class Session:
         return self._rereads.at(self.leaf).profile
 
     @property
-    def client_reads(self) -> ClientReads:
-        """Texts shown by reads of the client's own tools, at the current entry."""
-        return self._rereads.state_at_request(self.leaf)
+    def window_files(self) -> WindowFiles:
+        """What the window shows of files, once a request holds the messages up to the current entry."""
+        return WindowFiles(self.evidence.files, self._rereads.state_at_request(self.leaf).files)
 
     def window(self) -> list[Message]:
         """Return the messages of the next request."""
@@ -402,7 +402,7 @@ class Session:
         settings = parts.residency.previews if gate.way is not None else None
         again = self._rereads.stand_ins(self.leaf) if parts.rereads else []
         # a read through this session stays whole, whatever the tool that made it is called
-        read, taken = self.evidence.path_of, {one.entering.result.call_id for one in again}
+        read, taken = self.evidence.files.path_of, {one.entering.result.call_id for one in again}
         entering = [] if settings is None else preview_candidates(state, self._rules, settings)
         entering = [one for one in entering if one.result.call_id not in read and one.result.call_id not in taken]
         if not entering and not again:
@@ -436,7 +436,6 @@ class Session:
         scene = Scene(
             session=self.name,
             state=self._state(),
-            ground=self.evidence,
             residency=residency,
             valve=parts.valve,
             at=at,
@@ -445,7 +444,7 @@ class Session:
             window=window_of(parts.valve, self.model),
             opens=_never if is_shut else gate.opens,
             paid=paid or 0.0,
-            reads=self.client_reads,
+            files=self.window_files,
             excluded=parts.excluded,
             way=gate.way or TOOLS,
         )

@@ -385,7 +385,7 @@ def test_a_session_in_which_files_were_read_has_one(tmp_path: Path) -> None:
             prepared = engine.prepare(last, "anthropic", at=float(turn), hint="one")
             assert prepared.failure is None
             engine.observe(prepared, Usage(fresh=10))
-        assert engine.session("one").client_reads.files
+        assert engine.session("one").window_files.client.chains
     with opened(tmp_path) as engine:
         assert engine.session("one").journal.restored is not None
         assert engine.prepare(last, "anthropic", at=9.0, hint="one").body == prepared.body

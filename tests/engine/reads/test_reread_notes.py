@@ -105,7 +105,7 @@ def test_an_epoch_that_takes_a_base_takes_what_rests_on_it_and_the_witness_is_si
             assert engine.recall(stub.split()[1]) == first
         assert client.read() == first
         session = engine.session("s1")
-        reads = session.client_reads
+        reads = session.window_files.client
         assert witness(session.window(), reads.claims(), reads.versions().get) == ()
 
 
@@ -143,7 +143,7 @@ def test_a_text_that_is_given_back_is_charged_to_the_account_and_survives_a_rest
     with opened(tmp_path) as engine:
         again = Client("claude-code", engine, client.said)
         assert again.ask().body == kept
-        assert engine.session("s1").client_reads.path_of["call_7"] == "a.py"
+        assert engine.session("s1").window_files.client.path_of["call_7"] == "a.py"
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -163,7 +163,7 @@ def test_an_answer_that_the_user_has_restored_is_the_client_s_text_again_and_a_b
         assert client.results()["call_1"].startswith("[pagein: pg-")
         assert client.results()["call_3"] == first
         assert "[readcache: unchanged" in client.read()
-        reads = session.client_reads
+        reads = session.window_files.client
         assert witness(session.window(), reads.claims(), reads.versions().get) == ()
 
 

@@ -306,9 +306,9 @@ def test_two_answers_with_one_text_are_told_apart_by_their_calls(room: Room) -> 
     assert first == second
     session.append(Message("tool", (ToolResult("d1", first, "read"), ToolResult("d2", second, "read"))))
     ends = {
-        call: placed.told.event.path.rpartition("/")[2]
+        call: placed.event.path.rpartition("/")[2]
         for call in ("d1", "d2")
-        if (placed := session.evidence.of_call(call))
+        if (placed := session.evidence.files.statement_of(call))
     }
     assert ends == {"d1": "b.py", "d2": "a.py"}
 
@@ -326,7 +326,9 @@ def test_another_process_finds_the_same_ground(room: Room) -> None:
     again = room.session().evidence
     assert again.known == ground.known
     assert again.seen == ground.seen
-    assert list(again.events_in_window()) == list(ground.events_in_window())
+    assert [again.files.statements(path) for path in again.files.chains] == [
+        ground.files.statements(path) for path in ground.files.chains
+    ]
 
 
 def test_a_read_is_never_shown_as_a_preview(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_what_left_the_window_is_no_base_and_takes_with_it_what_rested_on_it(cli
     session = talk(client)
     first = session.read("a.py")
     session.read("a.py")
-    assert session.state.calls_depending_on({"c0"}) == {"c2"}
+    assert session.state.files.calls_depending_on({"c0"}) == {"c2"}
     session.leave(frozenset({"c0"}))
     assert [block.text for one in session.sent for block in one.blocks if isinstance(block, ToolResult)] == [STUB, STUB]
     assert session.read("a.py") == first
@@ -128,8 +128,8 @@ def test_a_base_stays_while_an_answer_on_it_is_young() -> None:
     session = talk("claude-code")
     session.read("a.py")
     session.read("a.py")
-    assert session.state.calls_needed_by_young(1) == {"c0", "c2"}
-    assert session.state.calls_needed_by_young(2) == frozenset()
+    assert session.state.files.calls_needed_by_young(1) == {"c0", "c2"}
+    assert session.state.files.calls_needed_by_young(2) == frozenset()
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -192,7 +192,7 @@ def test_what_stands_in_place_of_a_result_shows_nothing_unless_it_is_our_answer(
     state = with_message(session.state, session.reader, name)
     shown = ToolResult("c0", "1\tx\n2\ty")
     state = with_message(state, session.reader, Message("user", (shown,)), {"c0": STUB})
-    assert state.claims() == {}
+    assert state.files.claims() == {}
 
 
 def test_a_server_that_numbers_its_calls_anew_gets_no_markers_that_could_be_mistaken() -> None:
@@ -214,7 +214,7 @@ def test_the_client_s_own_marker_refers_to_its_base_and_is_shown_the_text_once_t
     first = session.read("a.py")
     name, arguments = "Read", {"file_path": "a.py"}
     assert session.call(name, dict(arguments), REPEATED) == REPEATED
-    assert session.state.calls_needed_by_young(1) == {"c0"}
+    assert session.state.files.calls_needed_by_young(1) == {"c0"}
     session.leave(frozenset({"c0"}))
     assert session.call(name, dict(arguments), REPEATED) == first
     assert session.call(name, dict(arguments), REPEATED) == REPEATED
@@ -248,7 +248,7 @@ def test_whatever_happens_to_a_file_the_request_bears_out_every_answer(
         assert session.objections() == ()
     for path, known in session.state.known.paths.items():
         for version, seen in known.versions:
-            assert session.state.fetch(path, version) is not None or not seen.spans
+            assert session.state.files.fetch(path, version) is not None or not seen.spans
 
 
 def _step(session: Talk, what: str, one: object, other: object) -> None:

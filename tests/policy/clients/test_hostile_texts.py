@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
+from pagein.policy.clients.client_reads import START
 from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.profiles import PROFILES, profile_of, tools_of
-from pagein.policy.clients.window_files import START
 
 WORDS = st.sampled_from(
     [
@@ -55,7 +55,7 @@ def test_nothing_that_is_said_stops_the_fold(profile: str, said: list[tuple[str,
         told = reader.profile.annotate(Message("user", (result, Text(text))), {call.id: call})
         state = with_message(state, reader, told, {call.id: stands})
         sent += [asked, Message("user", (ToolResult(call.id, stands),))]
-    assert witness(sent, state.claims(), state.versions().get) == ()
+    assert witness(sent, state.files.claims(), state.files.versions().get) == ()
 
 
 @given(

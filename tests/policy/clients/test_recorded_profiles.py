@@ -7,10 +7,10 @@ import pytest
 
 from pagein.model.messages import Message, Recorded, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
+from pagein.policy.clients.client_reads import START
 from pagein.policy.clients.client_rereads import RereadRules, answer, with_message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import PROFILES
-from pagein.policy.clients.window_files import START
 from pagein.replay.readers import Source, find, read_source
 
 pytestmark = [pytest.mark.corpus]
@@ -76,5 +76,5 @@ def _replayed(entries: list[Recorded], profile: Profile) -> int:
             else:
                 sent.append(one)
             state = with_message(state, reader, one, stands)
-    assert witness(sent, state.claims(), state.versions().get) == ()
+    assert witness(sent, state.files.claims(), state.files.versions().get) == ()
     return answered

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.audit.witness import Objection, witness
+from pagein.policy.clients.client_reads import START, ClientReads, without
 from pagein.policy.clients.client_rereads import RereadRules, answer, lost_base, with_message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import PROFILES
-from pagein.policy.clients.window_files import START, ClientReads, without
 
 STUB = "[pagein: pg-00000000-00000000 | Read | 1 tokens | gone]"
 CLIENTS = ("claude-code", "codex", "opencode", "pi", "gemini-cli")
@@ -165,13 +165,13 @@ class Talk:
     def leave(self, calls: frozenset[str]) -> None:
         """Results leave the window, and what rested on them."""
         gone = calls
-        while more := self.state.calls_depending_on(gone) - gone:
+        while more := self.state.files.calls_depending_on(gone) - gone:
             gone |= more
         self.state = without(self.state, gone)
         self.sent = [_stubbed(one, gone) for one in self.sent]
 
     def objections(self) -> tuple[Objection, ...]:
-        return witness(self.sent, self.state.claims(), self.state.versions().get)
+        return witness(self.sent, self.state.files.claims(), self.state.files.versions().get)
 
 
 def _stubbed(message: Message, gone: frozenset[str]) -> Message:

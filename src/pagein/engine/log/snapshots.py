@@ -69,6 +69,7 @@ _MODULES: Final = (
     "policy.reads.file_view",
     "policy.economics.cache_keepalive",
     "policy.reads.echo_guard",
+    "policy.clients.client_reads",
     "policy.clients.window_files",
     "providers.wire.request_body",
     "providers.wire.tool_offers",

@@ -35,11 +35,11 @@ from pagein.model.entries import (
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
+from pagein.policy.clients.client_reads import START, ClientReads, restore_results, without
 from pagein.policy.clients.client_rereads import RereadRules, answer, lost_base, with_message
 from pagein.policy.clients.echo_notice import echo_hit, facts_in
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
-from pagein.policy.clients.window_files import START, ClientReads, restore_results, without
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.reads.echo_guard import Facts, OwnTexts, may_echo
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pagein.engine.log import read_notes
-from pagein.engine.log.read_notes import ReadNote
 from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
@@ -33,6 +32,7 @@ from pagein.model.names import ContentHash
 from pagein.model.read_caps import ReadCaps
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
+from pagein.policy.clients.window_files import FileStatement
 from pagein.policy.reads import own_writes
 from pagein.policy.reads.baseline import Baseline, baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge, PathKnown
@@ -247,37 +247,37 @@ class SessionReads:
         while self._branch.evidence.pending_events():
             before = self._branch.evidence
             after = with_evidence(before, MessageEntry(message))
-            wrong = after.unproven - before.unproven
+            wrong = after.files.unproven - before.files.unproven
             block = next((one for one in message.blocks if isinstance(one, ToolResult) and one.call_id in wrong), None)
-            placed = None if block is None else after.of_call(block.call_id)
-            text = None if block is None or placed is None else self._in_full(placed.told, block.text)
+            placed = None if block is None else after.files.statement_of(block.call_id)
+            text = None if block is None or placed is None else self._in_full(placed, block.text)
             if block is None or text is None:
                 return message
             blocks = (replace(one, text=text) if one is block else one for one in message.blocks)
             message = replace(message, blocks=tuple(blocks))
         return message
 
-    def _in_full(self, told: ReadNote, answer: str) -> str | None:
+    def _in_full(self, placed: FileStatement, answer: str) -> str | None:
         """Return the full text behind an answer, and journal the text in place of the answer.
 
         None if the text is unavailable.
         """
-        event = told.event
+        event = placed.event
         if not isinstance(event, FileRead):
             return None
         offset = None if event.first == 1 else event.first
         limit = None if event.last == event.total else event.last - event.first + 1
         content = self._fetch(event.version)
         if content is None:
-            now = self.read(told.given, offset=offset, limit=limit, bypass=True)
+            now = self.read(placed.given, offset=offset, limit=limit, bypass=True)
             return None if now.is_error or now.failure else now.text
         caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
-        shown = baseline(content.decode(errors="replace"), told.given, offset=offset, limit=limit, caps=caps)
+        shown = baseline(content.decode(errors="replace"), placed.given, offset=offset, limit=limit, caps=caps)
         emitted = Spans.of((shown.first, shown.last)) if shown.shown > 0 else NO_LINES
         again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
         # undo the saving of the answer
         sizes = read_notes.Sizes(0, max(0, byte_length(shown.text) - byte_length(answer)))
-        self._branch.note(read_notes.KIND, read_notes.encode_read(again, sizes, shown.text, told.given))
+        self._branch.note(read_notes.KIND, read_notes.encode_read(again, sizes, shown.text, placed.given))
         return shown.text
 
     # --- decisions ---

@@ -69,11 +69,7 @@ def make_testimony(
     messages: the request there.
     path: restrict the claims to one file; None for any file.
     """
-    told = Testimony(list(messages))
-    for one in evidence.events_in_window():
-        event = one.told.event
-        if isinstance(event, FileRead | FileWrite) and path in (None, event.path):
-            told.claims[one.call] = claim_of(event)
+    told = Testimony(list(messages), evidence.files.claims(path))
     for number, unsaid in enumerate(evidence.answers_unsaid()):
         event = unsaid.event
         if isinstance(event, FileRead | FileWrite) and path in (None, event.path):
@@ -142,8 +138,8 @@ def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tup
     for place in _requests(list(journal)):
         messages = window(journal.state_at(place))
         told = make_testimony(ground.at(place), messages, stored)
-        reads = seen.at(place).settle().reads
-        for objection in (*told.objections(stored), *witness(messages, reads.claims(), reads.versions().get)):
+        shown = seen.at(place).settle().reads.files
+        for objection in (*told.objections(stored), *witness(messages, shown.claims(), shown.versions().get)):
             if objection not in found:
                 found.add(objection)
                 yield place, objection

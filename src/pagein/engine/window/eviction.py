@@ -17,19 +17,19 @@ from pagein.engine.log.pageout import EvictionCandidate, Pager
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import cut, pieces_since, shared_length, size
 from pagein.engine.log.state import Rules, State, step
-from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
 from pagein.engine.window.decision_inputs import account_after_previews, moment_of
-from pagein.engine.window.dependencies import UNPROVEN, plan_without_dependencies, sound_evictions
+from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.clients.window_files import START, ClientReads
+from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
 from pagein.policy.eviction import overflow
+from pagein.policy.eviction.dependencies import plan_without
 from pagein.policy.eviction.overflow import Back, Valve
 from pagein.policy.eviction.read_ages import Work
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency, plan
@@ -46,14 +46,13 @@ class Scene:
 
     session: name of the session.
     state: state at the request.
-    ground: read answers that the window proves.
     residency: settings of the policy.
     valve: settings of the overflow.
     at: time of the call, in seconds.
     previewed: outputs that enter as previews with the call.
     stored: returns stored versions for the witness; None to skip the witness.
     window: size of the model's window in tokens; None if unknown.
-    reads: file texts shown by the client's own read tools.
+    files: what the window shows of files.
     opens: returns whether an epoch may begin at a message.
     paid: cost of this call's previews beyond their savings, in BIT.
     excluded: name patterns of files whose content is never stored.
@@ -62,14 +61,13 @@ class Scene:
 
     session: str
     state: State
-    ground: Evidence
     residency: Residency
     valve: Valve
     at: float | None
     previewed: tuple[PagedOut, ...] = ()
     stored: Stored | None = None
     window: int | None = None
-    reads: ClientReads = START
+    files: WindowFiles = NO_FILES
     opens: Callable[[int], bool] = lambda _: True
     paid: float = 0.0
     excluded: tuple[str, ...] = EXCLUDED
@@ -119,7 +117,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     account = replace(account, saved=account.saved - scene.paid)
     planned, whole, is_waiting = _plan_overflow(scene, moment, account, _plan(scene, moment, account))
     calls = _calls_in(state, whole)
-    leaving, objection = sound_evictions(state, scene.ground, planned, scene.stored, scene.reads, calls)
+    leaving, objection = sound_evictions(state, scene.files, planned, scene.stored, calls)
     if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
         return EvictionOutcome(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
@@ -262,10 +260,10 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.files
         work = None if rules is None else Work(rules, state.draft.calls, state.standing.task)
-        also = _calls_kept_by_user(scene) | _warm(state) | scene.reads.calls_needed_by_young(last, work)
-        planned = plan_without_dependencies(planned, state, scene.ground, settings, moment, also)
+        held = _calls_kept_by_user(scene) | _warm(state) | scene.files.calls_needed_by_young(last, work)
+        planned = plan_without(planned, held, state.standing, settings, moment)
         if planned.epoch is None and hand.epoch_now:
-            planned = overflow.user_plan(state.standing, settings, moment, account, also)
+            planned = overflow.user_plan(state.standing, settings, moment, account, held)
     return planned
 
 
@@ -286,21 +284,8 @@ def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
 
 
 def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
-    """Return the calls on which a pinned answer depends, for every kind of read."""
-    return _calls_behind_held(scene.state, scene.ground) | scene.reads.calls_needed_with(
-        scene.state.hand.calls_that_stay
-    )
-
-
-def _calls_behind_held(state: State, ground: Evidence) -> frozenset[str]:
-    """Return the calls on which a pinned read answer depends. Pinned results are not residents."""
-    staying = state.hand.calls_that_stay
-    if not staying:
-        return staying
-    paths = {path for call in staying if (path := ground.path_of.get(call)) is not None}
-    placed = [one for one in ground.events_in_window() if one.told.event.path in paths] if paths else []
-    resting = {one.told.event.path for one in placed if one.call in staying and one.stands_for_more}
-    return frozenset(one.call for one in placed if one.told.event.path in resting)
+    """Return the calls on which a pinned answer depends. Pinned results are not residents."""
+    return scene.files.calls_needed_with(scene.state.hand.calls_that_stay)
 
 
 def _warm(state: State) -> frozenset[str]:

@@ -25,21 +25,14 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
+from pagein.policy.clients.client_reads import ClientReads, forgotten, with_statement, with_text
 from pagein.policy.clients.client_texts import client_text
 from pagein.policy.clients.file_changes import file_change
 from pagein.policy.clients.file_seams import WHOLE, pieces, torn
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import OTHERS_OUTPUT, Profile
 from pagein.policy.clients.shown_files import is_plain, overlaid, path_key
-from pagein.policy.clients.window_files import (
-    NO_READS,
-    ClientReads,
-    FileStatement,
-    Repeat,
-    forgotten,
-    with_held,
-    with_text,
-)
+from pagein.policy.clients.window_files import FileStatement, Repeat
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.reads.baseline import Baseline
@@ -123,7 +116,8 @@ def _apply_repeat(
     """
     base = state.asked.get(_words_of_call(call))
     if base is not None:
-        state = replace(state, repeats=state.repeats.put(call.id, Repeat(base, state.turns)))
+        repeats = state.files.repeats.put(call.id, Repeat(base, state.turns))
+        state = replace(state, files=replace(state.files, repeats=repeats))
     if stands == result.text:
         return state
     return _apply_result(state, reader, call, replace(result, text=stands), stands)
@@ -137,7 +131,7 @@ def _apply_result(
         return state
     if is_withheld(result) or call.withheld is not None:  # its text is unknown
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
-    if call.id in state.path_of:  # an id used twice: a statement about one call would count for both
+    if call.id in state.files.path_of:  # an id used twice: a statement about one call would count for both
         return reduce(forgotten, (access.path for access in meaning.accesses), state)
     if all(access.op == "read" for access in meaning.accesses):
         return _apply_read(state, reader, call, result, stands)
@@ -151,7 +145,7 @@ def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> Rerea
         return None
     shown = reader.profile.lines_shown(call, result)
     path = None if shown is None else path_key(shown.path)
-    if shown is None or path is None or call.id in state.path_of or _is_asked_again(state, path, shown):
+    if shown is None or path is None or call.id in state.files.path_of or _is_asked_again(state, path, shown):
         return None
     decision = _decision(state, reader, path, shown)
     told = None if decision is None else client_text(decision, shown, result.text)
@@ -166,7 +160,7 @@ def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> st
     if call is None or not reader.profile.is_repeat(call, result):
         return None
     base = state.asked.get(_words_of_call(call))
-    return base if base in state.gone else None
+    return base if base in state.files.gone else None
 
 
 def _words_of_call(call: ToolCall) -> str:
@@ -174,14 +168,11 @@ def _words_of_call(call: ToolCall) -> str:
 
 
 def _is_asked_again(state: ClientReads, path: str, shown: ShownText) -> bool:
-    chain = state.files.get(path, NO_READS).chain
-    last = chain[-1] if chain else None
-    return (
-        last is not None
-        and isinstance(last.event, FileRead)
-        and last.stands_for_more
-        and (last.event.first, last.event.last) == (shown.first, shown.last)
-    )
+    chain = state.files.chains.get(path)
+    if chain is None or not chain.last.stands_for_more:
+        return False
+    event = chain.last.event
+    return isinstance(event, FileRead) and (event.first, event.last) == (shown.first, shown.last)
 
 
 def _decision(state: ClientReads, reader: RereadRules, path: str, shown: ShownText) -> ReadDecision | None:
@@ -197,15 +188,11 @@ def _decision(state: ClientReads, reader: RereadRules, path: str, shown: ShownTe
 def _in_one_piece(state: ClientReads, reader: RereadRules, request: ReadRequest, shown: ShownText) -> ReadDecision:
     """Return an answer without a seam in text for later edits to quote."""
     path = request.document.key
-
-    def fetch(version: ContentHash) -> bytes | None:
-        return state.fetch(path, version)
-
-    known = state.known.of(path)
+    known, fetch = state.known.of(path), partial(state.files.fetch, path)
     decision = decide(request, known, fetch, reader.settings)
     if decision.event.mode not in _MARKED:
         return decision
-    seams = torn(shown.lines, shown.first, pieces(state.files.get(path, NO_READS).chain), reader.whole)
+    seams = torn(shown.lines, shown.first, pieces(state.files.statements(path)), reader.whole)
     return (
         decide(request, replace(known, stale=known.stale.unite(seams)), fetch, reader.settings) if seams else decision
     )
@@ -230,14 +217,15 @@ def _apply_read(
     else:
         event = _answer_event(state, reader, path, shown, result, stands)
     if event is None:  # its text is not in the request
-        return with_text(replace(state, gone=state.gone | {call.id}), path, text)
-    held = FileStatement(call.id, event, text, state.turns, shown.gutter, shown.before, shown.after)
-    return with_held(state, path, held)
+        files = replace(state.files, gone=state.files.gone | {call.id})
+        return with_text(replace(state, files=files), path, text)
+    made = FileStatement(call.id, event, state.turns, text, shown.gutter, shown.before, shown.after)
+    return with_statement(state, path, made)
 
 
 def _with_shown(state: ClientReads, path: str, shown: ShownText) -> str:
     """Return the file's text after a read; the same object if unchanged, as every read refers to it."""
-    before = state.files.get(path, NO_READS).text
+    before = state.texts.get(path)
     text = overlaid(before, shown)
     return before if before is not None and before == text else text
 
@@ -262,29 +250,23 @@ def _answer_event(
 def _apply_write(state: ClientReads, reader: RereadRules, call: ToolCall, is_shown: bool) -> ClientReads:  # noqa: FBT001 -- a single call site
     for access in reader.profile.effect_of(call).accesses:
         path = path_key(access.path)
-        file = state.files.get(path, NO_READS)
-        known = state.known.of(path)
-        fetch = partial(state.fetch, path)
+        before, known, fetch = state.texts.get(path), state.known.of(path), partial(state.files.fetch, path)
         made = (
-            file_change(reader.profile, call, access, path, before=file.text, known=known, fetch=fetch)
+            file_change(reader.profile, call, access, path, before=before, known=known, fetch=fetch)
             if access.op != "read"
             else None
         )
         # a call is evidence of one file; the other files are only known to have changed
-        if made is None or not is_shown or call.id in state.path_of or _is_again(state, call, access.path):
+        if made is None or not is_shown or call.id in state.files.path_of:
             state = forgotten(state, access.path)
         else:
-            state = with_held(state, path, FileStatement(call.id, made.event, made.text, state.turns))
+            state = with_statement(state, path, FileStatement(call.id, made.event, state.turns, made.text))
     return state
-
-
-def _is_again(state: ClientReads, call: ToolCall, path: str) -> bool:
-    return state.path_of.get(call.id) == path_key(path)
 
 
 def _apply_quote(state: ClientReads, text: str) -> ClientReads:
     """Forget the files named in a person's or host's text with numbered lines, as the lines may be theirs."""
     if _NUMBERED.search(text) is None:
         return state
-    named = [path for path in state.files if path.rpartition("/")[2] in text]
+    named = [path for path in state.texts if path.rpartition("/")[2] in text]
     return reduce(forgotten, named, state)

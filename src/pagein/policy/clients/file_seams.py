@@ -37,7 +37,7 @@ def pieces(chain: Iterable[FileStatement]) -> list[str]:
                 runs = authored.runs
             case _:
                 continue
-        lines = one.text.split("\n") if runs else []
+        lines = one.text.split("\n") if runs and one.text is not None else []
         found += [_row(lines[first - 1 : last]) for first, last in runs]
     return found
 

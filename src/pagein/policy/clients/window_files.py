@@ -1,27 +1,29 @@
-"""The text in the window of each file that a client's tools read or changed, call by call, with dependencies.
+"""What the window shows of files: the statements of calls about each file, with dependencies.
+
+A statement is a read, a write or an edit of a file, as the request shows it. Two sources make statements: pagein's own
+read tool (`engine.reads.evidence`) and the client's tools (`policy.clients.client_reads`). Each has a ledger. Whoever
+decides what may leave the window asks `WindowFiles`, which answers from both.
 
 Rules of this file
 ------------------
-1. A chain holds the statements of calls about one file, in the order of the window. The model's knowledge of the file
-   is folded from it.
+1. A chain holds the statements about one file, in the order of the window. The model's knowledge of the file is folded
+   from it.
 2. An evicted result is taken out of its chain. Remaining answers that depended on it are not proven any more: they are
    named, and must leave too.
-3. Forgetting a file forbids new references to its texts; existing references stay valid.
+3. A refresh forbids new references to earlier texts of a file; existing references stay valid, because the texts are
+   still in the window.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Final, TypeAlias
 
-from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, ReadClaim, claim_of
 from pagein.model.shared_map import SharedMap
-from pagein.model.spans import Spans
-from pagein.policy.clients.shown_files import path_key
 from pagein.policy.eviction.read_ages import NEVER, Work
-from pagein.policy.reads.knowledge import NOTHING, Knowledge, proven
+from pagein.policy.eviction.shared_queues import QueueLink, in_order, link_items, walk
+from pagein.policy.reads.knowledge import NOTHING, proven
 from pagein.policy.reads.knowledge import step as with_event
 
 FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
@@ -31,50 +33,45 @@ FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
 class FileStatement:
     """The statement of one call about a file.
 
-    call: "" for a statement without a call. text: the file after it. born: the model call before which it was made.
+    call: "" for a statement without a call in the window.
+    born: the model call before which it was made.
+    text: the file after it; None if only the store has it.
     gutter, before, after: as in `ShownText`, of the result as it is in the request.
+    given: the path as the call wrote it; "" if not recorded.
+    message: number of the message with the call, from 1; 0 if not recorded.
+    trusted: True if new markers may depend on it.
     """
 
     call: str
     event: FileEvent
-    text: str
     born: int
+    text: str | None = None
     gutter: str = ""
     before: int = 0
     after: int = 0
+    given: str = ""
+    message: int = 0
+    trusted: bool = True
 
     @property
     def stands_for_more(self) -> bool:
-        """Whether the answer needs other text as proof."""
+        """True for a marker or a diff, which needs other text as proof."""
         return isinstance(self.event, FileRead) and self.event.mode not in ("full", "baseline_fallback")
 
     @property
     def claim(self) -> ReadClaim | None:
-        """The claim for the witness; None for a refresh."""
-        if isinstance(self.event, FileRefresh):
+        """The claim for the witness; None without text in the window."""
+        if isinstance(self.event, FileRefresh) or not self.call:
             return None
         return replace(claim_of(self.event), gutter=self.gutter, before=self.before, after=self.after)
-
-
-@dataclass(frozen=True, slots=True)
-class FileReads:
-    """The window's statements about a file, in order, and the file's present text.
-
-    text: None if uncertain.
-    """
-
-    chain: tuple[FileStatement, ...] = ()
-    text: str | None = None
-
-
-NO_READS: Final = FileReads()
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
     """The client's own reference to an earlier read.
 
-    base: call of the earlier read. born: the model call before which the reference was made.
+    base: call of the earlier read.
+    born: the model call before which the reference was made.
     """
 
     base: str
@@ -82,181 +79,185 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientReads:
-    """The file text shown so far in a conversation; immutable, with shared structure.
+class FileLedger:
+    """The statements of one source about files; immutable, with shared structure.
 
-    calls: calls without a result yet.
-    path_of: the file of each call in a chain.
-    asked: the last call of each read, by its arguments.
-    repeats: the client's own references to earlier reads.
-    gone: calls of such reads with evicted results.
-    turns: messages of the model so far.
+    chains: statements by path, the last one first.
+    path_of: path, by call.
+    unproven: calls whose answers the window did not prove when they came.
+    repeats: the client's own references to earlier reads, by call.
+    gone: calls of reads whose text left the window, or never was there.
     """
 
-    known: Knowledge = NOTHING
-    files: SharedMap[FileReads] = field(default_factory=SharedMap)
-    calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
+    chains: SharedMap[QueueLink[FileStatement]] = field(default_factory=SharedMap)
     path_of: SharedMap[str] = field(default_factory=SharedMap)
-    asked: SharedMap[str] = field(default_factory=SharedMap)
+    unproven: frozenset[str] = frozenset()
     repeats: SharedMap[Repeat] = field(default_factory=SharedMap)
     gone: frozenset[str] = frozenset()
-    turns: int = 0
 
-    def claims(self) -> dict[str, ReadClaim]:
-        """Return the claim of each call in the window, for the witness."""
-        held = (one for file in self.files.values() for one in file.chain)
-        return {one.call: claim for one in held if one.call and (claim := one.claim) is not None}
+    # --- questions ---
 
-    def versions(self) -> dict[ContentHash, bytes]:
-        """Return the text of every version in the conversation."""
-        held = (one for file in self.files.values() for one in file.chain)
-        return {one.event.version: one.text.encode() for one in held if not isinstance(one.event, FileRefresh)}
+    def statements(self, path: str) -> list[FileStatement]:
+        """Return the statements about a file, in window order."""
+        return in_order(self.chains.get(path))
 
     def statement_of(self, call: str) -> FileStatement | None:
         """Return a call's statement about its file; None if the call is in no chain."""
+        return next((one for one in reversed(self._chain_of(call)) if one.call == call), None)
+
+    def _chain_of(self, call: str) -> list[FileStatement]:
         path = self.path_of.get(call)
-        chain = () if path is None else self.files[path].chain
-        return next((one for one in reversed(chain) if one.call == call), None)
+        return [] if path is None else self.statements(path)
+
+    def paths_of(self, calls: Iterable[str]) -> list[str]:
+        """Return the paths about which these calls make statements."""
+        return sorted({path for call in calls if (path := self.path_of.get(call)) is not None})
+
+    def claims(self, path: str | None = None) -> dict[str, ReadClaim]:
+        """Return the claim of each call in the window, for the witness.
+
+        path: restrict the claims to one file; None for any file.
+        """
+        paths = self.chains if path is None else (path,)
+        found = (one for name in paths for one in self.statements(name))
+        return {one.call: claim for one in found if (claim := one.claim) is not None}
+
+    def versions(self) -> dict[ContentHash, bytes]:
+        """Return the text of every version that is not in the store alone."""
+        return {
+            one.event.version: text.encode()
+            for chain in self.chains.values()
+            for one in walk(chain)
+            if (text := one.text) is not None and not isinstance(one.event, FileRefresh)
+        }
+
+    def fetch(self, path: str, version: ContentHash) -> bytes | None:
+        """Return the text of a version of this file; None if no statement has it."""
+        for one in walk(self.chains.get(path)):
+            if not isinstance(one.event, FileRefresh) and one.event.version == version and one.text is not None:
+                return one.text.encode()
+        return None
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
         """Return the remaining calls with answers unproven after the eviction of these results."""
         gone = frozenset(leaving)
-        paths = {path for call in gone if (path := self.path_of.get(call)) is not None}
-        found = (_unproven(_without_calls(self.files[path].chain, gone)) for path in sorted(paths))
-        return frozenset[str]().union(*found)
+        rest = (unproven_calls(_without_calls(self.statements(path), gone)) for path in self.paths_of(gone))
+        return (self.unproven - gone).union(*rest)
 
     def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
         """Return the calls with results in use by answers that stay.
 
-        An answer stays if it was sent after call `last`; or, by `work`, if its file is still being worked on.
+        An answer stays if it was made after call `last`; or, by `work`, if its file is still being worked on.
         """
-        held = {one.base for one in self.repeats.values() if self._stays(one.base, one.born, last, work)} - self.gone
-        for file in self.files.values():
-            if any(one.stands_for_more and _stays(file.chain, one.born, last, work) for one in file.chain):
-                held.update(one.call for one in file.chain if one.call)
+        repeats = (one for one in self.repeats.values() if one.base not in self.gone)
+        held = {one.base for one in repeats if _stays(self._chain_of(one.base), one.born, last, work)}
+        for path in self.chains:
+            chain = self.statements(path)
+            if any(one.stands_for_more and _stays(chain, one.born, last, work) for one in chain):
+                held.update(one.call for one in chain if one.call)
         return frozenset(held)
-
-    def _stays(self, base: str, born: int, last: int, work: Work | None) -> bool:
-        path = self.path_of.get(base)
-        return _stays(() if path is None else self.files[path].chain, born, last, work)
 
     def calls_needed_with(self, calls: Iterable[str]) -> frozenset[str]:
         """Return the calls that must stay as long as the given calls, as possible bases."""
-        held: set[str] = set()
+        held = set[str]()
         for call in calls:
-            path = self.path_of.get(call)
-            chain = () if path is None else self.files[path].chain
+            chain = self._chain_of(call)
             if any(one.call == call and one.stands_for_more for one in chain):
                 held.update(one.call for one in chain if one.call)
         return frozenset(held)
 
-    def fetch(self, path: str, version: ContentHash) -> bytes | None:
-        """Return the text of a version of this file."""
-        for one in reversed(self.files.get(path, NO_READS).chain):
-            if not isinstance(one.event, FileRefresh) and one.event.version == version:
-                return one.text.encode()
-        return None
+    # --- changes ---
+
+    def with_statement(self, path: str, made: FileStatement) -> "FileLedger":
+        """Return the ledger with a further statement about a file."""
+        chains = self.chains.put(path, QueueLink(made, self.chains.get(path)))
+        return replace(self, chains=chains, path_of=self.path_of.put(made.call, path) if made.call else self.path_of)
+
+    def with_chain(self, path: str, statements: Iterable[FileStatement]) -> "FileLedger":
+        """Return the ledger with these of a file's statements, changed or not, in place of all."""
+        left = list(statements)
+        gone = {one.call for one in walk(self.chains.get(path))} - {one.call for one in left}
+        path_of, chain = self.path_of, link_items(left)
+        for call in gone:
+            path_of = path_of.without(call)
+        chains = self.chains.without(path) if chain is None else self.chains.put(path, chain)
+        return replace(self, chains=chains, path_of=path_of, unproven=self.unproven - gone)
+
+    def without(self, calls: frozenset[str]) -> "FileLedger":
+        """Return the ledger after the texts of these calls left the window."""
+        ledger = self
+        for path in self.paths_of(calls):
+            ledger = ledger.with_chain(path, _without_calls(self.statements(path), calls))
+        return ledger
 
 
-START: Final = ClientReads()
+EMPTY: Final = FileLedger()
 
 
-def _stays(chain: tuple[FileStatement, ...], born: int, last: int, work: Work | None) -> bool:
-    """Return whether an answer stays, given its first call and the later statements about the file."""
-    if work is None or not chain:
-        return born > last
-    changes = (one.born for one in chain if not isinstance(one.event, FileRead))
-    return work.keeps(born, touched=chain[-1].born, edited=max(changes, default=NEVER))
+@dataclass(frozen=True, slots=True)
+class WindowFiles:
+    """What the window shows of files, whoever reads them.
+
+    own: by pagein's own read tool, and by writes reported to it.
+    client: by the client's tools.
+    """
+
+    own: FileLedger = EMPTY
+    client: FileLedger = EMPTY
+
+    def claims(self) -> dict[str, ReadClaim]:
+        """Return the claim of each call in the window, for the witness."""
+        return self.own.claims() | self.client.claims()
+
+    def versions(self) -> dict[ContentHash, bytes]:
+        """Return the text of every version that is not in the store alone."""
+        return self.own.versions() | self.client.versions()
+
+    def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
+        """Return the calls with answers that the window does not prove without these results."""
+        gone = frozenset(leaving)
+        return self.own.calls_depending_on(gone) | self.client.calls_depending_on(gone)
+
+    def calls_needed_by_young(self, last: int, work: Work | None = None) -> frozenset[str]:
+        """Return the calls with results in use by answers that stay.
+
+        An answer of pagein's own tool stays if it was made after call `last`; one of the client's tools by `work`, if
+        there is any.
+        """
+        return self.own.calls_needed_by_young(last) | self.client.calls_needed_by_young(last, work)
+
+    def calls_needed_with(self, calls: frozenset[str]) -> frozenset[str]:
+        """Return the calls that must stay as long as the given calls, as possible bases."""
+        return self.own.calls_needed_with(calls) | self.client.calls_needed_with(calls)
 
 
-def with_held(state: ClientReads, path: str, held: FileStatement) -> ClientReads:
-    """Return the state after a call's statement about a file."""
-    chain = (*state.files.get(path, NO_READS).chain, held)
-    return replace(
-        state,
-        known=with_event(state.known, held.event),
-        files=state.files.put(path, FileReads(chain, held.text)),
-        path_of=state.path_of.put(held.call, path),
-    )
+NO_FILES: Final = WindowFiles()
 
 
-def with_text(state: ClientReads, path: str, text: str) -> ClientReads:
-    """Return the state with a new text of the file that no result in the window shows."""
-    file = state.files.get(path, NO_READS)
-    return replace(state, files=state.files.put(path, replace(file, text=text)))
-
-
-def forgotten(state: ClientReads, given: str) -> ClientReads:
-    """Return the state in which no earlier text of this file may be a base."""
-    path = path_key(given)
-    file = state.files.get(path)
-    if file is None:
-        return state
-    event = FileRefresh(path)
-    chain = (*file.chain, FileStatement("", event, "", state.turns))
-    return replace(state, known=with_event(state.known, event), files=state.files.put(path, FileReads(chain)))
-
-
-def without(state: ClientReads, calls: Iterable[str]) -> ClientReads:
-    """Return the state after the results of these calls, and their dependents, have left the window."""
-    gone = frozenset(calls)
-    paths = sorted({path for call in gone if (path := state.path_of.get(call)) is not None})
-    bases = frozenset(call for call in state.asked.values() if call in gone)
-    state = replace(state, gone=state.gone | bases)
-    for path in paths:
-        file = state.files[path]
-        chain = tuple(_without_calls(file.chain, gone))
-        path_of = reduce(
-            lambda kept, one: kept.without(one.call), (one for one in file.chain if one.call in gone), state.path_of
-        )
-        files = state.files.put(path, replace(file, chain=chain))
-        state = _refold_path(replace(state, files=files, path_of=path_of), path)
-    return state
-
-
-def _without_calls(chain: Iterable[FileStatement], gone: frozenset[str]) -> Iterator[FileStatement]:
-    """Yield the chain without the texts of some calls, but with their changes of the file."""
-    for one in chain:
-        if one.call not in gone:
-            yield one
-        elif isinstance(one.event, FileWrite):
-            yield replace(one, call="", event=one.event.unseen)
-
-
-def _refold_path(state: ClientReads, path: str) -> ClientReads:
-    folded = reduce(with_event, (one.event for one in state.files[path].chain), NOTHING)
-    known = folded.paths.get(path)
-    others = state.known.paths.without(path) if known is None else state.known.paths.put(path, known)
-    return replace(state, known=Knowledge(others, max(state.known.seq, folded.seq)))
-
-
-def restore_results(state: ClientReads, calls: Iterable[str]) -> ClientReads:
-    """Return the state after the client's own results are back in the window for some calls."""
-    for call in calls:
-        path = state.path_of.get(call)
-        if path is None:
-            continue
-        file = state.files[path]
-        chain = tuple(_in_full(one) if one.call == call else one for one in file.chain)
-        state = _refold_path(replace(state, files=state.files.put(path, replace(file, chain=chain))), path)
-    return state
-
-
-def _in_full(held: FileStatement) -> FileStatement:
-    event = held.event
-    if not isinstance(event, FileRead) or not held.stands_for_more:
-        return held
-    emitted = Spans.of((event.first, event.last))
-    return replace(held, event=replace(event, mode="full", base=None, emitted=emitted, copies=(), v=1))
-
-
-def _unproven(chain: Iterable[FileStatement]) -> frozenset[str]:
-    """Return the calls in the rest of a chain that are not proven any more."""
+def unproven_calls(statements: Iterable[FileStatement]) -> frozenset[str]:
+    """Return the calls with answers that the statements about a file do not prove."""
     seen, wrong = NOTHING, set[str]()
-    for one in chain:
+    for one in statements:
         if isinstance(one.event, FileRefresh):
             continue  # the texts are still in the window
         if isinstance(one.event, FileRead) and not proven(seen, one.event):
             wrong.add(one.call)
         seen = with_event(seen, one.event)
     return frozenset(wrong)
+
+
+def _without_calls(statements: Iterable[FileStatement], gone: frozenset[str]) -> Iterator[FileStatement]:
+    """Yield the statements without the texts of some calls, but with their changes of the file."""
+    for one in statements:
+        if one.call not in gone:
+            yield one
+        elif isinstance(one.event, FileWrite):
+            yield replace(one, call="", event=one.event.unseen)
+
+
+def _stays(chain: list[FileStatement], born: int, last: int, work: Work | None) -> bool:
+    """Return whether an answer stays, given its first call and the statements about the file."""
+    if work is None or not chain:
+        return born > last
+    changes = (one.born for one in chain if not isinstance(one.event, FileRead))
+    return work.keeps(born, touched=chain[-1].born, edited=max(changes, default=NEVER))

@@ -65,6 +65,11 @@ def walk(link: QueueLink[T] | None) -> Iterator[T]:
         link = link.before
 
 
+def in_order(link: QueueLink[T] | None) -> list[T]:
+    """Return the items, oldest first."""
+    return list(walk(link))[::-1]
+
+
 def upside_down(link: QueueLink[T] | None) -> QueueLink[T] | None:
     """Return the list in reverse order."""
     return link_items(walk(link))

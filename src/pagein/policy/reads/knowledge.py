@@ -158,6 +158,14 @@ def step(state: Knowledge, event: ReadEvent) -> Knowledge:
             return state
 
 
+def refold_path(state: Knowledge, path: str, events: Iterable[ReadEvent]) -> Knowledge:
+    """Return the state with the knowledge of one path folded anew, from these events of the path."""
+    folded = fold(events)
+    known = folded.paths.get(path)
+    paths = state.paths.without(path) if known is None else state.paths.put(path, known)
+    return Knowledge(paths, max(state.seq, folded.seq))
+
+
 def proven(state: Knowledge, event: FileRead) -> bool:
     """Return whether the state before an answer proves every line of the answer, under the right numbers.
 
