@@ -1,4 +1,4 @@
-"""Real sessions, small, in files; and the command as a process, as its users run it."""
+"""Small real sessions in files, and the command as a process."""
 
 import json
 import os

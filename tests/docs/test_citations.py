@@ -1,4 +1,4 @@
-"""The numbers that are cited are defined, the paths that are named exist, and no document is cited that is not here."""
+"""Cited laws and rules are defined, named paths exist, and no document outside the repository is cited."""
 
 import re
 import subprocess

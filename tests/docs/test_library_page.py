@@ -1,4 +1,4 @@
-"""What docs/library.md shows is what happens."""
+"""The examples of docs/library.md run."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""The page about the simulated provider: its examples run, and its table of script items is what scripts take."""
+"""The examples of docs/provider.md run, and its table of script items is complete."""
 
 import doctest
 import json

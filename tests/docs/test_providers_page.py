@@ -1,4 +1,4 @@
-"""The page about providers: its examples run, and its tables name what exists."""
+"""The examples of docs/providers.md run, and its tables are complete."""
 
 import doctest
 import re

@@ -1,4 +1,4 @@
-"""What docs/reading.md shows is what happens."""
+"""The examples of docs/reading.md run, and its lists of markers, exclusions and tools are complete."""
 
 import doctest
 import re

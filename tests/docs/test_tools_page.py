@@ -1,4 +1,4 @@
-"""What docs/tools.md shows is what happens."""
+"""The examples of docs/tools.md run, and its tables are complete."""
 
 import doctest
 import re

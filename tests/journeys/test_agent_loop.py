@@ -1,4 +1,4 @@
-"""The example of a loop of one's own does what it says."""
+"""The agent loop in `examples/` runs, recalls and costs less, as its page says."""
 
 import importlib.util
 import subprocess

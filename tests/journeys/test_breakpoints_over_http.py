@@ -1,4 +1,6 @@
-"""Over HTTP, marks of ours let epochs read what stands in front of their first change, and nothing gets dearer by them."""
+"""Over HTTP, pagein's cache breakpoints let epochs read the part before their first change, and make nothing more
+expensive.
+"""
 
 import json
 from collections.abc import Iterator

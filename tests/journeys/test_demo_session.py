@@ -1,4 +1,4 @@
-"""The session that ships with the project is what its README says."""
+"""The demo session that ships with the project matches its README."""
 
 import getpass
 import gzip

@@ -1,4 +1,4 @@
-"""Thinking leaves with epochs, through the gateway, before a provider that signs what its models think and verifies what comes back."""
+"""Thinking leaves with epochs through the gateway, before a provider that signs thinking and verifies the signatures."""
 
 import io
 from pathlib import Path

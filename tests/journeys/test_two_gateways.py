@@ -1,4 +1,6 @@
-"""Two gateways on one PostgreSQL, one of which is killed again and again: nothing is lost, and no byte of a branch changes."""
+"""Two gateways on one PostgreSQL database, one of them killed repeatedly: no content is lost, and no byte of a branch
+changes.
+"""
 
 import contextlib
 import itertools

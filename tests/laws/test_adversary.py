@@ -1,4 +1,6 @@
-"""Law 5 held by an adversary: what it makes of sessions loses no more than 2 % by our own doing, wherever they end (`scripts/seek_losses.py`)."""
+"""Law 5 against an adversary: pagein makes no generated session more than 2 % more expensive, at any end
+(`scripts/seek_losses.py`).
+"""
 
 import random
 from dataclasses import replace

@@ -1,5 +1,6 @@
-"""All that changes a request at once, in every wire format: epochs, previews, pinned texts, recalls, tools of ours, keep-alive, failures,
-retries, forks and restarts. Whatever leaves is valid, goes on from what was sent before it, and is the same when it is asked for again.
+"""Random requests with all changes mixed, in every wire format: epochs, previews, pinned texts, recalls, recall tools,
+keep-alive, failures, retries, forks and restarts. Every sent request is valid, continues the previous one, and is the
+same when repeated.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Thinking is bound to what stood before it: whatever happens to a session, none goes out behind another prompt (T2, T6, M10).
+"""Bound thinking never goes out behind another prompt than its own, in random sessions (T2, T6, M10).
 
 Held to what the provider knows: which prompt each thought was an answer to. Tools of ours, recalls, retries, forks, restarts, failures of
 ours and turns with everything switched off are mixed.

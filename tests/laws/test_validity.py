@@ -1,4 +1,6 @@
-"""Laws over random conversations: what pagein does to a request is never refused; what breaks one is found for what it is."""
+"""Random conversations: pagein never makes a valid request invalid, and the checker names the broken rule of an invalid
+one.
+"""
 
 from collections.abc import Callable
 from copy import deepcopy

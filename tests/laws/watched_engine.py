@@ -1,4 +1,5 @@
-"""An engine whose sessions are watched: every request that leaves is held to the laws, by code that shares no decision with the engine.
+"""An engine with watched sessions: every sent request is checked against the laws, by code that shares no decision with
+the engine.
 
 What the watch knows is what was said to the session and what came out of it. It keeps its own account of the request, of what each
 call's result was, and of what pagein put in its place; and reads the store through recall, as a model would.

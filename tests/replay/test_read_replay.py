@@ -1,4 +1,4 @@
-"""Recorded reads through the read policy: what they save, and that nothing is claimed that was not shown."""
+"""Recorded reads under the read policy: their savings, and the proof of each answer."""
 
 import json
 from pathlib import Path

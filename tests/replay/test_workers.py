@@ -1,4 +1,4 @@
-"""Worker processes: what they return, and how they end."""
+"""Worker processes: their results and their ends."""
 
 import multiprocessing
 import os

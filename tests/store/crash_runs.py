@@ -1,4 +1,5 @@
-"""Kills processes that write to a store, at random moments, and looks at what is left. Run by test_crash.py, in a process of its own.
+"""Kill processes at random moments while they write to a store, and examine the result. Run by test_crash.py, in its own
+process.
 
 Children are forked, so that one costs milliseconds and hundreds fit into a test. A child tells by a line on its pipe what was
 acknowledged to it: whatever it has told must be there afterwards, and what it has not told must be there whole or not at all.

@@ -1,4 +1,4 @@
-"""Histories that nobody thought of: SQLite and PostgreSQL give the answers that the twin in memory gives."""
+"""Random histories: SQLite and PostgreSQL answer like the store in memory."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

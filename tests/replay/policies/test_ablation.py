@@ -1,4 +1,4 @@
-"""Each layer of pagein's policy can be taken away, and taking it away takes away what it does."""
+"""Each layer of pagein's policy can be removed, and its effect disappears with it."""
 
 import json
 import math

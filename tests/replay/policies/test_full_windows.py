@@ -1,4 +1,6 @@
-"""A recording larger than its window: `pagein` goes on where `append` could not, and all that left comes back."""
+"""A recording larger than its window: `pagein` continues where `append` could not, and every evicted text can be
+recalled.
+"""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Lifetimes and keep-alive requests on recordings: what they cost is charged, and what they save is real under the simulator."""
+"""TTLs and keep-alive requests on recordings: their cost is charged, and their saving is real under the simulator."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The engine at work on recordings: what it hides can be had back, and costs what the ledger says."""
+"""The engine on recordings: its evicted texts can be recalled, and it costs as much as the ledger says."""
 
 import sqlite3
 from contextlib import closing

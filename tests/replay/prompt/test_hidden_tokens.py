@@ -1,4 +1,4 @@
-"""How much of what a prompt holds unseen is thinking, and what becomes of it when an epoch takes thinking along."""
+"""The share of thinking in the hidden tokens of a prompt, and its removal by an epoch."""
 
 from dataclasses import replace
 

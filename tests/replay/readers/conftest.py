@@ -1,4 +1,4 @@
-"""Recorded sessions of our own making, and the real ones where they lie beside the checkout."""
+"""Handmade recorded sessions, and real ones if they are beside the checkout."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which requests of a log are one session: by what they share, what the client says, and what goes on after what."""
+"""The assignment of requests of a log to sessions: by shared content, by session names, and by continuation."""
 
 import json
 from collections.abc import Iterable, Sequence

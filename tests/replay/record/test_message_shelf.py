@@ -1,4 +1,4 @@
-"""What was said lies on disk: it comes back equal, and memory does not grow with it."""
+"""Messages on disk: they come back equal, and memory does not grow with them."""
 
 import gc
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Why pagein did what it did: what is told adds up to the bill, and where nothing was done the reason is the true one."""
+"""The reasons of pagein's decisions: their savings add up to the bill, and the reason of an inaction is the true one."""
 
 from dataclasses import replace
 

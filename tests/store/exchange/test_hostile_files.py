@@ -1,4 +1,4 @@
-"""Files that nobody's export would be: what an import refuses, and that it refuses in words, with nothing kept and little spent."""
+"""Hostile import files: an import refuses them with a reason, stores nothing, and spends little."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""Versions that a store lost between others come back by an import of a file, or of another store, that has them."""
+"""Lost versions of an object come back by an import of a file, or of another store, with these versions."""
 
 import shutil
 import sqlite3

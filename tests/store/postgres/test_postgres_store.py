@@ -1,4 +1,4 @@
-"""What only a server can do wrong."""
+"""Failures of a database server, which no other store has."""
 
 import hashlib
 import sqlite3

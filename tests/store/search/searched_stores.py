@@ -1,4 +1,4 @@
-"""Stores with things in them to search, and the plain way of searching them."""
+"""Stores with content for searches, and a plain search for comparison."""
 
 from collections.abc import Sequence
 from dataclasses import replace

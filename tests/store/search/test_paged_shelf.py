@@ -1,4 +1,4 @@
-"""What was paged out is found as well, whatever becomes of it."""
+"""Evicted results are found by search, also after they were dropped or stored again."""
 
 from collections.abc import Iterator
 from pathlib import Path

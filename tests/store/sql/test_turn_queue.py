@@ -1,4 +1,4 @@
-"""Threads that share a store wait for each other, and are told at once when another process keeps all of them out."""
+"""Threads of one store wait for each other, and get an error at once when another process blocks all of them."""
 
 import sqlite3
 import threading

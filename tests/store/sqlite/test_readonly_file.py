@@ -1,4 +1,4 @@
-"""Stores that this user may not write are looked at all the same, and nothing is made beside them."""
+"""Stores without write permission can be read, and no file is created beside them."""
 
 import json
 import os

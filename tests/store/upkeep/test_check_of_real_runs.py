@@ -1,4 +1,4 @@
-"""`pagein check` on stores that come from real runs: it finds nothing wrong, and its exit status says so."""
+"""`pagein check` on stores of real runs finds no fault and exits with 0."""
 
 import sys
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A session whose journal has a bridge goes on as if nothing had been lost, once its client says what was lost again.
+"""A session with bridges in its journal continues unchanged once its client has sent the lost messages again.
 
 A client of the gateway says the whole conversation with each request, so the first one after a repair is enough.
 """
