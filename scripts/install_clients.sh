@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the coding agents that tests/clients drives, at the versions of scripts/clients, into a cache of the project's
+# Installs the coding agents that tests/agents drives, at the versions of scripts/clients, into a cache of the project's
 # own, and prints the folder that holds their commands. Does nothing where they are installed.
 #
 #   scripts/install_clients.sh            the cache: $PAGEIN_CLIENTS, or pagein/clients in the user's cache folder

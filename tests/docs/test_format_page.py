@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import make_lived_in_store
 from pagein.testing.upkeep_contract import export_all, import_all

@@ -16,7 +16,7 @@ from pagein.model.messages import FileAccess, Image, Message, Other, Text, Think
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_messages
-from pagein.store.memory.memory_store import MemoryStore
+from pagein.testing.memory_journals import MemoryJournals
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.blob_store import an_object
 
@@ -32,13 +32,13 @@ class OneToken:
 
 
 def engine(
-    blobs: MemoryStore | SqliteStore | None = None,
+    blobs: MemoryJournals | SqliteStore | None = None,
     *,
     settings: Settings = EAGER,
     kept: bool = False,
     workspace: str = "here",
 ) -> Engine:
-    store = blobs if blobs is not None else MemoryStore()
+    store = blobs if blobs is not None else MemoryJournals()
     return Engine(
         blobs=store, journals=store if kept else None, counter=OneToken(), settings=settings, workspace=workspace
     )
@@ -209,7 +209,7 @@ def test_another_process_recalls_by_id_alone(tmp_path: Path) -> None:
 
 
 def test_the_same_content_session_and_call_have_one_id_in_every_process() -> None:
-    store = MemoryStore()
+    store = MemoryJournals()
     ids = []
     for _ in range(2):
         session = engine(store).session("one")
@@ -245,7 +245,7 @@ def test_why_something_cannot_be_recalled_is_told_apart(tmp_path: Path) -> None:
             session.recall(name)
 
 
-class Failing(MemoryStore):
+class Failing(MemoryJournals):
     """A store whose disk is full until told otherwise."""
 
     broken = True
@@ -289,7 +289,7 @@ def test_when_the_journal_cannot_be_kept_the_request_goes_out_and_it_is_tried_ag
     assert len(list(store.entries("one"))) == len(session.journal)
 
 
-class Colliding(MemoryStore):
+class Colliding(MemoryJournals):
     """A store in which the first id that is tried for anything is taken."""
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:

@@ -11,6 +11,7 @@ from pagein.engine.engine import Engine
 from pagein.engine.session import Session
 from pagein.engine.window.pin_actions import Touch
 from pagein.errors import BadInput
+from pagein.model.pins import name_of
 
 ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]]] = {
     "pin": (Touch.pin, "stays in the window from now on"),
@@ -47,7 +48,8 @@ def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict
 
 def say(session: Session, text: str) -> dict[str, Any]:
     """Pin a text."""
-    name, failure = session.hand.say_and_tell(text)
+    failure = session.hand.say(text)
+    name = name_of(text)
     return _pin_report(
         session, "say", f"pinned as {name}: every window shows it from the next call on", failure, target=name
     )

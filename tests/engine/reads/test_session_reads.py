@@ -16,7 +16,7 @@ from pagein.model.entries import CompactionEntry, NoteEntry
 from pagein.model.names import ContentHash
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.ports import Signal
-from pagein.store.memory.memory_store import MemoryStore
+from pagein.testing.memory_journals import MemoryJournals
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered_text
 from pagein.tools.read import READ, REFRESH
@@ -411,7 +411,7 @@ def test_strange_records_are_counted_and_create_no_trust(desk: Desk) -> None:
 # --- failing open -----------------------------------------------------------------------------------------------
 
 
-class Failing(MemoryStore):
+class Failing(MemoryJournals):
     """A store whose named operation fails."""
 
     def __init__(self, *operations: str) -> None:
@@ -428,7 +428,7 @@ class Failing(MemoryStore):
         return super().__getattribute__(name)
 
 
-def engine_on(store: MemoryStore, folder: Path) -> Engine:
+def engine_on(store: MemoryJournals, folder: Path) -> Engine:
     outside = Outside(store, Folder, str(folder), lambda: 1.0)
     return Engine(blobs=store, journals=store, counter=default_counter(), outside=outside)
 
@@ -539,7 +539,7 @@ def test_even_a_bug_of_ours_costs_no_read(desk: Desk) -> None:
             raise ZeroDivisionError("a bug")
 
     desk.put("a.txt", numbered_text(60))
-    store = MemoryStore()
+    store = MemoryJournals()
     outside = Outside(store, Buggy, str(desk.folder), lambda: 1.0)
     with Engine(blobs=store, counter=default_counter(), outside=outside) as engine:
         result = engine.session("s").read("a.txt")
@@ -556,7 +556,7 @@ def test_a_file_that_changes_while_it_is_read_is_hashed_shown_and_stored_as_one(
             return document
 
     desk.put("a.txt", numbered_text(60))
-    store = MemoryStore()
+    store = MemoryJournals()
     outside = Outside(store, Racing, str(desk.folder), lambda: 1.0)
     with Engine(blobs=store, counter=default_counter(), outside=outside) as engine:
         result = engine.session("s").read("a.txt")
@@ -568,7 +568,7 @@ def test_a_file_that_changes_while_it_is_read_is_hashed_shown_and_stored_as_one(
 
 
 def test_a_session_without_a_workspace_says_so() -> None:
-    store = MemoryStore()
+    store = MemoryJournals()
     with (
         Engine(blobs=store, counter=default_counter()) as engine,
         pytest.raises(HostError, match="without a workspace"),

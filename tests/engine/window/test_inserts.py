@@ -8,6 +8,7 @@ from tests.engine.window.sized_sessions import ASK, EAGER, begun, ids, opened, s
 
 from pagein.errors import BadInput
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.pins import name_of
 from pagein.policy.clients.file_accesses import accesses
 from pagein.policy.stubs.manifest import tokens_of
 from pagein.providers.validity import Api, check_messages
@@ -67,9 +68,9 @@ def test_the_same_request_again_is_the_same_request(tmp_path: Path) -> None:
 def test_a_text_that_was_taken_back_does_not_come_back(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         session = begun(engine, "a")
-        name = session.hand.say(RULE)
+        session.hand.say(RULE)
         says(session, turn("b"))
-        session.hand.unsay(name)
+        session.hand.unsay(name_of(RULE))
         says(session, turn("c"))
         assert sum(RULE in text for text in spoken(session)) == 1, "what was sent stays"
         session.note_compaction()

@@ -147,12 +147,12 @@ def test_a_text_is_pinned_for_every_conversation_of_a_session(tmp_path: Path, ap
         main, leader = agent.talk, agent.manner
         agent.talk, agent.manner = clients.Conversation("Look for it."), clients.Manner(system="You are a sub-agent.")
         agent.works("x")
-        name = other.session("one").hand.say(RULE)
+        assert other.session("one").hand.say(RULE) is None
         for talk, manner in ((agent.talk, agent.manner), (main, leader)):
             agent.talk, agent.manner = talk, manner
             agent.works("y")
             assert json.dumps(agent.sent[-1].request).count(RULE) == 1
-        other.session("one").hand.unsay(name)
+        other.session("one").hand.unsay(RULE)
         agent.talk, agent.manner = clients.Conversation("a third one"), clients.Manner(system="You are another.")
         agent.works("z")
         assert RULE not in json.dumps(agent.sent[-1].request)

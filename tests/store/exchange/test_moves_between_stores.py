@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import make_lived_in_store

@@ -2,15 +2,15 @@ import pytest
 
 from pagein.errors import DamagedBlob
 from pagein.model.names import ContentHash
-from pagein.store.memory.memory_store import MemoryStore
+from pagein.testing.memory_journals import MemoryJournals
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
 
 pytestmark = pytest.mark.damages_store
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
+def store() -> MemoryJournals:
+    return MemoryJournals()
 
 
 class TestMemoryBlobs(BlobStoreContract):
@@ -21,7 +21,7 @@ class TestMemoryJournals(JournalStoreContract):
     pass
 
 
-def test_wrong_bytes_are_not_handed_out(store: MemoryStore) -> None:
+def test_wrong_bytes_are_not_handed_out(store: MemoryJournals) -> None:
     name = store.put(b"body")
     store._blobs[name] = b"other"
     with pytest.raises(DamagedBlob):

@@ -19,7 +19,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.store.memory.memory_upkeep import MemoryUpkeep
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.collection import DAY, NO_BYTES, Retention, collect, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object

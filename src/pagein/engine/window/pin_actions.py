@@ -29,7 +29,7 @@ from pagein.errors import BadInput, BadName, StoreError
 from pagein.model.entries import EntryId, EpochEntry, MessageEntry, TurnsLeft
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
-from pagein.model.pins import HAND, Act, Wish, name_of, wish_note
+from pagein.model.pins import HAND, Act, Wish, wish_note
 from pagein.policy.eviction.residency import removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.result_stubs import description
@@ -154,17 +154,11 @@ class Touch:
         """Open an epoch with the next call, if there is anything to evict or restore."""
         return self._wish(Wish("epoch"))
 
-    def say(self, text: str) -> str:
-        """Show a text in every window from the next call on, verbatim. Returns the name for `unsay`.
+    def say(self, text: str) -> str | None:
+        """Show a text in every window from the next call on, verbatim. `unsay` ends it, by the text or by its name
+        (`model.pins.name_of`).
 
-        Raises BadInput for a text that is empty or too long.
-        """
-        return self.say_and_tell(text)[0]
-
-    def say_and_tell(self, text: str) -> tuple[str, str | None]:
-        """Pin a text as `say` does. Returns the name, and the reason of a failed write or None.
-
-        Raises BadInput as `say` does.
+        Raises BadInput for a text that is empty, too long, or holds a key.
         """
         if not text.strip():
             raise BadInput("the text to pin is empty")
@@ -174,8 +168,7 @@ class Touch:
             )
         if self._session.is_private(text):
             raise BadInput("the text to pin holds a key, which must not be stored; pin it without the key")
-        failure = self._wish(Wish("say", text=text))
-        return name_of(text), failure
+        return self._wish(Wish("say", text=text))
 
     def unsay(self, name: str) -> str | None:
         """Stop showing a pinned text, given the name or the text.

@@ -1,1 +1,1 @@
-"""In-memory store, for tests and replays."""
+"""In-memory store."""

@@ -1,57 +1,124 @@
-"""In-memory store for tests and replays. Keeps every promise of the real store except survival."""
+"""In-memory objects with versions: the shortest implementation of ObjectStore, and the reference for other stores."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from pagein.model.entries import Entry, EntryId, is_bridge
-from pagein.model.messages import UnreadableLine
-from pagein.store.memory.memory_objects import MemoryObjects
+from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
+from pagein.model.names import ContentHash
+from pagein.model.references import Reference
+from pagein.model.values import Value, place_order
+from pagein.model.version_hash import SealedDraft, decode_content, value_of
+from pagein.model.versions import Version
+from pagein.model.writes import Change, Outcome, Query, Write, Written, matches
+from pagein.store.memory.memory_blobs import MemoryBlobs
+from pagein.store.rules.reference_target import resolve_reference, target_of
+from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
 
 
-class MemoryStore(MemoryObjects):
-    """An in-process BlobStore, ObjectStore and JournalStore without persistence."""
+class MemoryStore(MemoryBlobs):
+    """An in-process BlobStore and ObjectStore without persistence. Keeps every other promise of the real stores."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._journals: dict[str, dict[EntryId, Entry]] = {}
-        self._order: dict[str, list[Entry]] = {}
-        self._leaves: dict[str, EntryId] = {}
+        self._log: list[Version] = []
+        self._history: dict[str, list[Version]] = {}
+        self._placed: list[tuple[tuple[str, Reference], ...]] = []
+        self._requests: dict[str, Earlier] = {}
 
-    def append(self, session: str, entries: Sequence[Entry]) -> int:
+    def write(self, write: Write) -> Outcome:
+        sealed = SealedDraft.of(write.draft)
         with self._writer:
-            journal, order = self._journals.setdefault(session, {}), self._order.setdefault(session, [])
-            for entry in entries:
-                if entry.id in journal and is_bridge(journal[entry.id]):
-                    self._replace(journal, order, entry)
-                elif entry.id not in journal:
-                    journal[entry.id] = entry
-                    order.append(entry)
-                    self._undone_by(lambda: journal.pop(order.pop().id))
-            if entries:
-                before = self._leaves.get(session)
-                self._leaves[session] = entries[-1].id
-                self._undone_by(lambda: self._leaves.pop(session) if before is None else self._stand(session, before))
-            return len(order) if entries else 0
+            current = self._newest(write.draft.id)
+            facts = WriteFacts(self._requests.get(write.request), current, self._holder(write.draft.nickname))
+            match decide(write, sealed, facts):
+                case AppendVersion(number, change):
+                    version = self._append_version(write, sealed, number)
+                    self._remember(write.request, sealed, version, change)
+                    return Written(version, change)
+                case RememberedAnswer(answer):
+                    self._remember(write.request, sealed, answer.version, answer.change)
+                    return answer
+                case answer:
+                    return answer
 
-    def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
-        return iter(tuple(self._order.get(session, ())))
+    def current(self, name: str) -> Version | None:
+        found = self._newest(name)
+        holder = self._holder(name) if found is None else None
+        return found if holder is None else self._newest(holder)
 
-    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
-        order = self._order.get(session, [])
-        return iter([(place, entry) for place, entry in enumerate(islice(order, after, None), start=after + 1)])
+    def version(self, object_id: str, number: int) -> Version | None:
+        return next((one for one in self._history.get(object_id, ()) if one.number == number), None)
 
-    def leaf(self, session: str) -> EntryId | None:
-        return self._leaves.get(session)
+    def as_of(self, object_id: str, at: float) -> Version | None:
+        return next((one for one in reversed(self._history.get(object_id, ())) if one.at <= at), None)
 
-    def _replace(self, journal: dict[EntryId, Entry], order: list[Entry], entry: Entry) -> None:
-        before = journal[entry.id]
-        place = order.index(before)
-        journal[entry.id] = order[place] = entry
+    def history(self, object_id: str) -> Sequence[Version]:
+        return tuple(self._history.get(object_id, ()))
 
-        def undo() -> None:
-            journal[entry.id] = order[place] = before
+    def objects(self, query: Query) -> Sequence[Version]:
+        newest = sorted(self._heads(), key=lambda one: one.sequence, reverse=True)
+        return tuple(islice((one for one in newest if matches(query, one)), query.limit))
 
-        self._undone_by(undo)
+    def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+        first = max(after, 0)
+        return tuple(self._log[first : None if limit is None else first + max(limit, 0)])
 
-    def _stand(self, session: str, leaf: EntryId) -> None:
-        self._leaves[session] = leaf
+    def content(self, version: Version) -> str | None:
+        return None if version.content_hash is None else decode_content(self.get(version.content_hash))
+
+    def additional(self, version: Version, name: str) -> Value:
+        return value_of(self.get(version.additional[name])) if name in version.additional else None
+
+    def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
+        return resolve_reference(self, self._by_hash, reference)
+
+    def references(self, version: Version) -> Sequence[Link]:
+        return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in self._links(version))
+
+    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+        wanted = target_of(self, target, pinned)
+        sources = sorted(self._log if ever else self._heads(), key=lambda one: one.sequence, reverse=True)
+        return tuple(
+            Backlink(source, path, reference)
+            for source in sources
+            for path, reference in self._links(source)
+            if wanted.met_by(reference)
+        )
+
+    def contents(self) -> Iterator[ContentHash]:
+        needed = {one.content_hash for one in self._log if one.content_hash is not None}
+        return iter(sorted(needed.union(*(one.additional.values() for one in self._log))))
+
+    def _newest(self, object_id: str) -> Version | None:
+        history = self._history.get(object_id)
+        return history[-1] if history else None
+
+    def _heads(self) -> list[Version]:
+        with self._writer:
+            return [history[-1] for history in self._history.values() if history]
+
+    def _holder(self, nickname: str | None) -> str | None:
+        return None if nickname is None else next((one.id for one in self._heads() if one.nickname == nickname), None)
+
+    def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
+        return next((one for one in reversed(self._history.get(object_id, ())) if one.object_hash == name), None)
+
+    def _links(self, version: Version) -> Sequence[tuple[str, Reference]]:
+        return self._placed[version.sequence - 1]
+
+    def _append_version(self, write: Write, sealed: SealedDraft, number: int) -> Version:
+        sequence = len(self._log) + 1
+        version = sealed.version(sequence=sequence, number=number, at=write.at, writer=write.writer)
+        if sealed.content is not None:
+            self.put(sealed.content)
+        self.put_many([data for _, data in sealed.additional])
+        history = self._history.setdefault(version.id, [])
+        history.append(version)
+        self._log.append(version)
+        self._placed.append(tuple(sorted(sealed.references, key=lambda one: place_order(one[0]))))
+        self._undone_by(lambda: (history.pop(), self._log.pop(), self._placed.pop()))
+        return version
+
+    def _remember(self, request: str, sealed: SealedDraft, version: Version, change: Change) -> None:
+        self._requests[request] = Earlier(sealed.object_hash, version, change)
+        self._undone_by(lambda: self._requests.pop(request))

@@ -11,10 +11,10 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
 from pagein.model.writes import Write
-from pagein.store.memory.memory_store import MemoryStore
+from pagein.testing.memory_journals import MemoryJournals
 
 
-class MemoryUpkeep(MemoryStore):
+class MemoryUpkeep(MemoryJournals):
     """An in-process WholeStore without persistence. Has no clock, so the last use of a session is unknown."""
 
     def __init__(self) -> None:
