@@ -12,8 +12,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pagein.model.messages import Message
-from pagein.replay.read_replay import ReadFigures, replay_reads
 from pagein.replay.readers import Source, find, read_source, snapshots_beside
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.read_replay import ReadFigures, replay_reads  # found from the root of the repository
 
 _LEAST_BLOCKS = 40
 

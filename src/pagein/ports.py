@@ -351,10 +351,6 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
         """Delete sessions with their journals. Objects stay."""
         ...
 
-    def drop_entries(self, session: str, places: Sequence[int]) -> None:
-        """Delete entries of a journal."""
-        ...
-
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         """Delete objects. A later recall reports them as expired. Their blobs stay."""
         ...

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import export_all, import_all
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "format.md"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from tests.engine import wire_clients as clients
+from tests.engine.log.repaired_messages import repair_messages
 from tests.providers.validity.test_recorded_requests import SESSIONS, TARGETS, said_in
 
 import pagein
-from pagein.engine.log.repair import repair_messages
 from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, target, with_request
 from pagein.providers.wire import render
 

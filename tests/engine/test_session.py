@@ -16,9 +16,9 @@ from pagein.model.messages import FileAccess, Image, Message, Other, Text, Think
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import check_messages
-from pagein.testing.memory_journals import MemoryJournals
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.blob_store import an_object
+from pagein.testing.memory_journals import MemoryJournals
 
 EAGER = Settings(Residency(batch_tokens=1000, keep_calls=2, min_tokens=100))
 ASK = Message("user", (Text("please"),))
@@ -287,6 +287,16 @@ def test_when_the_journal_cannot_be_kept_the_request_goes_out_and_it_is_tried_ag
     store.broken = False
     assert session.advance().failure is None
     assert len(list(store.entries("one"))) == len(session.journal)
+
+
+def test_an_order_that_cannot_be_kept_holds_at_once_and_tells_why() -> None:
+    store = Failing()
+    session = engine(store, kept=True).session("one")
+    session.append(ASK)
+    assert "disk full" in (session.hand.say("Be kind.") or "")
+    assert [text for _, text in session.hand.wishes.texts] == ["Be kind."]
+    store.broken = False
+    assert session.hand.unsay("Be kind.") is None
 
 
 class Colliding(MemoryJournals):

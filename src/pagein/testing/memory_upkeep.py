@@ -101,12 +101,6 @@ class MemoryUpkeep(MemoryJournals):
                 for one in held:
                     one.pop(name, None)
 
-    def drop_entries(self, session: str, places: Sequence[int]) -> None:
-        kept = [entry for place, entry in self.news(session) if isinstance(entry, Entry) and place not in places]
-        with self._change(self._journals, self._order):
-            self._order[session] = kept
-            self._journals[session] = {entry.id: entry for entry in kept}
-
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         with self._change(self._objects):
             for one in object_ids:

@@ -70,17 +70,12 @@ class WholeStoreContract:
         store.append("a", [note_entry("9")])
         assert store.leaf("a") == "9"
 
-    @pytest.mark.damages_store
-    def test_dropped_entries_are_gone_and_the_others_stay(self, store: WholeStore) -> None:
-        store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
-        places = [place for place, _ in store.news("a")]
-        store.drop_entries("a", places[1:2])
-        assert [entry.id for entry in store.entries("a") if isinstance(entry, Entry)] == ["1", "3"]
-
     def test_an_entry_takes_a_place_that_is_free_or_that_of_another(self, store: WholeStore) -> None:
-        store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
-        places = [place for place, _ in store.news("a")]
-        store.drop_entries("a", places[1:2])
+        store.append("a", [note_entry("1")])
+        ((first, _),) = store.news("a")
+        places = [first, first + 1, first + 2]
+        store.put_entry("a", places[2], note_entry("3", "2"))
+        store.stand("a", "3")
         store.put_entry("a", places[1], bridge("2", "1"))
         assert list(store.entries("a")) == [note_entry("1"), bridge("2", "1"), note_entry("3", "2")]
         assert [line.id for line in store.journal_lines()] == ["1", "2", "3"]

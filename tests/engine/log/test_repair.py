@@ -1,9 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.log.repaired_messages import repair_messages
 from tests.model.conversations import MESSAGES, WILD, valid
 
 from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.repair import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Repairs, RequestDraft, repair_messages
+from pagein.engine.log.repair import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Repairs, RequestDraft
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import check_body, check_messages
 from pagein.providers.wire import render

@@ -16,9 +16,9 @@ from pagein.model.entries import CompactionEntry, NoteEntry
 from pagein.model.names import ContentHash
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.ports import Signal
-from pagein.testing.memory_journals import MemoryJournals
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered_text
+from pagein.testing.memory_journals import MemoryJournals
 from pagein.tools.read import READ, REFRESH
 from pagein.wiring import default_counter
 from pagein.workspace.folder import Folder

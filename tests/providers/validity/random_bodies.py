@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.engine.log.repaired_messages import repair_messages
 from tests.model.conversations import WILD, valid
 from tests.providers.validity.bodies import marked, thought
 
-from pagein.engine.log.repair import repair_messages
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire import render

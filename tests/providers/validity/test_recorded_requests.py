@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.engine.log.repaired_messages import repair_messages
 from tests.providers.validity.bodies import Wire, without_thinking
 
-from pagein.engine.log.repair import repair_messages
 from pagein.model.messages import Message, Thinking
 from pagein.providers.caches.breakpoint_plan import FIRST, Memory
 from pagein.providers.validity import NOTHING_RECEIVED, AnswerFacts, Api, ModelTarget, check_body, target, with_request

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.log.repaired_messages import repair_messages
 from tests.model.conversations import TEXTS, WILD, valid
 
-from pagein.engine.log.repair import repair_messages
 from pagein.errors import BadInput, HostError
 from pagein.model.messages import Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import Api, check_body

@@ -19,9 +19,9 @@ from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import export_all, import_all
 from pagein.upkeep import check_store
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import WholeStoreContract, export_all, import_all, note_entry
 from pagein.upkeep import check_store
 

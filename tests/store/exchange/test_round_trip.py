@@ -15,10 +15,10 @@ from pagein.model.versions import Draft, Provenance
 from pagein.model.writes import Write
 from pagein.ports import WholeStore
 from pagein.store.exchange.exporter import export
-from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
 from pagein.testing.lived_in_store import make_lived_in_store
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import export_all, import_all, note_entry
 from pagein.upkeep import check_store
 

@@ -2,8 +2,8 @@ import pytest
 
 from pagein.errors import DamagedBlob
 from pagein.model.names import ContentHash
-from pagein.testing.memory_journals import MemoryJournals
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
+from pagein.testing.memory_journals import MemoryJournals
 
 pytestmark = pytest.mark.damages_store
 

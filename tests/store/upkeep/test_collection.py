@@ -19,12 +19,12 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.collection import DAY, NO_BYTES, Retention, collect, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.blob_store import an_object
 from pagein.testing.desk import Desk, mode_of, numbered_text
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import export_all, note_entry
 from pagein.upkeep import check_store, garbage
 

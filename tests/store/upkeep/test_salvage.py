@@ -77,7 +77,10 @@ def test_lines_that_were_taken_out_go_back_to_their_places(lived: LivedIn, tmp_p
             file.write(
                 json.dumps({"session": "main", "place": line.place, "line": base64.b64encode(data).decode()}) + "\n"
             )
-    store.drop_entries("main", sorted(gone))
+    connection = sqlite3.connect(lived.store)
+    with connection:
+        connection.executemany("DELETE FROM entry WHERE session = 'main' AND number = ?", [(one,) for one in gone])
+    connection.close()
     store.stand("main", before[cut - 1][1].id)
     done = import_from(store, str(side))
     assert (done.added["entry"], len(done.lost)) == (len(lines) - 1, 1)

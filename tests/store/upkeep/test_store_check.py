@@ -18,10 +18,10 @@ from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Draft, Version
 from pagein.model.writes import Write
-from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.store.upkeep.store_check import CheckReport
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.upkeep_contract import export_all, note_entry
 from pagein.upkeep import check_store, repair_store
 

@@ -12,11 +12,11 @@ Recordings have all of these gaps: calls of a client that died, results cut from
 results, two assistant messages in a row. See rules M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.engine.log.rendering import Cell, WindowPiece, length, pieces_since, push
+from pagein.engine.log.rendering import Cell, WindowPiece, length, push
 from pagein.model.messages import Block, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 
 UNANSWERED: Final = "[no result was recorded for this call]"
@@ -126,15 +126,6 @@ class RequestDraft:
             found.append(link.piece)
             link = link.before
         return reversed(found)
-
-
-def repair_messages(messages: Iterable[Message]) -> tuple[list[Message], Repairs]:
-    """Return the messages as a valid request, with the counts of repairs."""
-    draft = RequestDraft()
-    for message in messages:
-        draft = draft.with_said(message)
-    draft = draft.ready()
-    return [piece.message for piece in pieces_since(draft.tip, 0)], draft.repairs
 
 
 def _with_answer(draft: RequestDraft, piece: WindowPiece) -> RequestDraft:

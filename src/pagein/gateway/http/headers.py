@@ -13,7 +13,6 @@ Headers: TypeAlias = list[tuple[str, str]]
 OURS: Final = "x-pagein-"
 OFF: Final = "x-pagein"
 """`x-pagein: off` forwards a request unchanged."""
-SESSION: Final = "x-pagein-session"
 PROOF: Final = "x-pagein-token"
 """Carries the gateway's token (`access`)."""
 WARNING: Final = "x-pagein-warning"

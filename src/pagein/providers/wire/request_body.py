@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pagein.errors import BadInput, HostError
 from pagein.model.json_text import decode_json, encode_json
-from pagein.model.messages import Message, Text, Thinking, ToolResult
+from pagein.model.messages import Message, Text, ToolResult
 from pagein.providers.validity.rules import Api
 from pagein.providers.wire import anthropic_messages, json_spans, openai_chat, openai_responses
 from pagein.providers.wire.json_values import with_field
@@ -63,23 +63,6 @@ class WireRequest:
             by_message.setdefault(message, {})[block] = text
         wire = _FORMATS[self.api]
         return self._with({place: wire.with_results(self.items[place], change) for place, change in by_message.items()})
-
-    def without_thinking(self, places: Collection[tuple[int, int]]) -> "WireRequest":
-        """Remove some blocks of thinking.
-
-        places: message and block of each.
-        Raises HostError for a place without thinking, and for formats without such blocks.
-        """
-        wire = _FORMATS[self.api]
-        by_message: dict[int, set[int]] = {}
-        for message, block in places:
-            if wire.without_blocks is None or not isinstance(_block_at(self.messages, message, block), Thinking):
-                raise HostError(f"block {block} of message {message} is not thinking that can be left out")
-            by_message.setdefault(message, set()).add(block)
-        if wire.without_blocks is None:
-            return self
-        shorter = wire.without_blocks
-        return self._with({place: shorter(self.items[place], gone) for place, gone in by_message.items()})
 
     def _with(self, changes: Mapping[int, bytes]) -> "WireRequest":
         """Replace some messages of the request."""

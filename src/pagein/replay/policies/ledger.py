@@ -84,7 +84,6 @@ class Ledger:
         self.trace = Trace() if trace else None
         self.window = PromptWindow(Chains())
         self.resident: deque[Removable] = deque()  # blocks that may be evicted, oldest first
-        self.resident_tokens = 0.0
         self.hidden: dict[int, Removable] = {}  # originals replaced by a stub, by ordinal
         self.gone_before = 0  # blocks with lower ordinals are in no window any more (compaction by the policy)
         self._stress = stress
@@ -145,7 +144,6 @@ class Ledger:
             state.clear()
         for shown in (self._cover, self._answers, self.arguments):
             shown.clear()
-        self.resident_tokens = 0.0
         self.gone_before = ordinal
         self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = 0
 
@@ -163,7 +161,6 @@ class Ledger:
 
     def _stay(self, removable: Removable) -> None:
         self.resident.append(removable)
-        self.resident_tokens += removable.tokens
 
     def user_blocks(self) -> Iterator[tuple[int, int, float]]:
         """Yield the user's unchanged blocks: ordinal, position and tokens of each."""
@@ -181,7 +178,6 @@ class Ledger:
         before = self.window.size
         for removable, stub in hide.stubs:
             changes[removable.position] = (("s", *removable.key), "stubs", stub)
-            self.resident_tokens -= removable.tokens
             if removable.key[0] == "b":
                 self.hidden[removable.holder] = removable
                 self._draw(sized.call.index, removable.holder)
@@ -236,7 +232,6 @@ class Ledger:
                 left.append(copy)
         places = {one.position for one in left}
         self.resident = deque(one for one in self.resident if one.position not in places)
-        self.resident_tokens = sum(one.tokens for one in self.resident)
         if left:
             self._told = min(self._told or min(places), *places)
             changes[self._told] = (("t", index), "stubs", gone.stands)
@@ -283,7 +278,6 @@ class Ledger:
     def _stand_in(self, whole: Removable, small: Removable) -> None:
         """Put a smaller block in the place of another."""
         self.resident = deque(small if other.key == whole.key else other for other in self.resident)
-        self.resident_tokens += small.tokens - whole.tokens
         self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
         self.hidden[whole.holder] = whole
         self.tally.stubs += 1

@@ -97,12 +97,6 @@ class SqlUpkeep(SqlBlobs):
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
 
-    def drop_entries(self, session: str, places: Sequence[int]) -> None:
-        with self._database.open_writer() as rows:
-            self._hold_numbers(rows)
-            for place in places:
-                rows.execute("DELETE FROM entry WHERE session = ? AND number = ?", (plain(session), place))
-
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()
         with self._database.open_writer() as rows:

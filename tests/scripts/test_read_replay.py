@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from scripts.read_replay import ReadFigures, replay_reads
 
 from pagein.model.messages import FileAccess, HostEvent, Message, Recorded, ToolCall, ToolResult
-from pagein.replay.read_replay import ReadFigures, replay_reads
 from pagein.replay.readers import Source, find, read_source, snapshots_beside
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
