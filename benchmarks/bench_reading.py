@@ -14,10 +14,9 @@ from pagein.model.documents import Document
 from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import baseline
-from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
+from pagein.policy.reads.knowledge import NOTHING, Knowledge, fold, step
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import ReadRequest
-from pagein.testing.read_script import fold
 
 FILES, ENTRIES = 1_000, 10_000
 LINES = 200

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from pagein.model.read_records import decode, decode_entry
 from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import byte_length
+from pagein.policy.reads.knowledge import fold
 from pagein.policy.reads.read_request import ReadingSettings
-from pagein.testing.read_script import ReadScript, fold
+from pagein.testing.read_script import ReadScript
 
 PATHS = ("a.py", "b.md")
 WORDS = (

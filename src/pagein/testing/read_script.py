@@ -6,7 +6,7 @@ that reaches its end has proven each of its markers and diffs.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -18,16 +18,9 @@ from pagein.model.read_events import CompactionEvent, FileRefresh, FileWrite, Re
 from pagein.policy.audit.witness import Objection, witness
 from pagein.policy.reads import own_writes
 from pagein.policy.reads.baseline import Baseline, baseline
-from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
+from pagein.policy.reads.knowledge import Knowledge, fold, step
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
-
-
-def fold(events: Iterable[ReadEvent], start: Knowledge = NOTHING) -> Knowledge:
-    """Return what is known after these events. Folding in parts gives the same as folding the whole."""
-    for event in events:
-        start = step(start, event)
-    return start
 
 
 @dataclass
@@ -43,7 +36,7 @@ class ReadScript:
     lost: set[ContentHash] = field(default_factory=set)
     answers: list[ReadDecision] = field(default_factory=list)
     baselines: list[Baseline] = field(default_factory=list)
-    _state: Knowledge = NOTHING
+    _state: Knowledge = field(default_factory=lambda: fold([]))
 
     @property
     def state(self) -> Knowledge:

@@ -157,7 +157,7 @@ def test_matrix_19_a_lost_base_costs_text_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("record", [None, {}, {"v": 1}, {"v": 3, "mode": "full"}, "text", []])
 def test_matrix_21_metadata_that_is_missing_or_invalid_creates_no_trust(record: object) -> None:
-    from pagein.testing.read_script import fold
+    from pagein.policy.reads.knowledge import fold
 
     assert fold([decode({"readcache": record}), decode(record)]) == NOTHING
 

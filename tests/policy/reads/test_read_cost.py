@@ -8,10 +8,9 @@ from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import baseline
-from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
+from pagein.policy.reads.knowledge import NOTHING, Knowledge, fold, step
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import ReadRequest
-from pagein.testing.read_script import fold
 
 FILES = 1000
 TEXT = "\n".join(f"line {i} of a file with some text in it" for i in range(1, 401))

@@ -18,9 +18,8 @@ from pagein.model.read_events import (
     ReadEvent,
 )
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.reads.knowledge import NOTHING, proven, step
+from pagein.policy.reads.knowledge import NOTHING, fold, proven, step
 from pagein.policy.reads.trust import TRANSITIONS, trust_table
-from pagein.testing.read_script import fold
 
 V1, V2, V3 = (ContentHash.of(name) for name in (b"one", b"two", b"three"))
 ALL = Spans.of((1, 10))

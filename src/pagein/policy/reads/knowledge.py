@@ -136,6 +136,13 @@ class Knowledge:
 NOTHING: Final = Knowledge(SharedMap())
 
 
+def fold(events: Iterable[ReadEvent], start: Knowledge = NOTHING) -> Knowledge:
+    """Return the state after these events. Folding in parts gives the same as folding the whole."""
+    for event in events:
+        start = step(start, event)
+    return start
+
+
 def step(state: Knowledge, event: ReadEvent) -> Knowledge:
     """Return the state after another event. Cost: linear in the event's path, however long the branch."""
     match event:
