@@ -166,7 +166,7 @@ def test_a_failed_exchange_exits_with_2_and_a_reason(
 
 
 @pytest.mark.parametrize("name", ["two.pagein", "new/folder/two.pagein"])
-def test_an_import_that_fails_leaves_nothing(lived: LivedIn, tmp_path: Path, run: Run, name: str) -> None:
+def test_a_failed_import_creates_no_file(lived: LivedIn, tmp_path: Path, run: Run, name: str) -> None:
     """An empty store would pass every check as if all were well."""
     (tmp_path / "bad.jsonl").write_bytes(lines_of(lived.store)[:-30])
     before = sorted(tmp_path.rglob("*"))

@@ -127,13 +127,13 @@ def stranger(request: pytest.FixtureRequest) -> Iterator[str]:
     thread.join(5)
 
 
-def test_status_says_that_something_else_listens_there(run: Run, stranger: str) -> None:
+def test_status_reports_a_foreign_server_at_the_address(run: Run, stranger: str) -> None:
     ran = run("status", "--json", "--url", stranger)
     assert ran.status == 0, ran.err
     assert stranger in json.loads(ran.out)["gateway"]["problem"]
 
 
-def test_doctor_says_that_something_else_listens_there(run: Run, stranger: str) -> None:
+def test_doctor_reports_a_foreign_server_at_the_address(run: Run, stranger: str) -> None:
     ran = run("doctor", "--json", "--url", stranger, "--anthropic", stranger, "--openai", stranger)
     assert ran.status == 1, ran.err
     found = {one["what"]: one["level"] for one in json.loads(ran.out)["findings"]}

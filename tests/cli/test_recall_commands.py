@@ -30,7 +30,7 @@ def test_a_part_is_shown_with_its_hint_and_without_a_session_nothing_is_journale
     assert room.session().recalls.holdings.recalls == 1
 
 
-def test_all_of_it_comes_byte_for_byte(room: Room) -> None:
+def test_peek_prints_a_whole_text_byte_for_byte(room: Room) -> None:
     text = long_text("first") + "caf\u00e9 \ud800\r\nno end of line"
     [name] = room.paged(room.session(), text)
     done = pagein(room, "peek", name, "--all")

@@ -146,7 +146,7 @@ def test_a_bad_file_does_not_stop_the_others(run: Run, session: Path) -> None:
     assert "torn.jsonl" in ran.out
 
 
-def test_a_path_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
+def test_a_missing_path_is_named(run: Run, tmp_path: Path) -> None:
     ran = run("replay", tmp_path / "nowhere.jsonl")
     assert (ran.status, ran.out) == (2, "")
     assert "nowhere.jsonl" in ran.err
@@ -299,7 +299,7 @@ def at_work(session: Path, scratch: Path, *options: str) -> Iterator[AtWork]:
 
 
 @pytest.mark.slow
-def test_ending_it_from_outside_leaves_nothing_behind(session: Path, tmp_path: Path) -> None:
+def test_a_terminated_replay_leaves_no_files_behind(session: Path, tmp_path: Path) -> None:
     with at_work(session, tmp_path / "scratch", "--jobs", "2") as working:
         assert working.ended(signal.SIGTERM) == (143, b"", b"")
         assert not list(working.scratch.iterdir())

@@ -263,7 +263,7 @@ def test_backlinks_tell_who_refers_to_an_object(run: Run) -> None:
 # --- the store that is named ---
 
 
-def test_a_store_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_store_is_named(tmp_path: Path) -> None:
     app = typer.Typer()
     commands_store.add_to(app)
     result = CliRunner().invoke(app, ["objects", "--store", str(tmp_path / "none.pagein")])

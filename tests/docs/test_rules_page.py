@@ -20,7 +20,7 @@ def test_the_page_holds_every_rule_and_every_model(page: str) -> None:
     assert [name for name in (*RULES, *TABLE) if f"\n| {name} |" not in page] == []
 
 
-def test_its_example_says_what_happens(page: str) -> None:
+def test_the_example_of_the_rules_page_runs(page: str) -> None:
     example = doctest.DocTestParser().get_doctest(page.replace("```", ""), {}, PAGE.name, str(PAGE), 0)
     assert len(example.examples) == 3
     assert doctest.DocTestRunner().run(example).failed == 0

@@ -140,7 +140,7 @@ def test_a_recorded_session_costs_over_http_what_its_replay_says(name: str, tmp_
     check(drive_and_bill(entries_of(path), tmp_path))
 
 
-def test_a_replay_tells_the_engine_what_its_own_requests_took_and_not_what_the_recorded_ones_did(
+def test_a_replay_reports_the_usage_of_its_own_requests_to_the_engine(
     tmp_path: Path,
 ) -> None:
     clock, sessions = SetClock(), list[Session]()

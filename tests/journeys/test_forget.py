@@ -250,7 +250,7 @@ def test_exports_and_imports_behave(tmp_path: Path) -> None:
         assert upkeep.check_store(store).is_clean
 
 
-def test_an_import_brings_all_but_what_was_forgotten_here(tmp_path: Path) -> None:
+def test_an_import_omits_text_forgotten_in_this_store(tmp_path: Path) -> None:
     """Also in a store that has nothing else of it, whatever stands between the letters."""
     said = 'the "dove"\nlands at nine'
     step = Step("Bash", {"command": f"echo '{said}'"}, "plan\n" * 200 + said)

@@ -45,7 +45,7 @@ def small(calls: int) -> list[Message]:
     return [*said, Message("assistant", (Text("Done."),), at + 30.0, MODEL)]
 
 
-def test_a_client_that_marks_nothing_pays_half_as_results_leave_once_they_are_old(tmp_path: Path) -> None:
+def test_a_client_without_breakpoints_pays_half_because_old_results_leave(tmp_path: Path) -> None:
     plain, ours = bills(list(islice(session(), 80)), tmp_path, PRICED)
     assert (plain.refused, ours.refused) == (0, 0)
     assert plain.usage.read == plain.usage.written == ours.usage.read == ours.usage.written == 0

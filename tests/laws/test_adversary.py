@@ -76,7 +76,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("seed", DRAWN)
-def test_a_drawn_session_that_was_dearer_once_is_so_no_more(seed: int) -> None:
+def test_a_session_once_made_more_expensive_stays_repaired(seed: int) -> None:
     lost = losses(drawn(random.Random(seed)))  # noqa: S311
     assert max(one.share for one in lost.values()) <= MOST, (DRAWN[seed], lost)
     assert max(one.full for one in lost.values()) == 0, "none came to the limit of the valve"

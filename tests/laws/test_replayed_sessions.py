@@ -207,7 +207,7 @@ def _written(calls: list[tuple[str, str, bool, float]]) -> Story:
     return story.says()
 
 
-def test_a_watch_that_sees_a_law_broken_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_law_is_reported_by_the_watched_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of the test: an engine whose store forgets is found out."""
     recording = _told([([5000], 5.0, "")] * 3).recording(CHARGED)
     watch = Watch(replace(EAGER, batch_tokens=1, keep_calls=1))

@@ -50,7 +50,7 @@ class TestPostgresJournals(OnPostgres, JournalStoreContract):
     pass
 
 
-def test_the_contract_asks_for_everything_that_the_port_promises() -> None:
+def test_the_contract_tests_every_method_of_the_port() -> None:
     promised = {name for name in vars(ObjectStore) if not name.startswith("_")} - {"close"}
     source = inspect.getsource(object_links) + inspect.getsource(object_versions)
     asked = set(re.findall(r"\bstore\.(\w+)\(", source))

@@ -103,7 +103,7 @@ def test_a_host_of_five_minutes_to_which_nobody_came_back_is_not_kept_alive(stor
 
 
 @pytest.mark.parametrize("model", ["gpt-5.1", "gpt-5.6"])
-def test_where_nobody_is_asked_for_a_lifetime_nothing_is_kept_alive(story: Story, model: str) -> None:
+def test_caches_without_a_ttl_choice_get_no_keep_alive_request(story: Story, model: str) -> None:
     _host(story.asks(), 8, hour=True).says().waits(1500).asks()
     recording = _host(story, 3, hour=True).says().recording(prices("generic:r=.1,w=1"))
     ledger = _kept(recording, prices(model))

@@ -88,7 +88,7 @@ def test_a_later_line_of_a_message_takes_its_place() -> None:
     assert session.head.id == "gm-2"
 
 
-def test_a_rewind_takes_its_message_and_all_behind_it_back() -> None:
+def test_a_rewind_removes_its_message_and_all_later_ones() -> None:
     session, entries = _lines(
         _message("u1", "user", "first"),
         _message("g1", "gemini", "one", tokens=_tokens(900)),

@@ -99,7 +99,7 @@ def test_every_rewrite_is_expected_to_save_something(told: list[tuple[int, float
     assert all(one["expected"] > 0 for one in why["decisions"])
 
 
-def test_a_recall_is_charged_to_what_had_sent_it_away(story: Story, charged: Prices) -> None:
+def test_a_recall_is_charged_to_the_decision_that_evicted_its_text(story: Story, charged: Prices) -> None:
     line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
     story.asks().works("x" * 9000 + "\n" + line + "\n" + "y" * 9000)
     story.works(10, args='{"needs":"' + line + '"}').says()

@@ -119,7 +119,7 @@ def test_objects_that_are_excluded_files_never_leave_with_all_their_versions(
     assert [one.id for one in fresh.log()] == [plain.id]
 
 
-def test_content_that_something_else_has_too_does_leave(store: SqliteUpkeep) -> None:
+def test_content_shared_with_other_objects_is_exported(store: SqliteUpkeep) -> None:
     store.write(Write("1", Draft(id=uuid7(1, bytes(10)), type="file", content="", metadata={"path": ".env"}), 1.0))
     store.write(Write("2", Draft(id=uuid7(2, bytes(10)), type="file", content="", metadata={"path": "a.py"}), 1.0))
     assert any(b'"text":""' in line for line in export_all(store))

@@ -89,7 +89,7 @@ def test_an_old_file_that_lost_some_gives_the_others(whole: Path) -> None:
     store.close()
 
 
-def test_two_that_lost_different_ones_make_a_whole(whole: Path) -> None:
+def test_two_stores_with_different_losses_make_one_whole_store(whole: Path) -> None:
     other = Path(shutil.copy(without(whole, 5), whole.with_name("other.pagein")))
     path = without(whole, 3)
     store = SqliteUpkeep(path)

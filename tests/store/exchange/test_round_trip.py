@@ -253,7 +253,7 @@ def one_session(name: str, *entries: str) -> list[bytes]:
         ("ab", "ab", "b", "they are the same"),
     ],
 )
-def test_a_session_that_is_here_stands_where_it_should(
+def test_an_import_keeps_or_advances_the_leaf_of_an_existing_session(
     fresh: SqliteUpkeep, here: str, there: str, leaf: str, why: str
 ) -> None:
     fresh.append("one", journal(*here))

@@ -99,7 +99,7 @@ def test_words_of_the_other_dialect_are_changed_and_no_others() -> None:
     )
 
 
-def test_a_server_that_is_not_there_is_a_store_error_at_once() -> None:
+def test_a_missing_server_is_a_store_error_at_once() -> None:
     store = PostgresStore("host=/nowhere/at/all user=somebody password=hush")
     began = time.monotonic()
     with pytest.raises(StoreError) as caught:

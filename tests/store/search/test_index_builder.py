@@ -51,7 +51,7 @@ class _Full(SqliteIndex):
         return super().add(*arguments)  # type: ignore[arg-type]
 
 
-def test_a_builder_outlives_trouble_and_says_what_it_was(tmp_path: Path) -> None:
+def test_a_builder_survives_a_failure_and_reports_it(tmp_path: Path) -> None:
     index = _Full(tmp_path / "i")
     desk = Desk(index=index)
     desk.put("one needle")

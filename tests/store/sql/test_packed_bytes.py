@@ -187,7 +187,7 @@ def test_damage_of_a_base_is_noticed_in_its_deltas_and_healed_with_it(store: Sql
     assert [store.content(version) for version in store.history(object_number(1))] == [first, second]
 
 
-def test_a_version_is_kept_though_what_it_would_rest_on_is_damaged(store: SqliteUpkeep, path: Path) -> None:
+def test_a_version_with_a_damaged_base_is_stored(store: SqliteUpkeep, path: Path) -> None:
     first, second = two_versions(store)
     damaged(path, ContentHash.of(second.encode()))
     third = put(store, a_file(1, second + "\nand more"))

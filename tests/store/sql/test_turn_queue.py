@@ -53,7 +53,7 @@ def test_a_thread_that_keeps_the_store_longer_than_others_are_patient_is_waited_
     assert done.is_set()
 
 
-def test_where_another_process_has_the_file_all_who_wait_are_told_together(tmp_path: Path) -> None:
+def test_waiting_threads_fail_together_when_another_process_holds_the_file(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "s.pagein", patience=1)
     with database.open_writer():
         pass

@@ -155,6 +155,6 @@ def test_a_store_of_an_older_pagein_that_may_not_be_written_is_refused_in_words(
     looking.close()
 
 
-def test_files_that_are_there_keep_their_modes(life: LivedIn, room: Path) -> None:
+def test_existing_files_keep_their_modes(life: LivedIn, room: Path) -> None:
     store = place(life, room, "no log")
     assert stat.S_IMODE(store.stat().st_mode) == 0o444

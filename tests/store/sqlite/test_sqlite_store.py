@@ -78,7 +78,7 @@ def test_a_store_that_others_could_read_is_closed_to_them(path: Path, store: Sql
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     SqliteStore(tmp_path / "one.pagein").put(b"body")
     assert tmp_path.stat().st_mode & 0o777 == 0o755
@@ -157,7 +157,7 @@ def test_an_entry_that_cannot_be_read_is_a_value(store: SqliteStore, path: Path)
     assert isinstance(second, Entry)
 
 
-def test_all_of_a_batch_is_stored_or_none(store: SqliteStore, path: Path) -> None:
+def test_a_batch_is_stored_whole_or_not_at_all(store: SqliteStore, path: Path) -> None:
     store.put(b"first")
     _sql(
         path,

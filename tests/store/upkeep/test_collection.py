@@ -224,7 +224,7 @@ def test_a_session_that_is_taken_up_again_has_not_ended(store: SqliteUpkeep) -> 
     assert garbage(store, Retention(keep=DAY), NOW, apply=True).is_empty
 
 
-def test_paging_out_again_what_is_there_touches_a_session(store: SqliteUpkeep) -> None:
+def test_evicting_a_stored_result_again_touches_its_session(store: SqliteUpkeep) -> None:
     stored = paged(store, b"paged out" * 50, "one")
     touched(store, "one", 100)
     store.put_objects([(stored, b"paged out" * 50)])

@@ -167,7 +167,7 @@ def test_a_repair_restores_evicted_content_from_the_journal(store: SqliteUpkeep,
     assert recalls_all(store, lived)
 
 
-def test_a_session_that_stands_nowhere_stands_at_its_last_whole_entry(store: SqliteUpkeep, lived: LivedIn) -> None:
+def test_a_session_without_a_leaf_continues_at_its_last_whole_entry(store: SqliteUpkeep, lived: LivedIn) -> None:
     last = [entry.id for entry in store.entries("main") if isinstance(entry, Entry)][-1]
     sql(lived.store, "UPDATE session SET leaf = 'nowhere' WHERE name = 'main'")
     assert repaired(store, lived).is_clean
@@ -215,7 +215,7 @@ def test_entries_behind_a_lost_entry_are_kept(store: SqliteUpkeep, lived: LivedI
     assert not check_store(store).is_clean
 
 
-def test_an_entry_that_is_said_again_takes_the_place_of_its_bridge(store: SqliteUpkeep, lived: LivedIn) -> None:
+def test_a_repeated_entry_replaces_its_bridge(store: SqliteUpkeep, lived: LivedIn) -> None:
     before = list(store.entries("main"))
     said = before[7]
     assert isinstance(said, Entry)
@@ -271,7 +271,7 @@ def note(number: int, **more: object) -> Draft:
     return Draft(id=uuid7(number, bytes(10)), type="note", content="text", metadata=more)
 
 
-def test_a_reference_to_what_is_not_there_yet_is_no_fault(store: SqliteUpkeep) -> None:
+def test_a_reference_to_a_missing_target_is_no_fault(store: SqliteUpkeep) -> None:
     store.write(Write("r", note(90, to=Reference(uuid7(91, bytes(10)))), 1.0))
     report = check_store(store)
     assert (report.is_clean, report.unresolved) == (True, 1)
@@ -297,7 +297,7 @@ def test_a_reference_whose_pin_lies_is_a_fault(store: SqliteUpkeep) -> None:
 # --- what a stub claims ------------------------------------------------------------------------------------------
 
 
-def test_a_stub_that_does_not_name_its_object_is_found(store: SqliteUpkeep) -> None:
+def test_a_stub_without_the_id_of_its_object_is_found(store: SqliteUpkeep) -> None:
     (paged, *_) = (
         one
         for name in ("main",)
@@ -311,7 +311,7 @@ def test_a_stub_that_does_not_name_its_object_is_found(store: SqliteUpkeep) -> N
     assert [(one.kind, one.why) for one in report.findings] == [("stub", "its text does not name it")]
 
 
-def test_thinking_that_left_and_is_not_there_any_more_is_found(store: SqliteUpkeep) -> None:
+def test_lost_thinking_is_found_by_a_check(store: SqliteUpkeep) -> None:
     pager = Pager(store, "here")
     kept = pager.keep_thinking("thinker", 1, "it is the parser", 4)
     store.append("thinker", [Entry("a", None, EpochEntry(1, 0, (), thought=kept))])
@@ -338,7 +338,7 @@ def test_names_that_databases_spell_out_are_no_fault(store: SqliteUpkeep, name: 
 # --- what cannot be looked at ------------------------------------------------------------------------------------
 
 
-def test_versions_behind_some_that_cannot_be_read_are_looked_at_all_the_same() -> None:
+def test_versions_behind_unreadable_ones_are_checked_too() -> None:
     class Holed(MemoryUpkeep):
         def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
             found = super().log(after, limit)
