@@ -59,22 +59,22 @@ def test_every_tool_has_a_section_with_every_argument_and_its_default() -> None:
 
 
 def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
-    peek, search, ingest = (section(f"`{name}`") for name in ("peek", "search", "ingest"))
+    peek, search, ingest = (" ".join(section(f"`{name}`").split()) for name in ("peek", "search", "ingest"))
     assert f"| {text_slices.LINES} |" in peek
     assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
     assert (
-        f"At most {session_recall.USUAL.per_object}\nmatches of one object and {session_recall.USUAL.matches} in all"
+        f"at most {session_recall.USUAL.per_object} matches of one object and {session_recall.USUAL.matches} in all"
         in search
     )
     assert (
-        f"first {pattern_search.LONGEST_MATCH} characters, with {pattern_search.AROUND} characters on each side"
+        f"first {pattern_search.LONGEST_MATCH} characters of a long match and {pattern_search.AROUND} characters on each side"
         in search
     )
     assert f"after {session_recall.USUAL.seconds * 1000:.0f}ms" in search
     assert f"{ingesting.MAX_FILES} files and {ingesting.MAX_BYTES:,} bytes" in ingest
     assert f"above {ingesting.CONFIRM_ABOVE} files" in ingest
-    assert f"({manifest.BUDGET} tokens)" in section("Manifest")
-    assert f"beyond {trajectory.LARGEST // 1_000_000} MB" in section("Trajectory log")
+    assert f"({manifest.BUDGET} tokens)" in " ".join(section("Manifest").split())
+    assert f"beyond {trajectory.LARGEST // 1_000_000} MB" in " ".join(section("Trajectory log").split())
     assert trajectory.SUFFIX in section("Trajectory log")
     assert trajectory.KEPT == 3
     assert DISABLED in PAGE
