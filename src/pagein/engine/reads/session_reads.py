@@ -12,7 +12,7 @@ Rules of this file
 """
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -35,7 +35,7 @@ from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.clients.window_files import FileStatement
 from pagein.policy.reads import own_writes
 from pagein.policy.reads.baseline import Baseline, baseline, byte_length
-from pagein.policy.reads.knowledge import Knowledge, PathKnown
+from pagein.policy.reads.knowledge import Knowledge
 from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
@@ -96,9 +96,10 @@ class Outside:
     @property
     def witness_source(self) -> Callable[[ContentHash], bytes | None] | None:
         """Returns stored versions for the witness; None to skip the witness."""
-        return self._version if self.witness else None
+        return self.version if self.witness else None
 
-    def _version(self, name: ContentHash) -> bytes | None:
+    def version(self, name: ContentHash) -> bytes | None:
+        """Return a stored version; None if it is lost or the store fails."""
         try:
             return self.blobs.get(name)
         except StoreError:
@@ -153,6 +154,7 @@ class SessionReads:
     def __init__(self, branch: ReadBranch, outside: Outside, files: Files) -> None:
         self._branch = branch
         self._blobs = outside.blobs
+        self._version = outside.version
         self._now = outside.now
         self._settings = outside.settings
         self._watched = outside.witness
@@ -217,18 +219,23 @@ class SessionReads:
 
     def note_write(self, path: str, text: str) -> OwnWrite:
         """Record a successful write of a whole file by the model, which then knows the whole text."""
-
-        def event(key: str, _: LocatedFile) -> tuple[FileWrite, bytes]:
-            return own_writes.written(key, text), text.encode()
-
-        return self._learn(path, text, event)
+        return self._learn(path, text, lambda key, _: (own_writes.written(key, text), text))
 
     def note_edit(self, path: str, old: str, new: str) -> OwnWrite:
         """Record a successful edit by the model, which then knows the new text and known text around the edit.
 
         May be called before or after the file has changed; a file that fits neither adds no knowledge.
         """
-        return self._learn(path, new, lambda key, located: self._edit(key, located, old, new))
+
+        def event(key: str, located: LocatedFile) -> tuple[FileWrite, str] | None:
+            document = self._files.read(located)
+            if not document.is_text:
+                return None
+            known, min_run = self.knowledge.of(key), self._settings.min_run
+            edit = TextEdit(old, new)
+            return own_writes.reported_edit(key, document.text, edit, known, self._fetch, min_run=min_run)
+
+        return self._learn(path, new, event)
 
     def status(self, branch: Iterable[Entry]) -> ReadingStatus:
         """Return the figures on this branch, which ends at the current entry."""
@@ -329,10 +336,7 @@ class SessionReads:
 
     def _fetch(self, name: ContentHash, signal: Signal | None = None) -> bytes | None:
         _check(signal)
-        try:
-            return self._blobs.get(name)
-        except StoreError:
-            return None
+        return self._version(name)
 
     def _store(self, content: bytes, name: ContentHash) -> None:
         # checked first: storing existing content again would decompress and verify it
@@ -351,7 +355,7 @@ class SessionReads:
     # --- the model's own writes ---
 
     def _learn(
-        self, path: str, text: str, event: Callable[[str, LocatedFile], tuple[FileWrite, bytes] | None]
+        self, path: str, text: str, event: Callable[[str, LocatedFile], tuple[FileWrite, str] | None]
     ) -> OwnWrite:
         try:
             located = self._files.locate(path, offset=1)  # the path of a write has no line suffix
@@ -361,50 +365,14 @@ class SessionReads:
                 found = event(self._key(located), located)
                 if found is None:
                     return OwnWrite()
-                learned, content = found
-                if self._branch.is_private(content.decode("utf-8", "surrogatepass")):
+                learned, after = found
+                if self._branch.is_private(after):
                     return OwnWrite()
-                self._store(content, learned.version)
+                self._store(after.encode(), learned.version)
                 self._branch.note(read_notes.KIND, read_notes.encode_write(learned, text, located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: a failure here costs a saving, never a write
             return OwnWrite(failure=_reason(problem))
         return OwnWrite(learned.authored)
-
-    def _edit(self, key: str, located: LocatedFile, old: str, new: str) -> tuple[FileWrite, bytes] | None:
-        document = self._files.read(located)
-        if not document.is_text:
-            return None
-        known = self.knowledge.of(key)
-        min_run = self._settings.min_run
-        for everywhere in (False, True):
-            event = own_writes.edit_event(key, document.text, TextEdit(old, new, everywhere), known, min_run=min_run)
-            if event is not None and event.copies:
-                before = self._fetch(event.copies[0].base)
-                if before is not None:
-                    event = own_writes.follow_edit(event, before.decode(errors="replace"), known, self._fetch)
-                return event, document.content
-        # the file has yet to change; or it was changed by others, and the edit fits the version that the model knows
-        for version in self._before(known, document):
-            content = document.content if version == document.hash else self._fetch(version)
-            before_edit = None if content is None else content.decode(errors="replace")
-            if before_edit is not None and old and before_edit.count(old) == 1:
-                after = before_edit.replace(old, new)
-                event = own_writes.edit_event(
-                    key, after, TextEdit(old, new), known, before=before_edit, min_run=min_run
-                )
-                if event is not None:
-                    return own_writes.follow_edit(event, before_edit, known, self._fetch), after.encode()
-        event = own_writes.edit_event(key, document.text, TextEdit(old, new), known, min_run=min_run)
-        if event is None and known.view:
-            event = own_writes.unplaced_edit(key, document.text)
-        return None if event is None else (event, document.content)
-
-    @staticmethod
-    def _before(known: PathKnown, document: Document) -> Iterator[ContentHash]:
-        """Yield versions that an edit may have changed, the likeliest first."""
-        if known.lines_known(document.hash) is not None:
-            yield document.hash
-        yield from (version for version, _ in reversed(known.versions) if known.is_taken_for(version))
 
 
 def _check(signal: Signal | None) -> None:

@@ -66,6 +66,47 @@ def follow_edit(
     return replace(event, copies=(*event.copies, *more)) if more else event
 
 
+def reported_edit(
+    path: str,
+    text: str,
+    edit: TextEdit,
+    known: PathKnown,
+    fetch: Callable[[ContentHash], bytes | None],
+    *,
+    min_run: int = DEFAULTS.min_run,
+) -> tuple[FileWrite, str] | None:
+    """Return the event of an edit that the model reports, and the file after it; None without a trace of the edit.
+
+    The report does not say whether the edit replaced every occurrence, nor whether the file has changed by now.
+
+    text: the file now.
+    fetch: returns stored versions.
+    """
+    for one in (edit, replace(edit, everywhere=True)):
+        event = edit_event(path, text, one, known, min_run=min_run)
+        if event is not None and event.copies:
+            content = fetch(event.copies[0].base)
+            if content is not None:
+                event = follow_edit(event, content.decode(errors="replace"), known, fetch)
+            return event, text
+    # the file has yet to change; or it was changed by others, and the edit fits the version that the model knows
+    now = ContentHash.of(text.encode())
+    likely = [now] if known.lines_known(now) is not None else []
+    likely += [version for version, _ in reversed(known.versions) if known.is_taken_for(version)]
+    for version in likely if edit.old else ():
+        content = text.encode() if version == now else fetch(version)
+        before = "" if content is None else content.decode(errors="replace")
+        if before.count(edit.old) == 1:
+            after = before.replace(edit.old, edit.new)
+            event = edit_event(path, after, edit, known, before=before, min_run=min_run)
+            if event is not None:
+                return follow_edit(event, before, known, fetch), after
+    event = edit_event(path, text, edit, known, min_run=min_run)
+    if event is None and known.view:
+        event = unplaced_edit(path, text)
+    return None if event is None else (event, text)
+
+
 def unplaced_edit(path: str, after: str) -> FileWrite:
     """Return the event of an edit at an unknown place: no line number of the file is certain afterwards."""
     return FileWrite(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
