@@ -101,6 +101,21 @@ def test_what_stands_in_the_request_is_known_after_it_left(room: Room) -> None:
     assert reads(session, "c3", "a.py", offset=5, limit=9) == "unchanged_range"
 
 
+def test_an_order_to_evict_takes_a_read_together_with_the_young_answer_that_depends_on_it(room: Room) -> None:
+    session = room.session()
+    session.append(ASK)
+    reads(session, "c1", "a.py")
+    noise(session, 6)
+    assert reads(session, "c2", "a.py") == "unchanged"
+    session.advance()
+    assert session.hand.epoch() is None
+    session.append(Message("assistant", (Text("done"),)))
+    session.append(ASK)
+    opened = session.advance().opened
+    assert opened is not None
+    assert opened.calls == ("c1", "c2")
+
+
 def test_a_read_that_was_never_said_is_not_known_once_a_request_has_left_without_it(room: Room) -> None:
     session = room.session()
     session.append(ASK)

@@ -260,10 +260,13 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.files
         work = None if rules is None else Work(rules, state.draft.calls, state.standing.task)
-        held = _calls_kept_by_user(scene) | _warm(state) | scene.files.calls_needed_by_young(last, work)
-        planned = plan_without(planned, held, state.standing, settings, moment)
+        kept = _calls_kept_by_user(scene) | _warm(state)
+        young = scene.files.calls_needed_by_young(last, work)
+        planned = plan_without(planned, kept | young, state.standing, settings, moment)
         if planned.epoch is None and hand.epoch_now:
-            planned = overflow.user_plan(state.standing, settings, moment, account, held)
+            # the order also covers results in use by young answers of pagein's own tool, which leave with them
+            kept |= scene.files.client.calls_needed_by_young(last, work)
+            planned = overflow.user_plan(state.standing, settings, moment, account, kept)
     return planned
 
 
