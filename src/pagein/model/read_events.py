@@ -115,7 +115,8 @@ class MalformedRecord:
 ClaimKind: TypeAlias = Literal[
     "text", "authored", "unchanged", "unchanged_range", "diff", "moved", "range_diff", "partly_known"
 ]
-ReadEvent: TypeAlias = FileRead | FileWrite | FileRefresh | CompactionEvent | MalformedRecord
+FileEvent: TypeAlias = FileRead | FileWrite | FileRefresh
+ReadEvent: TypeAlias = FileEvent | CompactionEvent | MalformedRecord
 
 
 @dataclass(frozen=True, slots=True)

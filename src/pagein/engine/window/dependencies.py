@@ -9,7 +9,6 @@ from pagein.engine.log.state import State
 from pagein.engine.reads.testimony import Stored, Testimony, window
 from pagein.engine.window.decision_inputs import eviction_candidates
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.model.names import ContentHash
 from pagein.policy.clients.window_files import WindowFiles
 from pagein.policy.eviction.residency import EpochPlan, Resident
 
@@ -36,12 +35,11 @@ def sound_evictions(
     leaving = [*chosen, *_dependent_answers(state, files, chosen, whole)]
     said: dict[str, None] = {}
     if stored is not None:
-        told = Testimony(window(state), files.claims())
-        stored = _either(files.versions().get, stored)
+        told, texts = Testimony(window(state), files.claims()), files.versions()
         while True:
             for call in ({one.resident.call_id for one in leaving} | whole) & set(told.claims):
                 del told.claims[call]
-            objections = told.objections(stored)
+            objections = told.objections(lambda version: texts[version] if version in texts else stored(version))
             said |= dict.fromkeys(f"{one.call_id}: {one.why}" for one in objections)
             more = _find_results(state, frozenset(one.call_id for one in objections) - whole)
             if not more:
@@ -50,14 +48,6 @@ def sound_evictions(
             leaving += _dependent_answers(state, files, leaving, whole)
     leaving.sort(key=lambda one: (one.resident.message, one.resident.block))
     return leaving, "the witness objected to " + "; ".join(said) if said else None
-
-
-def _either(first: Stored, then: Stored) -> Stored:
-    def stored(version: ContentHash) -> bytes | None:
-        found = first(version)
-        return then(version) if found is None else found
-
-    return stored
 
 
 def _dependent_answers(
