@@ -211,12 +211,16 @@ def is_spoken(message: Message) -> bool:
 
 
 def _calibrate(state: State, usage: Usage | None) -> State:
-    """Correct the token estimate by the usage that the provider reported for the last request."""
+    """Correct the token estimate by the usage that the provider reported for the last request.
+
+    The first report gives the size of the prompt prefix. A later report too small for it proves that tokens which no
+    message shows have left since, so the prefix is measured again.
+    """
     sent = size(state.sent)
     if usage is None or usage.prompt <= 0 or sent <= 0:
         return state
-    if state.floor is None:
-        return replace(state, floor=max(0.0, float(usage.prompt - sent)))
+    if state.floor is None or usage.prompt < state.floor + _LEAST_SCALE * sent:
+        return replace(state, floor=max(0.0, float(usage.prompt - sent)), scale=1.0)
     scale = (usage.prompt - state.floor) / sent
     return replace(state, scale=min(max(scale, _LEAST_SCALE), _MOST_SCALE))
 

@@ -140,12 +140,13 @@ def is_above(moment: Moment, economics: Economics, share: float = 1.0, gain: int
 
 
 def falls_short(moment: Moment, economics: Economics, gain: int) -> bool:
-    """Return whether evicting `gain` tokens may make a request too small to be cached.
+    """Return whether evicting `gain` tokens may leave a request too small to be cached.
 
-    Such a request is paid in full at each call. False where the request may be too small already.
+    Such a request is paid in full at each call. A request that is too small already may grow, and without the evicted
+    tokens it would be cached later than the client's own.
     """
     whole = moment.floor + moment.scale * moment.size
-    return whole - moment.scale * gain < CAUTION * economics.least and economics.least <= CAUTION * whole
+    return whole - moment.scale * gain < CAUTION * economics.least
 
 
 def cliff_savings(moment: Moment, economics: Economics, gain: int) -> float:
