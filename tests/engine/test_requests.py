@@ -356,6 +356,21 @@ def test_usage_calibrates_the_branch_although_the_client_sends_none_back(tmp_pat
         assert session.journal.state_at(session.leaf).scale == state.scale
 
 
+def test_a_report_too_small_for_the_prompt_prefix_measures_the_prefix_anew(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        floors = []
+        for count, reported in enumerate((9000, 9500, 1500, 1500)):
+            prepared = engine.prepare(clients.body(worked(count), "anthropic"), "anthropic", at=count, hint="one")
+            engine.observe(prepared, reply(0, reported))
+            engine.prepare(clients.body(worked(count + 1), "anthropic"), "anthropic", at=count, hint="one")
+            state = engine.session("one").journal.state_at(engine.session("one").leaf)
+            floors.append(state.floor or 0.0)
+        assert floors[0] == floors[1]
+        assert floors[0] > 8000
+        assert floors[2] <= 1505
+        assert floors[3] == floors[2]
+
+
 @pytest.mark.parametrize(
     ("second", "at", "read", "cause", "who"),
     [
