@@ -224,7 +224,9 @@ def test_nothing_leaves_a_window_that_would_be_too_small_to_be_cached_without_it
     small = replace(PRICES, least=4096)
     assert falls_short(Moment(now=1.0, last=0.0, size=6000, new=0), small, 4000)
     assert not falls_short(Moment(now=1.0, last=0.0, size=60_000, new=0), small, 4000)
-    assert falls_short(Moment(now=1.0, last=0.0, size=2000, new=0), small, 1000)  # it may grow, and would be cached later
+    assert falls_short(
+        Moment(now=1.0, last=0.0, size=2000, new=0), small, 1000
+    )  # it may grow, and would be cached later
     short = replace(_cold(), size=12_000, new=0)
     settings = replace(PRICED, economics=replace(PRICES, least=12_000))
     assert plan(_standing(12), settings, short, Account(saved=1e9)).epoch is None
