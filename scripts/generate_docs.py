@@ -29,7 +29,8 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
-from pagein.providers.validity import RULES, Api, ValidityRule
+from pagein.providers.validity import Api, ValidityRule
+from pagein.providers.wire import RULES, format_named
 from pagein.settings.keys import ENGINE, GATEWAY
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
@@ -214,11 +215,11 @@ def _prose(docstring: str) -> str:
 
 WIRES: dict[Api, str] = {"anthropic": "Messages", "openai_chat": "Chat", "openai_responses": "Responses"}
 RULES_INTRO = """No request leaves that its provider would refuse. These are the reasons that are known, with the provider's own words
-where we have seen them (others are marked *ours*), `{...}` where they vary. `pagein.providers.validity` checks them, whole or
+where we have seen them (others are marked *ours*), `{...}` where they vary. `pagein.providers.wire` checks them, whole or
 by what is new in a request:
 
 ```python
->>> from pagein.providers.validity import check_body
+>>> from pagein.providers.wire import check_body
 >>> body = {"model": "claude-opus-5", "messages": [{"role": "assistant", "content": "hello"}]}
 >>> [(one.rule, one.message, one.status) for one in check_body(body, "anthropic")]
 [('M8', 0, 400), ('M9', 0, 400)]
@@ -245,7 +246,7 @@ def _rule(name: str, rule: ValidityRule) -> str:
     said = [*(_code(text) for text in rule.errors), *(f"*ours:* {_code(text)}" for text in rule.words)]
     told = "<br>".join(said) or f"*refuses nothing:* {rule.kept}"
     status = str(rule.status) if rule.check else ""
-    wires = ", ".join(WIRES[api] for api in rule.apis)
+    wires = ", ".join(WIRES[api] for api in WIRES if name in format_named(api).validity.rules)
     return f"| {name} | {wires} | {rule.says} | {told} | {status} |"
 
 

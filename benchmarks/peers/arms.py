@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.replay.policies.ledger import Recall
 
 HERE: Final = Path(__file__).resolve().parent

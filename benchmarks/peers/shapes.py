@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 from pagein.errors import BadInput
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Block, Text, ToolCall, ToolResult
-from pagein.providers.validity.body_check import check_body
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.providers.wire import decode
+from pagein.providers.wire.body_check import check_body
 from pagein.replay.prompt.model_calls import strings_in, without_gutter
 
 Kind = Literal["text", "arguments", "result"]

@@ -26,9 +26,9 @@ from pagein.engine.session import Session
 from pagein.errors import PageinError
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.curation.guarded_curator import CuratedRequest, UsageAccount
-from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.tokens.counters import ratio_counter
+from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.replay.readers import Source, find, read_source
 from pagein.settings.sources import load_config
 from pagein.simulator import ProviderSettings, SimulatedProvider

@@ -75,7 +75,7 @@ def test_a_rule_is_defined_once(root: Path) -> None:
 
 
 def test_every_rule_that_the_code_checks_is_on_the_page(root: Path) -> None:
-    from pagein.providers.validity import RULES
+    from pagein.providers.wire import RULES
 
     assert set(RULES) - defined(root) == set()
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pagein.providers.prices.model_abilities import TABLE
-from pagein.providers.validity import RULES
+from pagein.providers.wire import RULES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "rules.md"
 

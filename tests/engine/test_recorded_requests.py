@@ -9,8 +9,8 @@ from tests.engine.log.repaired_messages import repair_messages
 from tests.providers.validity.test_recorded_requests import SESSIONS, TARGETS, said_in
 
 import pagein
-from pagein.providers.validity import NOTHING_RECEIVED, Api, check_body, target, with_request
-from pagein.providers.wire import render
+from pagein.providers.validity import NOTHING_RECEIVED, Api, target
+from pagein.providers.wire import check_body, render, with_request
 
 pytestmark = pytest.mark.corpus
 _CALLS = 60

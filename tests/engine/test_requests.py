@@ -24,7 +24,8 @@ from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 from pagein.providers.wire.tool_offers import ToolOffer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))

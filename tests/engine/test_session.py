@@ -15,7 +15,7 @@ from pagein.model.entries import Entry, EpochEntry
 from pagein.model.messages import FileAccess, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.eviction.residency import Residency
-from pagein.providers.validity import check_messages
+from pagein.providers.wire import check_messages
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.blob_store import an_object
 from pagein.testing.memory_journals import MemoryJournals

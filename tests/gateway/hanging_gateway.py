@@ -16,8 +16,8 @@ from pagein.gateway.pages.session_views import HitView, Inside
 from pagein.gateway.process import serve_until_signal
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.stream.model_turns import OwnCall, OwnToolResult
-from pagein.gateway.stream.reply_reader import ModelReply
+from pagein.providers.wire.streams.model_reply import ModelReply
+from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 
 PARTS = ("prepare", "observe", "recall", "spliced", "close", "looker")
 

@@ -20,7 +20,7 @@ from pagein.gateway.curation.guarded_curator import CurationRequest
 from pagein.gateway.http.addresses import with_token
 from pagein.gateway.pages.call_meter import SESSIONS, Meter
 from pagein.gateway.settings import CHATGPT, GatewaySettings
-from pagein.gateway.stream.reply_reader import NO_REPLY
+from pagein.providers.wire.streams.model_reply import NO_REPLY
 from pagein.simulator import SimulatedProvider
 
 CLAUDE = "Bearer sk-ant-oat01-abcdef"

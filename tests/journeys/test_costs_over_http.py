@@ -94,7 +94,7 @@ def test_a_session_with_a_pause_costs_over_http_what_its_replay_says(model: str,
 def test_each_request_is_answered_as_it_was_recorded(api: str, model: str) -> None:
     entries = list(worked(model))
     clock = SetClock()
-    drive = Drive(entries, api, model)  # type: ignore[arg-type]
+    drive = Drive(entries, api, model)
     with drive.provider(clock) as provider:
         told = [json.dumps(one.response) for one in drive.through(provider.url, clock)]
     assert len(told) == sum(one.role == "assistant" for one in entries)

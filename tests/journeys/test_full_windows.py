@@ -57,7 +57,7 @@ def said_in(reply: Wire, api: Api) -> str:
             return "".join(block.get("text", "") for block in reply["content"])
         case "openai_chat":
             return str(reply["choices"][0]["message"]["content"])
-        case "openai_responses":
+        case _:
             parts = [part for item in reply["output"] if item["type"] == "message" for part in item["content"]]
             return "".join(part["text"] for part in parts)
 

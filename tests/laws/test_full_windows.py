@@ -18,7 +18,8 @@ from pagein.engine.log import snapshots
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import Valve
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 
 WINDOW = 6000
 SMALL = Settings(valve=Valve(window=WINDOW, pastes=2000))

@@ -26,7 +26,8 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 from pagein.providers.wire.request_body import open_body
 from pagein.providers.wire.tool_offers import ToolOffer
 

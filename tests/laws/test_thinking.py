@@ -23,7 +23,8 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
-from pagein.providers.validity import NOTHING_RECEIVED, check_body, with_request
+from pagein.providers.validity import NOTHING_RECEIVED
+from pagein.providers.wire import check_body, with_request
 from pagein.providers.wire.tool_offers import ToolOffer
 
 EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))

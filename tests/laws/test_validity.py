@@ -13,16 +13,8 @@ from tests.providers.validity.bodies import marked, text, thought, without_think
 from tests.providers.validity.random_bodies import BODIES, CONVERSATIONS, LONG_ONES, anthropic_bodies, openai_bodies
 
 from pagein.model.messages import Message, Text, Thinking
-from pagein.providers.validity import (
-    NOTHING_RECEIVED,
-    Api,
-    Checker,
-    check_body,
-    check_messages,
-    target,
-    with_messages,
-    with_request,
-)
+from pagein.providers.validity import NOTHING_RECEIVED, Api, target, with_messages
+from pagein.providers.wire import Checker, check_body, check_messages, with_request
 from pagein.providers.wire.breakpoint_edits import Client, Wishes
 from pagein.providers.wire.breakpoint_edits import add_breakpoints as with_marks
 

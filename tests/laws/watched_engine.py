@@ -32,8 +32,8 @@ from pagein.model.names import ContentHash
 from pagein.policy.audit.witness import witness
 from pagein.policy.clients.window_files import FileLedger
 from pagein.ports import BlobStore, TokenCounter
-from pagein.providers.validity import Api, Checker, check_messages
-from pagein.providers.wire import render
+from pagein.providers.validity import Api
+from pagein.providers.wire import Checker, check_messages, render
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.workspace.folder import Folder
 

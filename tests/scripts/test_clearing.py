@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripts.clearing import BETA, ClearRun, Use, clear_run, grown, management, uses_in, with_beta
 
-from pagein.providers.validity import check_body
+from pagein.providers.wire import check_body
 from pagein.simulator import SimulatedProvider
 
 TOOLS = ("Bash", "Read", "Grep")

@@ -1,6 +1,7 @@
 import pytest
 
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 from pagein.tools.brief import OFFERS, definitions
 
 FIELDS: dict[Api, dict[str, object]] = {

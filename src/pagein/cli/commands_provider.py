@@ -103,7 +103,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 def _apis(names: list[str] | None) -> "tuple[Api, ...]":
     if strange := [name for name in names or () if name not in _APIS]:
         raise BadSetting(f"--api {strange[0]}: one of {', '.join(_APIS)}")
-    return tuple(_APIS[name] for name in names or _APIS)  # type: ignore[misc]  # the values are Api's
+    return tuple(_APIS[name] for name in names or _APIS)
 
 
 def _date(text: str | None) -> date | None:

@@ -254,7 +254,11 @@ class BranchResolver:
     ) -> cache_ttl.CacheTerms | None:
         """Choose the cache terms of a request; None if left to the client."""
         script, model = call.script, call.head.model
-        if call.lasting <= 0 or script.api != "anthropic" or self._prices_without_cache(call, parent, at) is not None:
+        if (
+            call.lasting <= 0
+            or not script.format.cache.takes_ttls
+            or self._prices_without_cache(call, parent, at) is not None
+        ):
             return None
         long = asks_long(call.envelope.fields, script)
         # also on return to an earlier prompt prefix: each has its own cache entries

@@ -36,6 +36,7 @@ from pagein.policy.stubs.manifest import BUDGET
 from pagein.ports import BlobStore, JournalStore, SnapshotStore, TokenCounter
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer
 
@@ -293,9 +294,9 @@ class Engine:
 
         Raises nothing: after a failure the body is returned as it came.
         """
-        if api != "anthropic":
-            return body
         try:
+            if not format_named(api).validity.binds_thinking:
+                return body
             envelope = self.parse_body(body, api, hint)
             if not abilities(model_in(envelope)).may_bind:
                 return body

@@ -40,7 +40,7 @@ from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
-from pagein.providers.wire.format_detection import api_of
+from pagein.providers.wire.formats import api_of
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer
 

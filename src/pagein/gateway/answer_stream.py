@@ -9,7 +9,7 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeVar
@@ -19,18 +19,19 @@ from aiohttp import ClientResponse, web
 from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
 from pagein.gateway.http import headers as names
 from pagein.gateway.http.own_answers import UpstreamResponse
-from pagein.gateway.stream.answer_merge import merge_answers
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.chat_stream_merge import ChatMerger
 from pagein.gateway.stream.continuation import continue_request
-from pagein.gateway.stream.messages_stream_merge import MessagesMerger
-from pagein.gateway.stream.model_turns import ModelTurn, OwnToolResult, Rounds, turn_of
-from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply, whole
-from pagein.gateway.stream.responses_stream_merge import ResponsesMerger
-from pagein.gateway.stream.stream_merge import StreamMerger, TooLong, object_in
+from pagein.gateway.stream.rounds import Rounds
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
+from pagein.gateway.stream.whole_answer import whole
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
+from pagein.providers.wire.streams.model_turn import ModelTurn, OwnToolResult
+from pagein.providers.wire.streams.stream_merge import StreamMerger, TooLong, object_in
+from pagein.providers.wire.wire_format import AnswerForm
 
 T = TypeVar("T")
 
@@ -38,11 +39,6 @@ _QUIET: Final = 5.0
 """Seconds of silence after which the client gets a keep-alive frame."""
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
 _OK: Final = 200
-_STREAM_MERGERS: Final[Mapping[Api, Callable[[Collection[str]], StreamMerger]]] = {
-    "anthropic": MessagesMerger,
-    "openai_chat": ChatMerger,
-    "openai_responses": ResponsesMerger,
-}
 
 
 class RecallListener(Protocol):
@@ -70,6 +66,11 @@ class Conduct:
     told: RecallListener
     rounds: int
 
+    @property
+    def form(self) -> AnswerForm:
+        """How answers are written."""
+        return format_named(self.api).answers
+
 
 def can_answer(upstream: ClientResponse) -> bool:
     """Return whether an answer may contain tool calls and is readable here."""
@@ -86,7 +87,7 @@ class Answerer:
 
     def __init__(self, conduct: Conduct) -> None:
         self._conduct = conduct
-        self._rounds = Rounds(conduct.api)
+        self._rounds = Rounds(conduct.form)
         self._read: list[Callable[[], ModelReply]] = []
         self._recalls = 0
         self.lost = ""
@@ -123,7 +124,7 @@ class Answerer:
 
     async def _stream(self, stack: AsyncExitStack, out: web.StreamResponse, upstream: ClientResponse) -> None:
         conduct = self._conduct
-        merger = _STREAM_MERGERS[conduct.api](conduct.curated.tools)
+        merger = conduct.form.merger(conduct.curated.tools)
         while True:
             turn = await self._turn(out, upstream, merger)
             if turn is None:
@@ -178,12 +179,12 @@ class Answerer:
             raise BrokenAnswer
         reply = await asyncio.to_thread(tee.reply)
         self.lost = self.lost or tee.lost
-        return turn_of(self._conduct.api, reply, self._conduct.curated.tools)
+        return self._conduct.form.turn(reply, self._conduct.curated.tools)
 
     async def _record_partial_turn(self, tee: Tee, merger: StreamMerger) -> None:
         if merger.later:
             reply = replace(await asyncio.to_thread(tee.reply), finished=False, stop="")
-            self._rounds.end_turn(turn_of(self._conduct.api, reply, self._conduct.curated.tools))
+            self._rounds.end_turn(self._conduct.form.turn(reply, self._conduct.curated.tools))
             await self._record_exchange()
 
     async def _end_with_error(self, out: web.StreamResponse, merger: StreamMerger, body: bytes) -> None:
@@ -216,7 +217,7 @@ class Answerer:
                 return await _send_whole(request, upstream, out if not answers else None, body)
             answers.append(value)
             self._read.append(lambda reply=reply: reply)  # type: ignore[misc]
-            turn = turn_of(conduct.api, reply, conduct.curated.tools)
+            turn = conduct.form.turn(reply, conduct.curated.tools)
             hides = hides or turn.shown != turn.said or bool(turn.own)
             self._rounds.end_turn(turn)
             results = await self._results(turn)
@@ -231,7 +232,7 @@ class Answerer:
                 raise BrokenAnswer from problem
         await self._record_exchange()
         if hides or len(answers) > 1:
-            body = await asyncio.to_thread(merge_answers, conduct.api, answers, conduct.curated.tools)
+            body = await asyncio.to_thread(_merge_answers, conduct, answers)
         return await _send_whole(request, upstream, out, body)
 
     # --- between the turns ---
@@ -321,6 +322,10 @@ def _begin_answer(upstream: ClientResponse) -> UpstreamResponse:
 
 def _read_answer(api: Api, body: bytes) -> tuple[dict[str, Any] | None, ModelReply]:
     return object_in(body), whole(api, body)
+
+
+def _merge_answers(conduct: Conduct, answers: Sequence[Mapping[str, Any]]) -> bytes:
+    return encode_json(conduct.form.merged(answers, conduct.curated.tools))
 
 
 def _plain_type(upstream: ClientResponse) -> list[tuple[str, str]]:

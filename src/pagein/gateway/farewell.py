@@ -9,7 +9,8 @@ from typing import Final
 
 from pagein.gateway.curation.session_hints import Hint
 from pagein.providers.prices.model_abilities import abilities
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 
 HOW: Final = (
     "let each session end, or have the agent compact it (/compact), while it still goes through the gateway; then take the gateway out of "
@@ -44,4 +45,4 @@ def at_the_end(sessions: Collection[str]) -> str:
 
 def binds(api: Api | None, model: str) -> bool:
     """Return whether a model's thinking may be bound to its prompt."""
-    return api == "anthropic" and abilities(model).may_bind
+    return api is not None and format_named(api).validity.binds_thinking and abilities(model).may_bind

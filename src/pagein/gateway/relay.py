@@ -39,8 +39,10 @@ from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.call_report import FinishedCall, Measurable, Reporter
 from pagein.gateway.settings import GatewaySettings
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.model_turns import turn_of
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_more
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.streams.model_reply import ModelReply
 
 # Headers that the HTTP client would add if the agent sent none.
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
@@ -174,7 +176,12 @@ class Relay:
         api, coding, limit = outgoing.route.api, names.value_of(given, "content-encoding"), self._settings.body_limit
         is_leaving, length = outgoing.passed == "leaving", request.content_length
         is_plain = not coding and length is not None
-        if outgoing.passed not in _SWITCHED_OFF or api != "anthropic" or not (is_plain or is_leaving):
+        if (
+            outgoing.passed not in _SWITCHED_OFF
+            or api is None
+            or not format_named(api).validity.binds_thinking
+            or not (is_plain or is_leaving)
+        ):
             return outgoing
         if not request.can_read_body or (length or 0) > limit:
             return outgoing
@@ -221,7 +228,7 @@ class Relay:
 
     def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float:
         """Return the cost limit of a keep-alive request sent with these headers, in BIT; 0 if none may be sent."""
-        if not self._settings.keep_alive or found.api != "anthropic" or is_subscription(given):
+        if not self._settings.keep_alive or not _takes_ttls(found.api) or is_subscription(given):
             return 0.0
         return self.keep_alive.allows(hint.key if hint is not None else "")
 
@@ -352,13 +359,20 @@ class Relay:
     ) -> None:
         """Report a call, and start watching the pause after it if its window may be kept alive."""
         reply, noted = await self._reporter.report_call(answered, tee)
-        if noted.keep is None or outgoing.decision is None or not isinstance(outgoing.data, bytes):
+        if (
+            noted.keep is None
+            or outgoing.decision is None
+            or outgoing.route.api is None
+            or not isinstance(outgoing.data, bytes)
+        ):
             return
         # an answer without recall calls is forwarded unchanged, so only the answer itself follows the request
-        behind = (tee.behind if isinstance(tee, Answerer) else ()) or turn_of("anthropic", reply, ()).said
+        behind = (tee.behind if isinstance(tee, Answerer) else ()) or _said(outgoing.route.api, reply)
         is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
         if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
-            self.keep_alive.wait(KeepAliveWindow(outgoing.decision.curated, outgoing.data, behind, noted.keep, send))
+            self.keep_alive.wait(
+                KeepAliveWindow(outgoing.decision.curated, outgoing.route.api, outgoing.data, behind, noted.keep, send)
+            )
 
     def _afterward(self, telling: Coroutine[Any, Any, None]) -> None:
         """Report a call in a separate task, because the handler's task is cancelled when the client hangs up."""
@@ -371,6 +385,14 @@ def _tee(outgoing: OutgoingRequest, upstream: ClientResponse) -> Tee | None:
     if outgoing.route.api is None or outgoing.passed in _SWITCHED_OFF:
         return None
     return Tee(outgoing.route.api, upstream.headers.items())
+
+
+def _takes_ttls(api: Api | None) -> bool:
+    return api is not None and format_named(api).cache.takes_ttls
+
+
+def _said(api: Api, reply: ModelReply) -> tuple[bytes, ...]:
+    return format_named(api).answers.turn(reply, ()).said
 
 
 def _again(given: Headers) -> Headers:

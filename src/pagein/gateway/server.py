@@ -129,7 +129,7 @@ class Gateway:
             began=self.began,
             off=self._switch.why(),
             curating=self._curates,
-            upstreams={"anthropic": self._settings.anthropic, "openai": self._settings.openai},
+            upstreams=dict(self._settings.upstreams),
             notices=list(self.board.notices),
             sessions=self.board.sessions(),
             setup=[

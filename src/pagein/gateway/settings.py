@@ -1,13 +1,15 @@
 """The gateway's settings as a single value."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 from urllib.parse import urlsplit
 
 from pagein.errors import BadSetting
 
-Vendor: TypeAlias = Literal["anthropic", "openai"]
+VENDORS: Final = ("anthropic", "openai")
+"""The vendors of the wire formats. Each has a setting of its name: the address of its upstream."""
 
 ANTHROPIC: Final = "https://api.anthropic.com"
 OPENAI: Final = "https://api.openai.com"
@@ -60,11 +62,7 @@ class GatewaySettings:
 
     def __post_init__(self) -> None:
         """Raise BadSetting for an invalid setting."""
-        for name, address in (
-            ("anthropic", self.anthropic),
-            ("openai", self.openai),
-            ("chatgpt", self.chatgpt),
-        ):
+        for name, address in (*self.upstreams.items(), ("chatgpt", self.chatgpt)):
             _checked_address(name, address)
         for name, number in (("budget", self.budget), ("silence", self.silence), ("grace", self.grace)):
             if not 0 < number < float("inf"):
@@ -79,16 +77,17 @@ class GatewaySettings:
         if self.body_limit <= 0:
             raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
 
-    def upstream(self, vendor: Vendor) -> str:
-        """Return the base address of this vendor's upstream, without a trailing slash."""
-        return (self.anthropic if vendor == "anthropic" else self.openai).rstrip("/")
+    @property
+    def upstreams(self) -> Mapping[str, str]:
+        """The base address of each vendor's upstream, as set."""
+        return {vendor: str(getattr(self, vendor)) for vendor in VENDORS}
 
-    def address(self, vendor: Vendor, path: str, *, has_chatgpt_login: bool = False) -> str:
+    def address(self, vendor: str, path: str, *, has_chatgpt_login: bool = False) -> str:
         """Return the upstream address of a path (raw, with its query)."""
         is_meant = self.openai.rstrip("/") == OPENAI or self.chatgpt != CHATGPT
         if vendor == "openai" and has_chatgpt_login and is_meant:
             return self.chatgpt.rstrip("/") + path.removeprefix("/v1")
-        return join_address(self.upstream(vendor), path)
+        return join_address(self.upstreams[vendor], path)
 
 
 def join_address(base: str, path: str) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
-from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.thinking_bonds import after, trail_before
 from pagein.providers.validity.turns import PartKind, PromptTurn, Trail, TurnPart
+from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
 from pagein.simulator.anthropic_answers import wire_block
 from pagein.simulator.model_call import ProviderCall

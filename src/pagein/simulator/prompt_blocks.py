@@ -14,10 +14,10 @@ from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, with_aut
 from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.tokens.counters import Counter, counter_for
-from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.breakpoint_checks import marks_of
 from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.validity.turns import PromptTurn, Side, TurnPart, Turns, object_at, objects_at, text_at
+from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.model_call import Body, ProviderCall
 
 IMAGE_TOKENS: Final = 1500

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
-from pagein.providers.validity import AnswerFacts, Api, Violation, check_body, target, with_request
-from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity import AnswerFacts, Api, target
 from pagein.providers.validity.turns import Bond, TurnPart, object_at, text_at
+from pagein.providers.wire import Violation, check_body, with_request
+from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
 from pagein.simulator.model_call import Body, ProviderCall
 from pagein.simulator.thinking_drops import ThinkingDrop

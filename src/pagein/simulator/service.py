@@ -10,8 +10,8 @@ from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
 from pagein.providers.validity import Api
-from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.thinking_bonds import canonical, hash_parts
+from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import anthropic_answers, chat_answers, responses_answers
 from pagein.simulator.accounts import Accounts, CallCharge
 from pagein.simulator.answer_maker import override_usage, reply_blocks

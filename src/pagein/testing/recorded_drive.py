@@ -36,7 +36,7 @@ from pagein.model.json_text import encode_json
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.providers.validity import Api
-from pagein.providers.wire import decode, render
+from pagein.providers.wire import decode, format_named, render
 from pagein.replay.policies.ablation import QUIET
 from pagein.replay.prompt.model_calls import RecordedCall, RecordedCalls, gather
 from pagein.replay.run import ReplayRequest as ReplayAsked
@@ -258,14 +258,7 @@ def _tools(calls: RecordedCalls, api: Api) -> list[dict[str, Any]]:
             if isinstance(block, ToolCall):
                 arguments.setdefault(block.name, {}).update({name: {} for name in _arguments(block.arguments)})
     tools = [(name, {"type": "object", "properties": arguments[name]}) for name in sorted(arguments)]
-    match api:
-        case "anthropic":
-            return [{"name": name, "description": name, "input_schema": schema} for name, schema in tools]
-        case "openai_chat":
-            shown = [{"name": name, "description": name, "parameters": schema} for name, schema in tools]
-            return [{"type": "function", "function": one} for one in shown]
-        case "openai_responses":
-            return [{"type": "function", "name": name, "parameters": schema} for name, schema in tools]
+    return [format_named(api).tools.definition(name, name, schema) for name, schema in tools]
 
 
 def _name_calls(response: dict[str, Any], ids: Sequence[str]) -> None:

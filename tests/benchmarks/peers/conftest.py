@@ -15,7 +15,7 @@ from benchmarks.peers.seeing import Look, look_at
 from benchmarks.peers.shapes import Shapes
 
 from pagein.providers.prices.price_lookup import Prices, prices
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger, Recall
 from pagein.replay.policies.tally import Tally

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.benchmarks.peers.conftest import Bench
 
 from pagein.model.messages import HostEvent, Image, Message, Text, ToolCall, ToolResult, Usage
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.replay.policies.baselines import APPEND, Clear, RollingStubs
 from pagein.replay.policies.ledger import Ledger, Policy, Recall
 from pagein.replay.policies.tally import Tally

@@ -22,7 +22,8 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import CompactionEntry, NoteEntry
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 from pagein.providers.wire.tool_offers import ToolOffer
 
 RESIDENCY = Residency(batch_tokens=6000, keep_calls=2, min_tokens=60)

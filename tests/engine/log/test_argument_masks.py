@@ -17,7 +17,7 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency import Residency
-from pagein.providers.validity import check_body
+from pagein.providers.wire import check_body
 from pagein.providers.wire.request_body import with_arguments
 
 RULES = ArgumentRules(replaced=1, alone=3, gain=20)

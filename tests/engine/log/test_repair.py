@@ -6,8 +6,7 @@ from tests.model.conversations import MESSAGES, WILD, valid
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.repair import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Repairs, RequestDraft
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.validity import check_body, check_messages
-from pagein.providers.wire import render
+from pagein.providers.wire import check_body, check_messages, render
 
 ASK = Message("user", (Text("please"),))
 

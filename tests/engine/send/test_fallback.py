@@ -10,8 +10,8 @@ from tests.providers.validity.bodies import ASK, marked, model, result, text, th
 from tests.providers.validity.random_bodies import BODIES
 
 from pagein.engine.send.fallback import fallback
-from pagein.providers.validity import Api, check_body
-from pagein.providers.wire import WireRequest, decode
+from pagein.providers.validity import Api
+from pagein.providers.wire import WireRequest, check_body, decode
 
 Wire = dict[str, Any]
 SAID = [ASK, model(use("a")), user(result("a", content="long")), model(text("so")), user(text("more"))]

@@ -17,7 +17,8 @@ from pagein.engine.send import call, outgoing_body, splice
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import RequestSent
 from pagein.policy.eviction.residency import Residency
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 from pagein.providers.wire.breakpoint_edits import Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks as marked_as

@@ -5,7 +5,7 @@ from typing import Any
 
 from pagein import wiring
 from pagein.engine.send.recall_exchanges import RecallExchange
-from pagein.providers.validity import check_body
+from pagein.providers.wire import check_body
 
 BASH = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
 ASKED = {"role": "user", "content": "hi"}

@@ -11,7 +11,8 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.pins import name_of
 from pagein.policy.clients.file_accesses import accesses
 from pagein.policy.stubs.manifest import tokens_of
-from pagein.providers.validity import Api, check_messages
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_messages
 
 RULE = "Never touch the migrations.\n  Not even \u2028 a little. \U0001f9ca"
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")

@@ -22,7 +22,8 @@ from pagein.engine.window.old_thinking import NOT_SHOWN, count_finished
 from pagein.errors import StoreError
 from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.validity import NOTHING_RECEIVED, check_body, with_request
+from pagein.providers.validity import NOTHING_RECEIVED
+from pagein.providers.wire import check_body, with_request
 
 LEAVES = replace(EAGER, residency=replace(EAGER.residency, thinking="leaves"))
 CARRIES, BINDS, STRIPS = "claude-opus-4-6", "claude-sonnet-5-5", "claude-sonnet-4-5"

@@ -14,7 +14,7 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Economics, Moment
 from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, high_estimate, is_full, likely
 from pagein.policy.eviction.residency import Residency
-from pagein.providers.validity import check_messages
+from pagein.providers.wire import check_messages
 
 SMALL = Valve(window=6000)
 """Nine tenths are 5,400 tokens, of which three quarters, 4,050, may stand by our estimate until the provider reports."""

@@ -9,7 +9,7 @@ from pagein.engine.session import Session
 from pagein.errors import BadInput, NotRecallable
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.overflow import ORDERED, RESTORED
-from pagein.providers.validity import check_messages
+from pagein.providers.wire import check_messages
 
 
 def test_a_pinned_result_stays_when_its_age_has_come(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.policy.eviction.overflow import FULL, Valve
 from pagein.policy.eviction.residency import Residency
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 QUIET = Settings(Residency(batch_tokens=10**9, keep_calls=1, min_tokens=60), valve=Valve(window=10**9))

@@ -15,7 +15,7 @@ from pagein.errors import BadInput, StoreError
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, PassThrough, UsageAccount
 from pagein.gateway.kill_switch import Switch, turn_off, turn_on
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.stream.reply_reader import ModelReply
+from pagein.providers.wire.streams.model_reply import ModelReply
 
 BODY = b'{"model":"m",   "messages":[{"role":"user","content":"a long result"}]}'
 SHORTER = b'{"model":"m","messages":[{"role":"user","content":"a stub"}]}'

@@ -20,8 +20,8 @@ from pagein.errors import StoreError
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, Guard, PassThrough, UsageAccount
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.policy.eviction.residency import Residency
+from pagein.providers.wire.streams.model_reply import ModelReply
 
 SESSIONS, TURNS = 24, 9
 EAGER = Settings(Residency(batch_tokens=2_000, keep_calls=2, min_tokens=60))

@@ -20,12 +20,14 @@ from tests.gateway.test_shutdown import BEGINS, CALL, PEEK
 from tests.gateway.upstreams import Answer, run, says, stage, streams
 
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest
-from pagein.gateway.http import content_codings, event_stream
+from pagein.gateway.http import content_codings
 from pagein.gateway.http.content_codings import decoder
-from pagein.gateway.stream import answer_tee, reply_reader, stream_merge, upstream_answer
+from pagein.gateway.stream import answer_tee, upstream_answer, whole_answer
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.messages_stream_merge import MessagesMerger
-from pagein.gateway.stream.stream_merge import TooLong
+from pagein.providers.wire.anthropic_messages import reply_reader
+from pagein.providers.wire.anthropic_messages.stream_merge import MessagesMerger
+from pagein.providers.wire.streams import event_stream, model_reply, stream_merge
+from pagein.providers.wire.streams.stream_merge import TooLong
 
 DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"word "}}\n\n'
 LONG = [MESSAGES[0], BEGINS % (0, b'{"type":"text","text":""}'), *([DELTA * 500] * 40), *CALL[-3:]]
@@ -73,7 +75,7 @@ def test_no_answer_is_read_where_all_streams_are_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     where: set[threading.Thread] = set()
-    taken, decoded = event_stream.EventStream.feed, reply_reader._object
+    taken, decoded = event_stream.EventStream.feed, model_reply.decoded_object
 
     def feed(self: event_stream.EventStream, part: bytes) -> list[event_stream.Event]:
         where.add(threading.current_thread())
@@ -84,7 +86,8 @@ def test_no_answer_is_read_where_all_streams_are_served(
         return decoded(text)
 
     monkeypatch.setattr(event_stream.EventStream, "feed", feed)
-    monkeypatch.setattr(reply_reader, "_object", parsed)
+    for module in (reply_reader, whole_answer):
+        monkeypatch.setattr(module, "decoded_object", parsed)
 
     async def go() -> None:
         async with stage(answer, tmp_path, curator=Scripted(prepare)) as on:

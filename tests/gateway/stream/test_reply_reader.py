@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gateway.upstreams import Answer, Got, run, says, stage, streams, until
 
-from pagein.gateway.http.event_stream import Event, EventStream
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.reply_reader import reader
 from pagein.model.messages import Usage
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire import format_named
+from pagein.providers.wire.streams.event_stream import Event, EventStream
 from pagein.providers.wire.usage import parse_usage
 
 JSON = {"Content-Type": "application/json"}
@@ -111,7 +111,7 @@ def test_events_are_the_same_however_the_bytes_are_cut_and_the_lines_end(
     st.sampled_from(["anthropic", "openai_chat", "openai_responses"]),
 )
 def test_no_bytes_end_the_reading_of_a_stream_badly(noise: bytes, cuts: list[int], api: Api) -> None:
-    reading = reader(api)
+    reading = format_named(api).answers.reader()
     for event in fed(b"data: " + noise + b"\n\n", cuts):
         reading.take(event)
     reading.reply()
@@ -159,7 +159,7 @@ def test_no_bytes_end_the_reading_of_a_stream_badly(noise: bytes, cuts: list[int
 )
 def test_no_value_ends_the_reading_of_a_stream_badly(value: object, kind: str, api: Api) -> None:
     data = {"type": kind, **(value if isinstance(value, dict) else {"delta": value, "usage": value, "choices": value})}
-    reading = reader(api)
+    reading = format_named(api).answers.reader()
     reading.take(Event(kind, json.dumps(data).encode()))
     reading.reply()
 

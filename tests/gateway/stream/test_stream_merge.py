@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagein.gateway.http.event_stream import EventStream
-from pagein.gateway.stream.chat_stream_merge import ChatMerger
-from pagein.gateway.stream.messages_stream_merge import MessagesMerger
-from pagein.gateway.stream.model_turns import turn_of
-from pagein.gateway.stream.reply_reader import ModelReply as Read
-from pagein.gateway.stream.reply_reader import reader
-from pagein.gateway.stream.responses_stream_merge import ResponsesMerger
-from pagein.gateway.stream.stream_merge import StreamMerger
 from pagein.model.messages import Usage
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire import format_named
+from pagein.providers.wire.anthropic_messages.stream_merge import MessagesMerger
+from pagein.providers.wire.openai_chat.stream_merge import ChatMerger
+from pagein.providers.wire.openai_responses.stream_merge import ResponsesMerger
+from pagein.providers.wire.streams.event_stream import EventStream
+from pagein.providers.wire.streams.model_reply import ModelReply as Read
+from pagein.providers.wire.streams.stream_merge import StreamMerger
 from pagein.simulator import anthropic_answers, chat_answers, responses_answers
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 
@@ -59,7 +58,7 @@ def fed(merger: StreamMerger, stream: bytes, cuts: list[int]) -> bytes:
 
 
 def read(api: Api, stream: bytes) -> Read:
-    reading = reader(api)
+    reading = format_named(api).answers.reader()
     for event in EventStream().feed(stream):
         reading.take(event)
     return reading.reply()
@@ -99,7 +98,7 @@ def test_a_client_reads_what_all_turns_said_without_calls_of_ours(
         shown += fed(merger, stream, cuts)
         assert merger.ended
         if place < len(ours):
-            assert turn_of(api, read(api, stream), OURS).goes_on
+            assert format_named(api).answers.turn(read(api, stream), OURS).goes_on
             merger.begin(spoke=False)
     shown += merger.end_frames()
     seen = read(api, shown)
@@ -131,7 +130,7 @@ def test_an_answer_that_was_cut_off_in_a_call_of_ours_calls_nothing(form: Format
     api, events, _ = form
     said = (ReplyText("let me"), ReplyCall("c", "peek", '{"id": "x"}'))
     whole = SimulatedReply("a", "m", 1, said, Usage(output=3), stop="max_tokens")
-    turn = turn_of(api, read(api, b"".join(events(whole))), OURS)
+    turn = format_named(api).answers.turn(read(api, b"".join(events(whole))), OURS)
     assert turn.own == ()
     assert turn.said == turn.shown
     assert b"peek" not in b"".join(turn.said)

@@ -10,8 +10,8 @@ from tests.providers.validity.bodies import Wire, without_thinking
 
 from pagein.model.messages import Message, Thinking
 from pagein.providers.caches.breakpoint_plan import FIRST, Memory
-from pagein.providers.validity import NOTHING_RECEIVED, AnswerFacts, Api, ModelTarget, check_body, target, with_request
-from pagein.providers.wire import render
+from pagein.providers.validity import NOTHING_RECEIVED, AnswerFacts, Api, ModelTarget, target
+from pagein.providers.wire import check_body, render, with_request
 from pagein.providers.wire.breakpoint_edits import Wishes, add_breakpoints
 from pagein.replay.readers import Source, find, read_source
 

@@ -25,18 +25,8 @@ from tests.providers.validity.bodies import (
 )
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.providers.validity import (
-    NOTHING_RECEIVED,
-    RULES,
-    AnswerFacts,
-    Api,
-    Checker,
-    Violation,
-    check_body,
-    check_messages,
-    target,
-    with_request,
-)
+from pagein.providers.validity import NOTHING_RECEIVED, AnswerFacts, Api, target
+from pagein.providers.wire import RULES, Checker, Violation, check_body, check_messages, format_named, with_request
 
 NEW = date(2026, 9, 1)
 OLD = date(2026, 8, 30)
@@ -332,7 +322,7 @@ def test_a_broken_rule_is_found_where_it_is_broken_in_the_words_of_the_provider(
     rule = RULES[case.rule]
     found = [one for one in case.check() if one.rule == case.rule]
     assert case.place in [(one.message, one.block) for one in found]
-    assert case.api in rule.apis
+    assert case.rule in format_named(case.api).validity.rules
     assert {one.status for one in found} == {rule.status}
     templates = (*rule.errors, *rule.words)
     assert all(any(re.fullmatch(shape(known), one.text) for known in templates) for one in found)

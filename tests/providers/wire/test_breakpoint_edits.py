@@ -10,8 +10,8 @@ from tests.providers.validity.random_bodies import BODIES, anthropic_bodies
 from pagein.errors import HostError
 from pagein.providers.caches.breakpoint_plan import Manner
 from pagein.providers.caches.cache_values import LONG
-from pagein.providers.validity import Api, check_body
-from pagein.providers.wire import decode
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body, decode
 from pagein.providers.wire.breakpoint_edits import NO_WISHES, Changes, Wishes, changes, with_changes
 from pagein.providers.wire.breakpoint_edits import add_breakpoints as with_marks
 from pagein.providers.wire.spliced_breakpoints import with_marks as with_marks_in_bytes

@@ -10,8 +10,8 @@ from tests.model.conversations import TEXTS, WILD, valid
 
 from pagein.errors import BadInput, HostError
 from pagein.model.messages import Image, Message, Other, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.validity import Api, check_body
-from pagein.providers.wire import WireRequest, decode, json_spans, render
+from pagein.providers.validity import Api
+from pagein.providers.wire import WireRequest, check_body, decode, json_spans, render
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 KEYS: Mapping[Api, str] = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input"}

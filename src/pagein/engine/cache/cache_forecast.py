@@ -24,6 +24,7 @@ from pagein.providers.caches.cache_doctor import CallFacts, Diagnosis, diagnose
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 
 MOST_KEPT: Final = 64 << 20
 """Limit of the remembered requests of a session, in bytes; at least one is remembered."""
@@ -32,11 +33,6 @@ _SIZES: Final = 4096
 """Limit of prefixes with a reported size; the newest stay."""
 _MOVED: Final = 3
 _THINKING: Final = (b'"thinking"', b'"redacted_thinking"')
-_UNPRICED: Final = {
-    "anthropic": "generic:",
-    "openai_chat": "generic:cache=openai",
-    "openai_responses": "generic:cache=openai",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,4 +231,4 @@ def _prices(model: str, api: Api) -> Prices:
     try:
         return prices(model)
     except BadSetting:
-        return prices(_UNPRICED[api])
+        return prices(format_named(api).cache.unpriced)

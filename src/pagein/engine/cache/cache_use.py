@@ -57,7 +57,7 @@ FROM_THE_START: Final = CacheUse()
 
 def has_marks(fields: Mapping[str, bytes], script: Transcript) -> bool:
     """Return whether the conversation of a request may be cached: False only for Messages without a breakpoint."""
-    if script.api != "anthropic" or bytes(fields.get("cache_control", b"")).lstrip().startswith(b"{"):
+    if not script.format.cache.needs_breakpoints or bytes(fields.get("cache_control", b"")).lstrip().startswith(b"{"):
         return True
     # a client's last breakpoint is usually near the end
     return any(_MARK.search(item.raw) for item in reversed(script.items[script.head :]))

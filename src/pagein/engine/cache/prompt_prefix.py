@@ -15,7 +15,8 @@ from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.message_names import same_name
 from pagein.providers.wire.request_body import Envelope
 
@@ -77,7 +78,7 @@ class Fronts:
     def is_new(self, parent: EntryId | None, head: PrefixDigests, api: Api) -> bool:
         """Return whether no earlier request of this branch had this prompt prefix."""
         seen = self._seen.at(parent)
-        if api != "anthropic":  # these caches do not depend on settings
+        if not format_named(api).cache.depends_on_settings:
             return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
         return bool(seen) and _front(head) not in seen
 
@@ -104,7 +105,7 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
     fields = envelope.fields
     model = decode_json(fields.get("model", b'""'))
     settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
-    instructions = [fields[name] for name in ("system", "instructions") if name in fields]
+    instructions = [fields[name] for name in envelope.format.requests.system_fields if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
     return PrefixDigests(
         # journaled as text, which cannot hold half of a surrogate pair
@@ -153,11 +154,11 @@ def model_in(envelope: Envelope) -> str | None:
 
 def profile_in(envelope: Envelope) -> Profile | None:
     """Return the client profile of a request's tools; None if unknown."""
-    return _profile(bytes(envelope.fields.get("tools", b"[]")))
+    return _profile(bytes(envelope.fields.get("tools", b"[]")), envelope.api)
 
 
 @lru_cache(maxsize=64)
-def _profile(tools: bytes) -> Profile | None:
+def _profile(tools: bytes, api: Api) -> Profile | None:
     """Return the client profile of a list of tools, cached because tools rarely change."""
-    offered = tools_of(decode_json(tools))
+    offered = tools_of(format_named(api).tools.definitions(decode_json(tools)))
     return profile_of(offered) if offered else None

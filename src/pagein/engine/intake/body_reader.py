@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Final
 
 from pagein.errors import BadInput
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.request_body import Envelope, items_key, open_body
 

@@ -18,8 +18,10 @@ from typing import Final
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.message_names import chain_name
 from pagein.providers.wire.request_body import Envelope, message_of
+from pagein.providers.wire.wire_format import WireFormat
 
 _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
 
@@ -72,6 +74,11 @@ class Transcript:
     raws: Sequence[bytes] = ()
     names: Sequence[EntryId] = ()
     _places: dict[EntryId, int] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def format(self) -> WireFormat:
+        """The wire format of the request."""
+        return format_named(self.api)
 
     def place_of(self, name: EntryId) -> int | None:
         """Return the number of the message of this name in the conversation."""

@@ -33,6 +33,7 @@ from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer, definition, names_of
 
@@ -122,14 +123,14 @@ def _with(
     script: Transcript,
     notes: tuple[tuple[str, str], ...] = (),
 ) -> RecallOffer:
-    ours = {one.name for one in tools} - names_of(envelope.fields)
+    ours = {one.name for one in tools} - names_of(envelope.fields, envelope.api)
     is_there = TOOLS.peek in ours and "tools" in envelope.fields
     return RecallOffer(tools, settled, notes, TOOLS if is_there else _other_way(envelope, script))
 
 
 def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
     """Return whether the tools would be a large part of this conversation's cost, judged by its first request."""
-    if _is_known(bytes(envelope.fields["tools"])):
+    if _is_known(bytes(envelope.fields["tools"]), envelope.api):
         return False
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
     return not are_small(_weight(offers, envelope.api), whole)
@@ -140,9 +141,9 @@ def _weight(offers: Sequence[ToolOffer], api: Api) -> int:
 
 
 @lru_cache(maxsize=64)
-def _is_known(tools: bytes) -> bool:
+def _is_known(tools: bytes, api: Api) -> bool:
     """Return whether these are the tools of a known coding agent."""
-    return profile_of(tools_of(decode_json(tools))) is not OTHER
+    return profile_of(tools_of(format_named(api).tools.definitions(decode_json(tools)))) is not OTHER
 
 
 def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
@@ -150,7 +151,7 @@ def _other_way(envelope: Envelope, script: Transcript) -> Way | None:
 
     None if no way is known.
     """
-    brought = _brought(bytes(envelope.fields.get("tools", b"[]")))
+    brought = _brought(bytes(envelope.fields.get("tools", b"[]")), envelope.api)
     if brought is not None:
         return brought
     return SHELL if any(_hands_over_a_shell(item.raw) for item in script.items[: script.head + 1]) else None
@@ -164,9 +165,9 @@ def _tells_nothing(envelope: Envelope, script: Transcript) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _brought(tools: bytes) -> Way | None:
+def _brought(tools: bytes, api: Api) -> Way | None:
     """Return the recall way by pagein's tools from the client (over MCP, say), else by a known agent's shell."""
-    specs = tools_of(decode_json(tools))
+    specs = tools_of(format_named(api).tools.definitions(decode_json(tools)))
     ours = [one.name for one in specs if _OURS.search(one.name)]
     peek = next((name for name in ours if name.endswith("peek")), None)
     if peek is not None:
@@ -187,29 +188,14 @@ def _hands_over_a_shell(raw: bytes) -> bool:
 
 
 def _is_agents(envelope: Envelope) -> bool:
-    fields, api = envelope.fields, envelope.api
+    fields, form = envelope.fields, envelope.format.tools
     tools = _value(fields, "tools")
-    functions = (
-        [one for one in tools if isinstance(one, dict) and _is_function(one, api)] if isinstance(tools, list) else []
-    )
+    functions = [one for one in form.definitions(tools) if form.is_function(one)]
     if not functions or any(_OURS.search(_name(one)) for one in functions):
         return False
     choice = _value(fields, "tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
-    if kind not in _FREE:
-        return False
-    if api == "openai_responses":
-        return _value(fields, "store") is False and not any(fields.get(one, b"null") != b"null" for one in _KEPT)
-    return _value(fields, "n") in (None, 1)
-
-
-_KEPT: Final = ("previous_response_id", "conversation")
-
-
-def _is_function(tool: Mapping[str, Any], api: Api) -> bool:
-    if api == "anthropic":
-        return tool.get("type") in (None, "custom") and "input_schema" in tool
-    return tool.get("type") == "function"
+    return kind in _FREE and form.may_continue(fields)
 
 
 def _name(tool: Mapping[str, Any]) -> str:

@@ -71,7 +71,7 @@ _MODULES: Final = (
     "policy.reads.echo_guard",
     "policy.clients.client_reads",
     "policy.clients.window_files",
-    "providers.wire.request_body",
+    "providers.wire.message_texts",
     "providers.wire.tool_offers",
 )
 """Modules whose classes may be part of a state. A value of any other class prevents the snapshot."""

@@ -54,5 +54,5 @@ class PendingCall:
         """Names of pagein's tools in the request."""
         if self.envelope is self.theirs:
             return ()
-        taken = names_of(self.theirs.fields)
+        taken = names_of(self.theirs.fields, self.script.api)
         return tuple(one.name for one in self.recall.tools if one.name not in taken)

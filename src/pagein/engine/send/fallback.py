@@ -14,8 +14,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from pagein.model.json_text import decode_json
-from pagein.providers.validity import Violation, check_body
-from pagein.providers.wire import WireRequest
+from pagein.providers.wire import Violation, WireRequest, check_body
 from pagein.providers.wire.breakpoint_edits import Wishes, changes
 from pagein.providers.wire.spliced_breakpoints import with_marks
 

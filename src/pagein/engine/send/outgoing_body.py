@@ -45,7 +45,8 @@ from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, MessageC
 from pagein.errors import HostError
 from pagein.model.entries import EntryId
 from pagein.model.json_text import decode_json
-from pagein.providers.validity import Api, check_body
+from pagein.providers.validity import Api
+from pagein.providers.wire import check_body, format_named
 from pagein.providers.wire.request_body import WireRequest, decode, items_key
 from pagein.providers.wire.ttl_edits import blocks_in
 
@@ -141,7 +142,7 @@ class RequestRenderer:
 
     def chosen(self, call: PendingCall, made: Bytes, entry: EntryId, anew: Anew) -> BreakpointChoice:
         """Choose the cache breakpoints to add to a request."""
-        may = self._marks.adds and call.script.api == "anthropic" and made.body is not call.original
+        may = self._marks.adds and call.script.format.cache.takes_ttls and made.body is not call.original
         if not may or not (anew.opened is not None or anew.is_unread):
             return AS_THE_CLIENT
         changed = [] if anew.opened is None or anew.is_unread else first_changes(anew.opened)
@@ -256,7 +257,7 @@ def body_of_last(call: PendingCall, last: Last, failure: str) -> Bytes:
 
 def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
     """Return the request with the chosen cache breakpoints."""
-    if chosen == AS_THE_CLIENT or call.script.api != "anthropic":
+    if chosen == AS_THE_CLIENT or not call.script.format.cache.takes_ttls:
         return made
     request = apply_breakpoints(chosen, call.envelope, made.items)
     if not request.changed:
@@ -310,16 +311,24 @@ class _BodyPart:
             name: _parse_cached(bytes(raw)) if name in _LASTING else decode_json(raw)
             for name, raw in self.fields.items()
         }
-        said = [one if isinstance(one := decode_json(raw), dict) else _spoken(one) for raw in self.items[self.start :]]
+        said = [
+            one if isinstance(one := decode_json(raw), dict) else self._filler(one) for raw in self.items[self.start :]
+        ]
         return {**body, items_key(self.api): [*self._in_front(), *said]}
 
     def _in_front(self) -> list[dict[str, Any]]:
         if not self.start:
             return []
+        if not self.marks:
+            return [self._filler(_SAID_BEFORE)]
         blocks: list[dict[str, Any]] = [{"type": "text", "text": _SAID_BEFORE}]
-        for raw in [one for one in self.items[: self.start] if _MARKED in one] if self.marks else ():
+        for raw in [one for one in self.items[: self.start] if _MARKED in one]:
             blocks += [{**blocks[0], _MARK: mark} for mark in _marks(raw)]
-        return [_spoken(blocks if self.marks else _SAID_BEFORE)]
+        return [{"role": "user", "content": blocks}]
+
+    def _filler(self, said: object) -> dict[str, Any]:
+        """Return a message of the user: a bare string of the client, or the filler for earlier messages."""
+        return format_named(self.api).requests.user_message(str(said))
 
 
 def may_be_bound(call: PendingCall) -> bool:
@@ -375,7 +384,3 @@ def _marks(raw: bytes) -> Iterator[object]:
         )
         if _MARK in block:
             yield block[_MARK]
-
-
-def _spoken(content: object) -> dict[str, Any]:
-    return {"role": "user", "content": content}

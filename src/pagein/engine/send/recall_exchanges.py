@@ -20,6 +20,7 @@ from pagein.engine.send.splice import HiddenExchange, MessageChange
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import message_of
 
 
@@ -53,7 +54,7 @@ class _ExchangeNote(msgspec.Struct, frozen=True, omit_defaults=True):
 def encode_exchange(exchange: RecallExchange, api: Api) -> str:
     """Encode an exchange for the journal. Raises BadInput for an unreadable message."""
     messages = [message_of(raw, api, place)[1] for place, raw in enumerate(exchange.merged)]
-    text, calls = _text_and_calls(messages)
+    text, calls = _text_and_calls(messages, api)
     actual = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.actual)
     answers = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.answers)
     return msgspec.json.encode(_ExchangeNote(text, calls, actual, answers)).decode()
@@ -78,7 +79,7 @@ class Exchanges:
             unit = script.units[before + 1]
             key = unit.name, len(records)
             if key not in self._known:
-                self._known[key] = _exchange_of(_newest_match(unit, records), script.api)
+                self._known[key] = _exchange_of(_newest_match(unit, records, script.api), script.api)
             stood = self._known[key]
             # pagein's results come before the client's: after the last message there is no place for them
             if stood is not None and not (stood.answers and before + 2 >= len(script.units)):
@@ -104,14 +105,15 @@ def _exchange_of(record: _ExchangeNote | None, api: Api) -> HiddenExchange | Non
     if record is None:
         return None
     actual, answers = _encode_raws(record.actual), _encode_raws(record.answers)
-    return HiddenExchange((*actual, *answers)) if api != "anthropic" else HiddenExchange(actual, answers)
+    is_beside = format_named(api).answers.with_results is not None
+    return HiddenExchange(actual, answers) if is_beside else HiddenExchange((*actual, *answers))
 
 
-def _newest_match(unit: Unit, records: Sequence[str]) -> _ExchangeNote | None:
+def _newest_match(unit: Unit, records: Sequence[str], api: Api) -> _ExchangeNote | None:
     """Return the newest record that matches the message."""
     if unit.message.role != "assistant":
         return None
-    said = _text_and_calls([unit.message])
+    said = _text_and_calls([unit.message], api)
     for data in reversed(records):
         try:
             record = msgspec.json.decode(data, type=_ExchangeNote)
@@ -122,10 +124,11 @@ def _newest_match(unit: Unit, records: Sequence[str]) -> _ExchangeNote | None:
     return None
 
 
-def _text_and_calls(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+def _text_and_calls(messages: Sequence[Message], api: Api) -> tuple[str, tuple[str, ...]]:
+    has_ids = format_named(api).requests.has_call_ids
     blocks = [block for one in messages for block in one.blocks]
     text = "".join("".join(block.text.split()) for block in blocks if isinstance(block, Text))
-    return text, tuple(block.id for block in blocks if isinstance(block, ToolCall))
+    return text, tuple(block.id if has_ids else block.name for block in blocks if isinstance(block, ToolCall))
 
 
 def _encode_raws(raws: Sequence[str]) -> tuple[bytes, ...]:

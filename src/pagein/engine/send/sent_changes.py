@@ -22,6 +22,7 @@ from pagein.model.entries import CompactionEntry, EntryId, EpochEntry, NoteEntry
 from pagein.policy.privacy.erasure import FORGOTTEN
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 
 _REMEMBERED: Final = 32
 _BEGINS: Final = (
@@ -145,9 +146,9 @@ class _Request:
 
 def binds_thinking(head: PrefixDigests, api: Api) -> bool:
     """Return whether thinking must count as bound to the prompt before."""
-    return api == "anthropic" and abilities(head.model or None).may_bind
+    return format_named(api).validity.binds_thinking and abilities(head.model or None).may_bind
 
 
 def carries_thinking(head: PrefixDigests, api: Api) -> bool:
     """Return whether the model sees thinking of finished turns again, in removable blocks."""
-    return api == "anthropic" and abilities(head.model or None).carries_thinking
+    return format_named(api).validity.binds_thinking and abilities(head.model or None).carries_thinking

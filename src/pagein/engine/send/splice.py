@@ -32,8 +32,8 @@ from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
+from pagein.providers.wire.message_texts import MessageTexts
 from pagein.providers.wire.request_body import (
-    MessageTexts,
     message_of,
     with_arguments,
     with_notes,
@@ -335,7 +335,7 @@ def _splice_unit(at: int, unit: Unit, change: MessageChange, script: Transcript)
         made = with_texts(made, script.api, places) if places else made
         made = _in_shape(_masked_in(made, change, script.api, at), item, script.api, at)
     made = _with_words(made, change.words, script.api, at) if change.words is not None else made
-    made = with_answers(made, change.answers) if change.answers else made
+    made = with_answers(made, script.api, change.answers) if change.answers else made
     is_last = at == unit.first + unit.count - 1
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
 

@@ -12,11 +12,12 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, KeepAlivePlan, UsageAccount
 from pagein.gateway.curation.session_hints import from_fields
-from pagein.gateway.stream.model_turns import OwnCall, OwnToolResult
-from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.entries import RequestSent
 from pagein.model.messages import Usage
 from pagein.providers.prices.price_lookup import cost, newest_prices
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.streams.model_reply import ModelReply
+from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 from pagein.tools.brief import OFFERS, answer_call
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
@@ -120,7 +121,7 @@ class EngineCurator:
     def unchanged_request(self, asked: CurationRequest) -> bytes:
         """Return the client's bytes, without thinking bound to a window of pagein."""
         hint = asked.hint
-        if hint is None and asked.api == "anthropic":
+        if hint is None and format_named(asked.api).validity.binds_thinking:
             hint = from_fields(self._engine.parse_body(asked.body, asked.api).fields)
         return self._engine.unchanged_request(
             asked.body, asked.api, hint.key if hint is not None else None, patience=_PATIENCE

@@ -13,10 +13,10 @@ from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.session_hints import Hint
 from pagein.gateway.curation.worker_crew import PATIENCE, AllBusy, Crew
 from pagein.gateway.http.threads import Threads
-from pagein.gateway.stream.model_turns import OwnCall, OwnToolResult
-from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.messages import Usage
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.streams.model_reply import ModelReply
+from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 
 Failure: TypeAlias = Literal["budget", "busy", "engine", "invalid", "unreadable"]
 

@@ -19,8 +19,9 @@ from typing import Final, Protocol
 from aiohttp import ClientResponse
 
 from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard, KeepAlivePlan
-from pagein.gateway.stream.reply_reader import whole
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
+from pagein.gateway.stream.whole_answer import whole
+from pagein.providers.validity import Api
 from pagein.providers.wire.ttl_edits import keepalive_body
 
 WAITING: Final = 64
@@ -68,6 +69,7 @@ class KeepAliveCaps:
 class KeepAliveWindow:
     """A window to keep alive.
 
+    api: wire format of the request
     body: the request as last sent
     behind: messages after the request
     keep: time and price
@@ -75,6 +77,7 @@ class KeepAliveWindow:
     """
 
     curated: CuratedRequest
+    api: Api
     body: bytes = field(repr=False)
     behind: tuple[bytes, ...] = field(repr=False)
     keep: KeepAlivePlan
@@ -171,7 +174,7 @@ class KeepAlive:
             now = self._clock.now()
             if now > window.keep.at + _LATE or self._is_off():
                 return  # the machine was asleep: the cache entry may have expired, and a request would write the whole prompt
-            body = await asyncio.to_thread(keepalive_body, window.body, window.behind)
+            body = await asyncio.to_thread(keepalive_body, window.body, window.api, window.behind)
             if body is None:
                 return
             # No await between check and reservation: two pauses that end together must not both pass the last place under a cap.
@@ -196,7 +199,7 @@ class KeepAlive:
             return KeepAliveOutcome(now, session, "failed", why=type(problem).__name__)
         if status != _OK or not can_read:
             return KeepAliveOutcome(now, session, "refused", status)
-        usage = (await asyncio.to_thread(whole, "anthropic", b"".join(answer))).usage if is_all else None
+        usage = (await asyncio.to_thread(whole, window.api, b"".join(answer))).usage if is_all else None
         if usage is None:
             return KeepAliveOutcome(now, session, "failed", status, why="no usage was told")
         cost = await self._guard.note_keepalive(window.curated, usage, now)

@@ -7,40 +7,25 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from pagein.gateway.http.headers import WARNING, Headers
-from pagein.gateway.settings import Vendor
+from pagein.providers.wire.formats import FORMATS
 
-# The vendors' names of these errors, so that agents react as they would to the vendor.
-_ANTHROPIC_KINDS: Final = {
-    401: "authentication_error",
-    403: "permission_error",
-    413: "request_too_large",
-    426: "invalid_request_error",
-    431: "invalid_request_error",
-    504: "timeout_error",
-}
-_OPENAI_KINDS: Final = dict.fromkeys((401, 403, 413, 426, 431), "invalid_request_error")
 # Headers that the server adds to an answer without them.
 _ADDED: Final = ("Content-Type", "Date", "Server")
 
 
-def refusal(vendor: Vendor, status: int, message: str, code: str) -> web.Response:
+def refusal(vendor: str, status: int, message: str, code: str) -> web.Response:
     """Return an error in this vendor's form.
 
     code: a word for logs and clients
     """
-    text = f"pagein: {message}"
-    if vendor == "anthropic":
-        error: dict[str, object] = {"type": _ANTHROPIC_KINDS.get(status, "api_error"), "message": text}
-        body: dict[str, object] = {"type": "error", "error": error}
-    else:
-        kind = _OPENAI_KINDS.get(status, "server_error")
-        body = {"error": {"message": text, "type": kind, "param": None, "code": f"pagein_{code}"}}
+    form = next(one.http for one in FORMATS if one.http.vendor == vendor)
+    body = form.error(status, f"pagein: {message}", code)
     return web.Response(
         body=json.dumps(body).encode(), status=status, content_type="application/json", headers={WARNING: code}
     )
 
 
-def no_websocket(vendor: Vendor) -> web.Response:
+def no_websocket(vendor: str) -> web.Response:
     """Refuse a WebSocket with the status that makes codex switch to HTTP at once."""
     answer = refusal(vendor, 426, "this address speaks HTTP only; send the request with POST", "no_websocket")
     answer.headers["Upgrade"] = "HTTP/1.1"

@@ -4,28 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.gateway.settings import Vendor
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import FORMATS
 
-# Paths may begin with a vendor's name, which decides if the rest of the path is ambiguous.
-_NAMED: Final[Mapping[str, Vendor]] = {"/anthropic/": "anthropic", "/openai/": "openai"}
-_GENERATING: Final[Mapping[str, tuple[str, Api, Vendor]]] = {
-    "/messages": ("messages", "anthropic", "anthropic"),
-    "/chat/completions": ("chat", "openai_chat", "openai"),
-    "/responses": ("responses", "openai_responses", "openai"),
-}
-_KNOWN: Final[Mapping[str, tuple[str, Vendor | None]]] = {
-    "/messages/count_tokens": ("count_tokens", "anthropic"),
-    "/responses/compact": ("compact", "openai"),
-    "/models": ("models", None),
-}
-_VENDOR_PREFIXES: Final[Mapping[str, Vendor]] = {
-    "/messages": "anthropic",
-    "/api/": "anthropic",
-    "/chat/": "openai",
-    "/responses": "openai",
-}
-_ANTHROPIC_HEADERS: Final = ("anthropic-version", "anthropic-beta", "x-api-key")
+_DEFAULT: Final = "openai"
+"""The vendor of requests that show nothing: other providers speak OpenAI's formats."""
+_MODELS: Final = "/models"
+"""A path common to all vendors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +21,38 @@ class Route:
     vendor: the upstream
     api: wire format of a model call; None for other requests
     path: raw path and query for the upstream
+    model: the model's name, if the path has it
     """
 
     name: str
-    vendor: Vendor
+    vendor: str
     api: Api | None
     path: str
+    model: str = ""
 
 
 def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
     """Return the route of this request.
 
-    Headers decide only for paths common to both vendors; header names are case-insensitive.
+    A path may begin with a vendor's name, which decides if the rest of the path is ambiguous. Headers decide only for
+    paths common to several vendors; header names are case-insensitive.
     """
     path = origin_form(raw_path)
-    named: Vendor | None = None
-    for prefix, vendor in _NAMED.items():
+    named: str | None = None
+    for form in FORMATS:
+        prefix = f"/{form.http.vendor}/"
         if path.startswith(prefix):
-            named, path = vendor, path[len(prefix) - 1 :]
-    end = path.partition("?")[0].removeprefix("/v1").rstrip("/")
-    if method == "POST" and end in _GENERATING:
-        name, api, vendor = _GENERATING[end]
-        return Route(name, named or vendor, api, path)
-    name, settled = _KNOWN.get(end, ("other", None))
-    return Route(name, named or settled or _vendor(end, headers), None, path)
+            named, path = form.http.vendor, path[len(prefix) - 1 :]
+    plain = path.partition("?")[0].rstrip("/")
+    for form in FORMATS:
+        found = form.http.endpoint(plain)
+        if found is not None:
+            is_call = found.is_call and method == "POST"
+            api = form.name if is_call else None
+            name = found.name if is_call or not found.is_call else "other"
+            return Route(name, named or form.http.vendor, api, path, found.model if is_call else "")
+    end = plain.removeprefix("/v1")
+    return Route("models" if end == _MODELS else "other", named or _vendor(plain, headers), None, path)
 
 
 def origin_form(raw_path: str) -> str:
@@ -70,12 +63,11 @@ def origin_form(raw_path: str) -> str:
     return "/" + rest.partition("/")[2] if scheme else "/" + raw_path.removeprefix("*")
 
 
-def _vendor(end: str, headers: Mapping[str, str]) -> Vendor:
-    for prefix, vendor in _VENDOR_PREFIXES.items():
-        if end.startswith(prefix):
-            return vendor
-    names = {name.lower() for name in headers}
-    if any(name in names for name in _ANTHROPIC_HEADERS):
-        return "anthropic"
-    agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
-    return "anthropic" if agent.lower().startswith(("claude", "anthropic")) else "openai"
+def _vendor(path: str, headers: Mapping[str, str]) -> str:
+    end = path.removeprefix("/v1")
+    given: dict[str, str] = {}
+    for name, value in headers.items():
+        given.setdefault(name.lower(), value)
+    by_path = (one.http for one in FORMATS if end.startswith(one.http.prefixes) or path.startswith(one.http.prefixes))
+    by_headers = (one.http for one in FORMATS if one.http.claims(given))
+    return next((one.vendor for one in (*by_path, *by_headers)), _DEFAULT)

@@ -19,11 +19,11 @@ from pagein.engine.intake.request_reader import RequestReader
 from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, CurationRequest, UsageAccount
 from pagein.gateway.curation.session_hints import from_fields
 from pagein.gateway.pages.session_views import Inside, ObjectView, composition
-from pagein.gateway.stream.reply_reader import ModelReply
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.stubs.result_stubs import description
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.tokens.counters import ratio_counter
+from pagein.providers.wire.streams.model_reply import ModelReply
 
 SESSIONS: Final = 64
 MOST_KEPT: Final = 64 << 20

@@ -24,8 +24,8 @@ from pagein.gateway.pages.call_meter import CallMeasure, Meter
 from pagein.gateway.pages.json_logs import tell
 from pagein.gateway.pages.metrics import Metrics
 from pagein.gateway.pages.store_watch import Look, Soundness
-from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 
 _LONGEST = 300
 _CROWDED = (

@@ -147,7 +147,7 @@ def _switch(asked: CheckupRequest) -> CheckupNote:
 def _gateway(asked: CheckupRequest) -> tuple[CheckupNote, Mapping[str, str]]:
     """Return the finding on the gateway, and its upstreams: from the gateway itself, otherwise from the settings."""
     gateway = GatewayInquiry(asked.url, asked.settings.host, asked.token)
-    upstreams: Mapping[str, str] = {"anthropic": asked.settings.anthropic, "openai": asked.settings.openai}
+    upstreams: Mapping[str, str] = asked.settings.upstreams
     try:
         value = gateway.health()
     except NoAnswer as problem:

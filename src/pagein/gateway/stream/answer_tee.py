@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from pagein.gateway.http.content_codings import Decoder, decoder
-from pagein.gateway.http.event_stream import LONGEST, EventStream
 from pagein.gateway.http.headers import value_of
-from pagein.gateway.stream.reply_reader import NO_REPLY, ModelReply, ReplyReader, reader, whole
-from pagein.providers.validity.rules import Api
+from pagein.gateway.stream.whole_answer import whole
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.streams.event_stream import LONGEST, EventStream
+from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply, ReplyReader
 
 _UNREAD: Final = 1 << 20
 """Number of collected bytes that triggers parsing in between."""
@@ -30,7 +32,7 @@ class Tee:
         self.lost = "" if self._decoder is not None else "coding"
         streams = value_of(given, "content-type").strip().lower().startswith("text/event-stream")
         self._events: EventStream | None = EventStream() if streams else None
-        self._reader: ReplyReader = reader(api)
+        self._reader: ReplyReader = format_named(api).answers.reader()
         self._parts: list[bytes] = []
         self._size = 0
         self._body: list[bytes] = []

@@ -13,10 +13,10 @@ from typing import Any
 
 from pagein.model.json_text import decode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
-from pagein.providers.validity.body_turns import turns_of
+from pagein.providers.validity import Api
 from pagein.providers.validity.breakpoint_checks import marks_of
-from pagein.providers.validity.rules import Api
 from pagein.providers.wire import json_spans
+from pagein.providers.wire.body_check import turns_of
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
@@ -34,7 +34,7 @@ def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
         json_spans.object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items
     ]
     items += more
-    return _move_breakpoint(envelope, items) if api == "anthropic" else envelope.body(items)
+    return _move_breakpoint(envelope, items) if envelope.format.cache.takes_ttls else envelope.body(items)
 
 
 def _move_breakpoint(envelope: Envelope, items: Sequence[bytes]) -> bytes:
@@ -45,15 +45,15 @@ def _move_breakpoint(envelope: Envelope, items: Sequence[bytes]) -> bytes:
     end = len(items) - 1
     wanted: dict[Address, Mapping[str, Any] | None] = {(end, len(_blocks(items[end])) - 1): mark}
     value = decode_json(envelope.body(items))
-    if isinstance(value, dict) and _count(value) >= MAX_MARKS:
+    if isinstance(value, dict) and _count(value, envelope.api) >= MAX_MARKS:
         wanted[address] = None
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     made = with_marks(request, Changes(envelope.api, wanted))
     return envelope.body(made.items)
 
 
-def _count(body: Mapping[str, Any]) -> int:
-    return len(list(marks_of(turns_of(body, "anthropic")))) + isinstance(body.get("cache_control"), dict)
+def _count(body: Mapping[str, Any], api: Api) -> int:
+    return len(list(marks_of(turns_of(body, api)))) + isinstance(body.get("cache_control"), dict)
 
 
 def _last_mark(items: Sequence[bytes]) -> tuple[Address, Mapping[str, Any]] | None:

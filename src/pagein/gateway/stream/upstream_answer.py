@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp import ClientError, ClientResponse
 
 from pagein.gateway.http.content_codings import Decoder, decoder
-from pagein.gateway.http.event_stream import LONGEST
+from pagein.providers.wire.streams.event_stream import LONGEST
 
 UPSTREAM: Final = (ClientError, OSError)
 """Failures of an upstream connection. TimeoutError is an OSError."""

@@ -1,24 +1,17 @@
-"""Refusals of requests by providers: rules as data, and the checker."""
+"""Refusals of requests by providers: what the rules see of a request, and the checks. `providers/wire` applies them."""
 
-from pagein.providers.validity.body_check import Checker, Violation, check_body, check_messages
-from pagein.providers.validity.rules import RULES, Api, ValidityRule
+from pagein.providers.validity.rules import ValidityRule
 from pagein.providers.validity.target import ANYBODY, ModelTarget, target
-from pagein.providers.validity.thinking_bonds import with_messages, with_request
-from pagein.providers.validity.turns import NOTHING_RECEIVED, AnswerFacts
+from pagein.providers.validity.thinking_bonds import with_messages
+from pagein.providers.validity.turns import NOTHING_RECEIVED, AnswerFacts, Api
 
 __all__ = [
     "ANYBODY",
     "NOTHING_RECEIVED",
-    "RULES",
     "AnswerFacts",
     "Api",
-    "Checker",
     "ModelTarget",
     "ValidityRule",
-    "Violation",
-    "check_body",
-    "check_messages",
     "target",
     "with_messages",
-    "with_request",
 ]

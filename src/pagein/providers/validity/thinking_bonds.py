@@ -16,10 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from pagein.model.messages import Message
-from pagein.providers.validity.body_turns import turns_of
 from pagein.providers.validity.turns import (
     AnswerFacts,
-    Api,
     Bond,
     PromptTurn,
     Trail,
@@ -35,17 +33,9 @@ _MARKS: Final = ("cache_control", "prompt_cache_breakpoint")
 _TEXT_FIELDS: Final = frozenset({"type", "text", *_MARKS})
 
 
-def with_request(received: AnswerFacts, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> AnswerFacts:
-    """The facts known after an accepted request and the answer, given as blocks (Messages) or items (Responses).
-
-    Unknown thinking in the request is assumed to be where it was made.
-    """
-    return _learn_turns(received, turns_of(_body_with_answer(body, api, answer), api))
-
-
 def with_messages(received: AnswerFacts, messages: Sequence[Message]) -> AnswerFacts:
     """The facts known after host-neutral messages, with the answer as the last. Leading system messages are left out."""
-    return _learn_turns(received, Turns(neutral_turns_of(messages)))
+    return learn_turns(received, Turns(neutral_turns_of(messages)))
 
 
 def trail_before(turns: Turns, index: int) -> Trail:
@@ -74,17 +64,8 @@ def words_of(part: TurnPart) -> bytes:
     return hash_parts(canonical(part))
 
 
-def _body_with_answer(body: Wire, api: Api, answer: Sequence[Wire]) -> Wire:
-    if not answer:
-        return body
-    if api == "openai_responses":
-        given = body.get("input")
-        return {**body, "input": [*(given if isinstance(given, list) else ()), *answer]}
-    said = {"role": "assistant", "content": list(answer)}
-    return {**body, "messages": [*body.get("messages", ()), said]}
-
-
-def _learn_turns(received: AnswerFacts, turns: Turns) -> AnswerFacts:
+def learn_turns(received: AnswerFacts, turns: Turns) -> AnswerFacts:
+    """The facts known after an accepted request, given as turns, with the answer as the last."""
     bonds, thoughts = dict(received.bonds), dict(received.thoughts)
     for index, turn in enumerate(turns.turns):
         thinking = [part for part in turn.parts if part.kind == "thinking"]

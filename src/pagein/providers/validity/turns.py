@@ -11,7 +11,8 @@ from typing import Any, Final, Literal, TypeAlias
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity.target import ANYBODY, ModelTarget
 
-Api: TypeAlias = Literal["anthropic", "openai_chat", "openai_responses"]
+Api: TypeAlias = str
+"""The name of a wire format, a key of `providers.wire.formats.FORMATS`."""
 PartKind: TypeAlias = Literal[
     "tool", "text", "thinking", "call", "result", "image", "server_call", "server_result", "other"
 ]
@@ -143,6 +144,11 @@ def objects_at(value: Wire, name: str) -> list[Wire]:
     """The objects in the list under a name, or an empty list."""
     found = value.get(name)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def padded_objects(value: object) -> list[Wire]:
+    """The items of a list as objects. An item of a different type becomes an empty object, to keep its place."""
+    return [one if isinstance(one, Mapping) else {} for one in value] if isinstance(value, list) else []
 
 
 def recent(turns: Turns, since: int) -> Iterator[tuple[int, PromptTurn]]:

@@ -12,10 +12,12 @@ from pagein.errors import HostError
 from pagein.providers.caches.breakpoint_plan import DEFAULT, FIRST, Manner, Memory, Outline, plan_breakpoints
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
-from pagein.providers.validity.body_turns import turns_of
-from pagein.providers.validity.breakpoint_checks import INPUTS, marks_of
+from pagein.providers.validity.breakpoint_checks import marks_of
 from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wire, object_at, objects_at
+from pagein.providers.wire.body_check import turns_of
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.wire_format import BreakpointForm
 
 Client: TypeAlias = Literal["kept", "replaced"]
 """Whether the client's own breakpoints are kept or replaced."""
@@ -27,15 +29,6 @@ For tools and system, the message is TOOLS or SYSTEM.
 
 TOOLS: Final = -2
 SYSTEM: Final = -1
-_CONTENTS: Final[Mapping[Api, str]] = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input"}
-_TEXTS: Final[Mapping[Api, str]] = {"anthropic": "text", "openai_chat": "text", "openai_responses": "input_text"}
-_FIELDS: Final[Mapping[Api, str]] = {
-    "anthropic": "cache_control",
-    "openai_chat": "prompt_cache_breakpoint",
-    "openai_responses": "prompt_cache_breakpoint",
-}
-_CACHED: Final = ("tool", "text", "image", "call", "result")
-_ALSO_CACHED: Final = ("document", "search_result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,50 +74,51 @@ class Changes:
     @property
     def field(self) -> str:
         """The field of a block that holds its breakpoint."""
-        return _FIELDS[self.api]
+        return _form(self.api).field
 
     @property
     def contents(self) -> str:
         """The field of the body that holds the messages."""
-        return _CONTENTS[self.api]
+        return format_named(self.api).requests.items
 
     @property
     def text(self) -> str:
         """The type of block behind the short form of a string."""
-        return _TEXTS[self.api]
+        return _form(self.api).text
 
 
 NO_WISHES: Final = Wishes()
 
 
 def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
-    """Compute the breakpoints to add to and remove from a request body.
-
-    OpenAI's formats use breakpoints of GPT-5.6 and later.
+    """Compute the breakpoints to add to and remove from a request body. A format without breakpoints has no changes.
 
     Raises HostError if the number of sizes differs from the number of blocks.
     """
+    form = format_named(api).cache.breakpoints
+    if form is None:
+        return Changes(api)
     turns = turns_of(body, api)
     placing = list(_parts(turns))
     parts = [part for _, part in placing]
     replaced = wishes.client == "replaced"
-    automatic = object_at(body, "cache_control") if api == "anthropic" else {}
-    taken = [] if replaced else _client_breakpoints(placing, automatic)
+    automatic = object_at(body, form.automatic) if form.automatic else {}
+    taken = [] if replaced else _client_breakpoints(placing, automatic, form)
     used = 0 if replaced else len(list(marks_of(turns))) + bool(automatic)
     manner = wishes.manner or _client_manner(parts, automatic)
     most = MAX_MARKS
-    if api != "anthropic":
+    if not form.marks_end:
         # The provider itself uses one of the writes of a request, at the newest message (O4, O5).
         manner, most = replace(manner, ends=False), MAX_MARKS - 1
-    outline = _outline(turns, placing, wishes.tokens, openai=api != "anthropic")
+    outline = _outline(turns, placing, wishes.tokens, form)
     position = _position(parts, wishes.frontier)
     chosen = plan_breakpoints(outline, position, wishes.memory, manner, taken, max(most - used, 0))
-    wanted = {mark.position: _word(mark, api) for mark in chosen.marks}
+    wanted = {mark.position: form.word(mark) for mark in chosen.marks}
     marks: dict[Address, Wire | None] = {}
     for place, part in enumerate(parts, 1):
         word = wanted.get(place, None if replaced else part.mark)
         if word != part.mark or (replaced and _has_inner(part)):
-            marks[_address(part)] = _mark(part, word, api)
+            marks[_address(part)] = _mark(part, word, form)
     return Changes(api, marks, bool(automatic) and replaced, replaced, chosen.memory)
 
 
@@ -160,20 +154,11 @@ def _parts(turns: Turns) -> Iterator[tuple[PromptTurn | None, TurnPart]]:
     yield from ((turn, part) for turn in turns.turns for part in turn.parts)
 
 
-def _may_carry(turn: PromptTurn | None, part: TurnPart, *, openai: bool) -> bool:
-    """Whether the provider accepts a breakpoint on a block (A9, M17, O6)."""
-    if part.kind == "text" and not part.text.strip() and part.wire.get("type") in (None, "text", "input_text"):
-        return False
-    if openai:
-        is_input = part.source is None or part.wire.get("type") in INPUTS
-        return part.kind == "text" and is_input and turn is not None and turn.side != "assistant"
-    if part.kind == "other":
-        return part.wire.get("type") in _ALSO_CACHED
-    return part.kind in _CACHED and part.wire.get("defer_loading") is not True
-
-
 def _outline(
-    turns: Turns, placing: Sequence[tuple[PromptTurn | None, TurnPart]], tokens: Sequence[float] | None, *, openai: bool
+    turns: Turns,
+    placing: Sequence[tuple[PromptTurn | None, TurnPart]],
+    tokens: Sequence[float] | None,
+    form: BreakpointForm,
 ) -> Outline:
     names: list[bytes] = []
     name = b""
@@ -183,19 +168,19 @@ def _outline(
     if tokens is not None and len(tokens) != len(names):
         raise HostError(f"sizes were given for {len(tokens)} blocks of a prompt of {len(names)}")
     cumulative = None if tokens is None else list(accumulate(tokens))
-    eligible = [_may_carry(turn, part, openai=openai) for turn, part in placing]
+    eligible = [form.may_carry(turn, part) for turn, part in placing]
     return Outline(names, eligible, len(turns.head), cumulative)
 
 
-def _client_breakpoints(placing: Sequence[tuple[PromptTurn | None, TurnPart]], automatic: Wire) -> list[Breakpoint]:
+def _client_breakpoints(
+    placing: Sequence[tuple[PromptTurn | None, TurnPart]], automatic: Wire, form: BreakpointForm
+) -> list[Breakpoint]:
     """The client's remaining breakpoints, with the automatic breakpoint at the provider's block."""
     found = [
         Breakpoint(place, _seconds(part.mark)) for place, (_, part) in enumerate(placing, 1) if part.mark is not None
     ]
     if automatic:
-        falls = next(
-            (len(placing) - back for back, one in enumerate(reversed(placing)) if _may_carry(*one, openai=False)), 0
-        )
+        falls = next((len(placing) - back for back, one in enumerate(reversed(placing)) if form.may_carry(*one)), 0)
         if falls and falls not in {mark.position for mark in found}:
             found.append(Breakpoint(falls, _seconds(str(automatic.get("ttl") or "5m"))))
     return found
@@ -229,20 +214,18 @@ def _seconds(word: str | None) -> int:
     return LONG if word == "1h" else SHORT
 
 
-def _word(mark: Breakpoint, api: Api) -> str:
-    if api != "anthropic":
-        return "30m"
-    return "1h" if mark.ttl == LONG else "5m"
-
-
-def _mark(part: TurnPart, word: str | None, api: Api) -> Wire | None:
+def _mark(part: TurnPart, word: str | None, form: BreakpointForm) -> Wire | None:
     if word is None:
         return None
-    if word == part.mark:
-        return object_at(part.wire, _FIELDS[api])
-    if api != "anthropic":
-        return {"mode": "explicit"}
-    return {"type": "ephemeral", "ttl": "1h"} if word == "1h" else {"type": "ephemeral"}
+    return object_at(part.wire, form.field) if word == part.mark else form.mark(word)
+
+
+def _form(api: Api) -> BreakpointForm:
+    """The form of breakpoints. Raises HostError for a format without them."""
+    form = format_named(api).cache.breakpoints
+    if form is None:
+        raise HostError(f"the wire format {api} has no cache breakpoints")
+    return form
 
 
 def _blocks(content: object, marks: Mapping[int, Wire | None], changes: Changes) -> list[Any]:

@@ -60,6 +60,11 @@ def array_of(parts: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(parts) + b"]"
 
 
+def array_with(array: bytes, more: Sequence[bytes]) -> bytes:
+    """The bytes of an array with further items at its end. The items keep their bytes."""
+    return array_of([*items(array, "an array"), *more])
+
+
 def _scan(content: bytes, opening: str, closing: str, what: str) -> list[tuple[str, bytes]]:
     try:
         return _members(content.decode(), opening, closing)

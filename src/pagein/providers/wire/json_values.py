@@ -113,5 +113,26 @@ def count_leading_system(messages: tuple[Message, ...]) -> int:
     return next((place for place, one in enumerate(messages) if one.role != "system"), len(messages))
 
 
+def field_value(fields: Mapping[str, bytes], name: str) -> object:
+    """Decode a field of a request. None for an absent field."""
+    raw = fields.get(name)
+    return None if raw is None else decode_json(raw)
+
+
+def objects_in(value: object) -> list[Json]:
+    """The objects in a list. Other items are left out."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def content_blocks(value: Json) -> list[tuple[Json, str]]:
+    """The blocks of a message as the cache counts them, each with its side: content, then calls."""
+    role, kind = str(value.get("role") or ""), str(value.get("type") or "")
+    side = role or ("tool" if kind.endswith("_output") else "assistant")
+    content, calls = value.get("content"), value.get("tool_calls")
+    parts = content if isinstance(content, list) else [] if content is None else [{"type": "text", "text": content}]
+    blocks = [one for one in [*parts, *(calls if isinstance(calls, list) else [])] if isinstance(one, Mapping)]
+    return [(one, "tool" if one.get("type") == "tool_result" else side) for one in blocks]
+
+
 def _is_text(part: Json) -> bool:
     return part.get("type") in _TEXT_KINDS and isinstance(part.get("text"), str)

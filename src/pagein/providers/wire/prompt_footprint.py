@@ -8,7 +8,8 @@ from typing import Any, Final
 from pagein.model.json_text import encode_json
 from pagein.providers.caches.cache_values import LONG, SHORT
 from pagein.providers.tokens.counters import Counter, Kind
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.json_values import Json
 from pagein.providers.wire.message_names import same_name
 
@@ -33,16 +34,8 @@ class Footprint:
 
 def footprints(value: Json, api: Api, counter: Counter) -> tuple[Footprint, ...]:
     """The blocks of one message."""
-    role = str(value.get("role") or "")
-    kind = str(value.get("type") or "")
-    side = role or ("tool" if kind.endswith("_output") else "assistant")
-    if api != "anthropic" and (role == "tool" or kind not in ("", "message")):
-        return (_block(value, side, counter),)
-    content = value.get("content")
-    parts = content if isinstance(content, list) else [] if content is None else [{"type": "text", "text": content}]
-    calls = value.get("tool_calls")
-    blocks = [one for one in [*parts, *(calls if isinstance(calls, list) else [])] if isinstance(one, Mapping)]
-    return tuple(_block(one, _side(one, side), counter) for one in blocks)
+    blocks = format_named(api).requests.cache_blocks(value)
+    return tuple(_block(one, side, counter) for one, side in blocks)
 
 
 def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footprint, ...]:
@@ -54,10 +47,6 @@ def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footpr
     parts = [*(tools if isinstance(tools, list) else [])]
     parts += system if isinstance(system, list) else [{"type": "text", "text": system}] if system else []
     return tuple(_block(one, "system", counter) for one in parts if isinstance(one, Mapping))
-
-
-def _side(block: Json, side: str) -> str:
-    return "tool" if block.get("type") == "tool_result" else side
 
 
 def _block(block: Json, side: str, counter: Counter) -> Footprint:

@@ -9,23 +9,17 @@ Rules of this file
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pagein.errors import BadInput, HostError
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Text, ToolResult
-from pagein.providers.validity.rules import Api
-from pagein.providers.wire import anthropic_messages, json_spans, openai_chat, openai_responses
-from pagein.providers.wire.json_values import with_field
-from pagein.providers.wire.wire_format import Format
-
-_FORMATS: Final[Mapping[Api, Format]] = {
-    "anthropic": anthropic_messages.FORMAT,
-    "openai_chat": openai_chat.FORMAT,
-    "openai_responses": openai_responses.FORMAT,
-}
+from pagein.providers.validity import Api
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.message_texts import MessageTexts
+from pagein.providers.wire.wire_format import RequestForm, WireFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class WireRequest:
                     f"block {block} of message {message} is not a tool result; its content cannot be replaced"
                 )
             by_message.setdefault(message, {})[block] = text
-        wire = _FORMATS[self.api]
+        wire = format_named(self.api).requests
         return self._with({place: wire.with_results(self.items[place], change) for place, change in by_message.items()})
 
     def _with(self, changes: Mapping[int, bytes]) -> "WireRequest":
@@ -71,14 +65,14 @@ class WireRequest:
         items, messages = list(self.items), list(self.messages)
         for place, item in changes.items():
             items[place] = item
-            messages[place] = _message(_FORMATS[self.api], item, place)
+            messages[place] = _message(format_named(self.api).requests, item, place)
         return replace(self, items=tuple(items), messages=tuple(messages), changed=True)
 
     def body(self) -> bytes:
         """The bytes to send."""
         if not self.changed:
             return self.original
-        key = _FORMATS[self.api].items
+        key = format_named(self.api).requests.items
         return json_spans.object_of({**self.fields, key: json_spans.array_of(self.items)})
 
 
@@ -94,6 +88,11 @@ class Envelope:
     fields: Mapping[str, bytes]
     items: Sequence[bytes]
 
+    @property
+    def format(self) -> WireFormat:
+        """The wire format of the request."""
+        return format_named(self.api)
+
     def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
         """Assemble a body from messages.
 
@@ -102,12 +101,12 @@ class Envelope:
         around = self.fields if fields is None else fields
         if items and _is_bare(items[0], self.api):  # a bare string is the client's only message
             items = [json_spans.object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
-        return json_spans.object_with(around, _FORMATS[self.api].items, items)
+        return json_spans.object_with(around, format_named(self.api).requests.items, items)
 
 
 def open_body(body: bytes, api: Api) -> Envelope:
     """Split a request body. Raises BadInput for anything but a JSON object with a list of messages."""
-    key = _FORMATS[api].items
+    key = format_named(api).requests.items
     fields = json_spans.fields(body, "the request body")
     given = fields.get(key, b"[]")
     if _is_bare(given, api):
@@ -119,7 +118,7 @@ def open_body(body: bytes, api: Api) -> Envelope:
 
 def items_key(api: Api) -> str:
     """The field of a body that holds the messages."""
-    return _FORMATS[api].items
+    return format_named(api).requests.items
 
 
 def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Message]:
@@ -127,13 +126,13 @@ def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Me
 
     place: number of the message, for the report.
     """
-    wire = _FORMATS[api]
+    wire = format_named(api).requests
     value = _value(item, f"{wire.items}.{place}")
     if isinstance(value, str) and _is_bare(item, api):
         value = {"role": "user", "content": value}
     if not isinstance(value, dict):
         raise BadInput(f"{wire.items}.{place} is not a JSON object")
-    return value, wire.message(value)
+    return value, wire.message(value, place)
 
 
 def with_texts(item: bytes, api: Api, texts: Mapping[int, str]) -> bytes:
@@ -141,7 +140,7 @@ def with_texts(item: bytes, api: Api, texts: Mapping[int, str]) -> bytes:
 
     texts: new contents by block.
     """
-    return _FORMATS[api].with_results(item, texts)
+    return format_named(api).requests.with_results(item, texts)
 
 
 def with_arguments(item: bytes, api: Api, arguments: Mapping[int, str]) -> bytes:
@@ -149,96 +148,38 @@ def with_arguments(item: bytes, api: Api, arguments: Mapping[int, str]) -> bytes
 
     arguments: JSON text by block.
     """
-    return _FORMATS[api].with_arguments(item, arguments)
+    return format_named(api).requests.with_arguments(item, arguments)
 
 
 def with_notes(item: bytes, api: Api, notes: Sequence[str]) -> bytes:
-    """Append notes to a message of the user's side: as blocks, or in OpenAI's formats as separate user messages.
+    """Append notes to a message of the user's side: as blocks, or as separate user messages, as the format has it.
 
     The result is the message, followed by the new messages, joined by commas.
     """
-    match api:
-        case "anthropic":
-            return with_field(item, "content", partial(_with_blocks, notes=notes))
-        case "openai_chat":
-            behind = [encode_json({"role": "user", "content": note}) for note in notes]
-        case "openai_responses":
-            behind = [encode_json({"type": "message", **_user_content(note)}) for note in notes]
-    return b",".join([item, *behind])
-
-
-def _user_content(note: str) -> dict[str, Any]:
-    return {"role": "user", "content": [{"type": "input_text", "text": note}]}
-
-
-def _with_blocks(content: bytes | None, notes: Sequence[str]) -> bytes:
-    raw = (content or b"[]").strip()
-    blocks = (
-        [json_spans.object_of({"type": b'"text"', "text": raw})]
-        if raw[:1] == b'"'
-        else json_spans.items(raw, "content")
-    )
-    return json_spans.array_of([*blocks, *(encode_json({"type": "text", "text": note}) for note in notes)])
-
-
-@dataclass(frozen=True, slots=True)
-class MessageTexts:
-    """Replacements and additions for the text of a user message.
-
-    texts: replacement texts by block.
-    front, behind: texts to add before and after the blocks.
-    """
-
-    texts: Mapping[int, str] = field(default_factory=dict)
-    front: str = ""
-    behind: str = ""
+    return format_named(api).requests.with_notes(item, notes)
 
 
 def with_words(item: bytes, api: Api, words: MessageTexts) -> bytes:
-    """Change the text of a user message. Blocks without a replacement keep their bytes.
-
-    Texts are added to a string content directly, and in the Messages format as separate blocks.
-    """
-    kind = "input_text" if api == "openai_responses" else "text"
-
-    def change_content(content: bytes | None) -> bytes:
-        raw = (content or b"[]").strip()
-        if raw[:1] == b'"':
-            said = encode_json(words.texts[0]) if 0 in words.texts else raw
-            if not words.front and not words.behind:
-                return said
-            if api != "anthropic":
-                texts = (words.front, str(_value(said, "content")), words.behind)
-                return encode_json("\n\n".join(text for text in texts if text))
-            blocks = [json_spans.object_of({"type": b'"text"', "text": said})]
-        else:
-            blocks = json_spans.items(raw, "content")
-            for place, text in words.texts.items():
-                blocks[place] = with_field(blocks[place], "text", lambda _, text=text: encode_json(text))  # type: ignore[misc]
-        front, behind = (
-            [encode_json({"type": kind, "text": one})] if one else [] for one in (words.front, words.behind)
-        )
-        return json_spans.array_of([*front, *blocks, *behind])
-
-    return with_field(item, "content", change_content)
+    """Change the text of a user message. Blocks without a replacement keep their bytes."""
+    return format_named(api).requests.with_words(item, words)
 
 
 def without_blocks(item: bytes, api: Api, gone: Collection[int]) -> bytes:
     """Remove some blocks of thinking from a message. In a format without such blocks the message stays unchanged."""
-    shorter = _FORMATS[api].without_blocks
+    shorter = format_named(api).requests.without_blocks
     return item if shorter is None else shorter(item, gone)
 
 
 def _is_bare(given: bytes, api: Api) -> bool:
     """Whether the messages are a bare string, a short form of one message."""
-    return api == "openai_responses" and given.lstrip()[:1] == b'"'
+    return given.lstrip()[:1] == b'"' and format_named(api).requests.takes_bare_string
 
 
 def decode(body: bytes, api: Api) -> WireRequest:
     """Decode a request body. Raises BadInput for anything but a JSON object with a list of messages."""
-    wire = _FORMATS[api]
+    wire = format_named(api).requests
     fields = json_spans.fields(body, "the request body")
-    rest = {name: _value(raw, name) for name, raw in fields.items() if name in ("system", "instructions")}
+    rest = {name: _value(raw, name) for name, raw in fields.items() if name in wire.system_fields}
     given = fields.get(wire.items, b"[]")
     if _is_bare(given, api):
         # A bare string is a short form of one message; it contains no result that could be replaced.
@@ -251,7 +192,7 @@ def decode(body: bytes, api: Api) -> WireRequest:
 
 def render(messages: Sequence[Message], api: Api, *, model: str, max_tokens: int = 8192) -> dict[str, Any]:
     """Render neutral messages as a request body of plain values, for conversations from outside this wire format."""
-    return _FORMATS[api].render(messages, model, max_tokens=max_tokens)
+    return format_named(api).requests.render(messages, model, max_tokens=max_tokens)
 
 
 def _block_at(messages: Sequence[Message], message: int, block: int) -> object:
@@ -260,11 +201,11 @@ def _block_at(messages: Sequence[Message], message: int, block: int) -> object:
     return messages[message].blocks[block]
 
 
-def _message(wire: Format, item: bytes, place: int) -> Message:
+def _message(wire: RequestForm, item: bytes, place: int) -> Message:
     value = _value(item, f"{wire.items}.{place}")
     if not isinstance(value, dict):
         raise BadInput(f"{wire.items}.{place} is not a JSON object")
-    return wire.message(value)
+    return wire.message(value, place)
 
 
 def _value(raw: bytes, what: str) -> object:

@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Any
 
 from pagein.model.json_text import decode_json, encode_json
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
-from pagein.providers.wire.json_values import with_field
+from pagein.providers.wire.formats import format_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,47 +38,30 @@ def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer
     if raw is None or not offers or raw.lstrip()[:1] != b"[":  # `null` counts as no tools
         return fields
     theirs = json_spans.items(raw, "tools")
-    taken = _names(raw)
+    taken = _names(raw, api)
     ours = [encode_json(definition(one, api)) for one in offers if one.name not in taken]
-    return fields if not theirs or not ours else {**fields, "tools": json_spans.array_of([*theirs, *ours])}
+    return fields if not theirs or not ours else {**fields, "tools": format_named(api).tools.offered(raw, ours)}
 
 
-def with_answers(item: bytes, answers: Sequence[bytes]) -> bytes:
-    """Insert result blocks at the start of an Anthropic user message."""
-
-    def in_front(content: bytes | None) -> bytes:
-        raw = (content or b"[]").strip()
-        theirs = (
-            [json_spans.object_of({"type": b'"text"', "text": raw})]
-            if raw[:1] == b'"'
-            else json_spans.items(raw, "content")
-        )
-        return json_spans.array_of([*answers, *theirs])
-
-    return with_field(item, "content", in_front)
+def with_answers(item: bytes, api: Api, answers: Sequence[bytes]) -> bytes:
+    """Insert recall results at the start of the client's message, in a format whose messages hold several results."""
+    insert = format_named(api).answers.with_results
+    return item if insert is None else insert(item, answers)
 
 
-def names_of(fields: Mapping[str, bytes]) -> frozenset[str]:
+def names_of(fields: Mapping[str, bytes], api: Api) -> frozenset[str]:
     """The names of the tools in a request."""
-    return _names(fields.get("tools", b"[]"))
+    return _names(fields.get("tools", b"[]"), api)
 
 
 @lru_cache(maxsize=64)
-def _names(tools: bytes) -> frozenset[str]:
+def _names(tools: bytes, api: Api) -> frozenset[str]:
     """The names of some tools, cached: a client's tools are large, and equal from call to call."""
-    value = decode_json(tools)
-    rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    rows = format_named(api).tools.definitions(decode_json(tools))
     inner = [one["function"] if isinstance(one.get("function"), dict) else one for one in rows]
     return frozenset(str(one.get("name")) for one in inner)
 
 
 def definition(offer: ToolOffer, api: Api) -> dict[str, Any]:
     """Define a tool in the form of a wire format."""
-    about = {"name": offer.name, "description": offer.description}
-    match api:
-        case "anthropic":
-            return {**about, "input_schema": offer.schema}
-        case "openai_chat":
-            return {"type": "function", "function": {**about, "parameters": offer.schema}}
-        case "openai_responses":
-            return {"type": "function", **about, "parameters": offer.schema, "strict": False}
+    return format_named(api).tools.definition(offer.name, offer.description, offer.schema)

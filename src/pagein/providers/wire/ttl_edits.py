@@ -1,4 +1,4 @@
-"""Edit the TTLs of the breakpoints of a Messages request, and make the keep-alive request for a pause.
+"""Edit the TTLs of the breakpoints of a request in a format with TTLs (`CacheForm.takes_ttls`), and make the keep-alive request for a pause.
 
 Rules of this file
 ------------------
@@ -14,12 +14,11 @@ from typing import Any, Final
 
 from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
-from pagein.providers.validity.rules import Api
+from pagein.providers.validity import Api
 from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
 
-_API: Final[Api] = "anthropic"
 _MARK: Final = b'"cache_control"'
 _FIELD: Final = "cache_control"
 _LONG: Final = "1h"
@@ -69,7 +68,7 @@ def shorten_ttl(request: WireRequest) -> WireRequest:
     if marks is None:
         return request
     changed = {place: _without_ttl(mark) for place, mark in marks.places if mark.get("ttl") == _LONG}
-    made = with_marks(request, Changes(_API, changed))
+    made = with_marks(request, Changes(request.api, changed))
     if marks.automatic is None or marks.automatic.get("ttl") != _LONG:
         return made
     return replace(made, fields={**made.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
@@ -95,10 +94,10 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
         if spare is None:
             return request
         changed[spare] = None
-    return with_marks(request, Changes(_API, changed))
+    return with_marks(request, Changes(request.api, changed))
 
 
-def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
+def keepalive_body(body: bytes, api: Api, behind: Sequence[bytes]) -> bytes | None:
     """Make the keep-alive request for a window: the last sent `body`, then later messages under a one-hour breakpoint.
 
     The request asks for one token. It reads the window, whose last breakpoint stays in place with a TTL of one hour,
@@ -108,7 +107,7 @@ def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
     Returns None if no keep-alive request is possible: no later message, no breakpoint in the window, a thinking budget
     above one token (M13), or compaction by the server. Raises BadInput for anything but a request.
     """
-    envelope = open_body(body, _API)
+    envelope = open_body(body, api)
     if not _can_be_one_token(envelope):
         return None
     marks = marks_in(envelope.fields, envelope.items)
@@ -124,7 +123,7 @@ def keepalive_body(body: bytes, behind: Sequence[bytes]) -> bytes | None:
     items.append(encode_json({"role": "user", "content": _answers(items[-1])}))
     fields = {name: raw for name, raw in envelope.fields.items() if name != _FIELD}
     fields |= {"max_tokens": b"1"} | ({"stream": b"false"} if "stream" in fields else {})
-    made = with_marks(WireRequest(_API, b"", fields, tuple(items), (), ()), Changes(_API, changed))
+    made = with_marks(WireRequest(api, b"", fields, tuple(items), (), ()), Changes(api, changed))
     return envelope.body(made.items, made.fields)
 
 

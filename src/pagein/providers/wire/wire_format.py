@@ -1,11 +1,28 @@
-"""The interface of a wire format."""
+"""The contract of a wire format: everything that differs between the ways in which providers write requests and answers.
+
+A format is one `WireFormat` value, made in a folder of its own beside this module, with a row in `formats.FORMATS`. All
+other code asks the value; it never compares names of formats. `pagein.testing.wire_format` checks an implementation.
+
+Rules of this file
+------------------
+1. All functions are pure. They accept any JSON: a wrong type counts as an absent value, unless BadInput is named.
+2. What a function does not change keeps its bytes.
+3. An absent ability is data (`None`, False or empty), so that callers need no exceptions for a format.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pagein.model.messages import Message
+from pagein.model.messages import Message, Usage
+from pagein.providers.caches.cache_values import Breakpoint
+from pagein.providers.validity.rules import ValidityRule
+from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wire
 from pagein.providers.wire.json_values import Json
+from pagein.providers.wire.message_texts import MessageTexts
+from pagein.providers.wire.streams.model_reply import ModelReply, ReplyReader
+from pagein.providers.wire.streams.model_turn import ModelTurn, OwnToolResult
+from pagein.providers.wire.streams.stream_merge import StreamMerger
 
 
 class Render(Protocol):
@@ -15,22 +32,199 @@ class Render(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """One wire format.
+class RequestForm:
+    """How a request is written. A message is one item of the list of messages; a block is one neutral block of it.
 
-    items: the field that holds the messages.
-    system: reads the prompts outside the messages from the decoded top-level fields.
-    message: converts a decoded wire message.
-    with_results: replaces the content of results in a wire message, given by block.
-    with_arguments: replaces the arguments of calls in a wire message, given as JSON text by block.
+    items: the field of the body that holds the messages.
+    system_fields: the fields of the body that hold prompts outside the messages.
+    system: reads these prompts from the decoded fields.
+    message: converts a decoded message. Its second argument is the number of the message in the request: a format whose
+        calls have no ids makes ids of it that are unique in the request and equal for a call and its result.
+    with_results: replaces the content of results in a message, given by block.
+    with_arguments: replaces the arguments of calls in a message, given as JSON text by block.
+    user_message: a message of the user with one text, of plain values.
+    with_notes: appends texts to a message of the user's side. Returns the message, and new messages after it if the
+        format needs them, joined by commas.
+    with_words: changes the texts of a user message.
     render: renders neutral messages as a request body.
-    without_blocks: removes some blocks of a wire message; None for a format without blocks.
+    cache_blocks: the blocks of a decoded message as the prompt cache counts them, each with its side (`user`, `tool`,
+        `assistant` or a further role).
+    without_blocks: removes some blocks of thinking from a message; None for a format without such blocks.
+    takes_bare_string: whether a bare string may stand for the list of messages.
+    has_call_ids: whether calls and results carry ids. False: ids made by `message` are no part of what was said.
+    model_field: the field of the body with the model's name; "" if the name is in the path of the request.
     """
 
     items: str
+    system_fields: tuple[str, ...]
     system: Callable[[Mapping[str, object]], tuple[Message, ...]]
-    message: Callable[[Json], Message]
+    message: Callable[[Json, int], Message]
     with_results: Callable[[bytes, Mapping[int, str]], bytes]
     with_arguments: Callable[[bytes, Mapping[int, str]], bytes]
+    user_message: Callable[[str], dict[str, Any]]
+    with_notes: Callable[[bytes, Sequence[str]], bytes]
+    with_words: Callable[[bytes, MessageTexts], bytes]
     render: Render
+    cache_blocks: Callable[[Json], Sequence[tuple[Json, str]]]
     without_blocks: Callable[[bytes, Collection[int]], bytes] | None = None
+    takes_bare_string: bool = False
+    has_call_ids: bool = True
+    model_field: str = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolForm:
+    """How tools are offered in a request.
+
+    definition: the definition of a tool from its name, its description and the JSON schema of its arguments.
+    definitions: the definitions in the decoded value of the field `tools`, one by one. Each has a `name`, and the schema
+        of its arguments under `parameters` or `input_schema`, itself or in the object `function`.
+    offered: adds definitions to the bytes of the field `tools`, after the client's own, whose bytes stay.
+    is_function: whether a definition is a function that the client answers.
+    may_continue: whether recall answers may continue a request, given as the bytes of its fields: the model answers
+        once, and the provider keeps nothing of the conversation.
+    """
+
+    definition: Callable[[str, str, Mapping[str, Any]], dict[str, Any]]
+    definitions: Callable[[object], list[Json]]
+    offered: Callable[[bytes, Sequence[bytes]], bytes]
+    is_function: Callable[[Json], bool]
+    may_continue: Callable[[Mapping[str, bytes]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class BreakpointForm:
+    """How cache breakpoints are written.
+
+    field: the field of a block that holds its breakpoint.
+    text: the type of the block behind the short form of a string.
+    may_carry: whether the provider accepts a breakpoint on a block; its turn is None for tools and system.
+    word: the TTL of a breakpoint, as `TurnPart.mark` has it.
+    mark: the value of the field for such a TTL.
+    automatic: the field of the body with the automatic breakpoint; "" if there is none.
+    marks_end: whether the request marks its own end. False: the provider does, and uses one of the breakpoints for it.
+    """
+
+    field: str
+    text: str
+    may_carry: Callable[[PromptTurn | None, TurnPart], bool]
+    word: Callable[[Breakpoint], str]
+    mark: Callable[[str], Wire]
+    automatic: str = ""
+    marks_end: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CacheForm:
+    """What a request says about the prompt cache. How a cache behaves is data of its own: `caches/cache_rules.py`.
+
+    A cache that promises nothing is such data too: `CacheRules.hit_probability`.
+
+    unpriced: the price specification for a model without known prices.
+    breakpoints: how breakpoints are written; None for a format without breakpoints.
+    needs_breakpoints: whether nothing is cached without a breakpoint. False: prefixes are cached implicitly.
+    depends_on_settings: whether settings of the request, such as thinking, distinguish prompts in the cache.
+    takes_ttls: whether a request chooses between TTLs by its breakpoints, so that pagein may add breakpoints, choose
+        TTLs and send keep-alive requests.
+    """
+
+    unpriced: str
+    breakpoints: BreakpointForm | None = None
+    needs_breakpoints: bool = False
+    depends_on_settings: bool = False
+    takes_ttls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """How an answer is written, and the messages that continue it.
+
+    usage_field: the field of an answer, or of an event of a stream, that holds the usage.
+    usage: reads this field.
+    reader: makes a reader for the events of a stream.
+    whole: reads an answer without streaming, an object without an error.
+    turn: separates recall calls, given by the names of the recall tools, from the client's calls.
+    result: a recall result, in the form that goes beside the client's own results.
+    results: recall results, in the form of `result`, as messages to send back.
+    with_results: inserts results at the start of the client's message; None: results are messages of their own.
+    merger: makes a merger for the streams of an answer, without the calls of these tools.
+    merged: merges consecutive answers into one, without the calls of these tools.
+    """
+
+    usage_field: str
+    usage: Callable[[Json], Usage]
+    reader: Callable[[], ReplyReader]
+    whole: Callable[[Json], ModelReply]
+    turn: Callable[[ModelReply, Collection[str]], ModelTurn]
+    result: Callable[[OwnToolResult], Json]
+    results: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]
+    merger: Callable[[Collection[str]], StreamMerger]
+    merged: Callable[[Sequence[Json], Collection[str]], Json]
+    with_results: Callable[[bytes, Sequence[bytes]], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValidityForm:
+    """Which requests the provider accepts.
+
+    turns: converts a body to turns, the input of the rules.
+    rules: the rules by id. Several formats may share a rule: then it is the same value under the same id.
+    with_answer: a body with an answer behind it, given as blocks or as messages, as the format has them.
+    binds_thinking: whether blocks of thinking may be bound to the prompt before them. The model decides whether they are.
+    """
+
+    turns: Callable[[Wire], Turns]
+    rules: Mapping[str, ValidityRule]
+    with_answer: Callable[[Wire, Sequence[Wire]], Wire]
+    binds_thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A path that a vendor knows.
+
+    name: its name in figures and logs.
+    is_call: whether it is a model call in this format. False: a further path, such as the count of tokens.
+    model: the model's name, if the path has it.
+    """
+
+    name: str
+    is_call: bool = True
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpForm:
+    """The way over HTTP.
+
+    vendor: the upstream, by the name of its setting. Formats of one vendor share `error` and `claims`.
+    endpoint: the meaning of a path without its query; None for a path of others. Calls are requests by POST.
+    prefixes: beginnings of further paths of the vendor, with or without `/v1` before them.
+    claims: whether headers, with names in lower case, show a client of the vendor.
+    error: the body of an error, from a status, a message and a code for logs.
+    """
+
+    vendor: str
+    endpoint: Callable[[str], Endpoint | None]
+    prefixes: tuple[str, ...]
+    claims: Callable[[Mapping[str, str]], bool]
+    error: Callable[[int, str, str], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """A wire format.
+
+    name: as callers, logs and the journal have it. It never changes: older stores contain it.
+    likeness: how certain it is that a decoded body is written in this format: 0 for impossible. The surest format is
+        taken when nobody names one; no two formats give the same number above 0 for one body.
+    """
+
+    name: Api
+    likeness: Callable[[Json], int]
+    requests: RequestForm
+    tools: ToolForm
+    cache: CacheForm
+    answers: AnswerForm
+    validity: ValidityForm
+    http: HttpForm

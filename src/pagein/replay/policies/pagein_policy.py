@@ -31,7 +31,7 @@ from pagein.policy.stubs.recall_ways import TOOLS
 from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.tokens.counters import RatioCounter
-from pagein.providers.validity.body_check import Checker
+from pagein.providers.wire.body_check import Checker
 from pagein.replay.policies.ablation import FULL, planner_settings
 from pagein.replay.policies.answered_rereads import RecordedRereads
 from pagein.replay.policies.decision_worth import DecisionWorth, Steps, idle

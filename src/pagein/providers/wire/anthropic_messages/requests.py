@@ -12,6 +12,7 @@ from pagein.providers.wire.json_values import (
     Json,
     arguments_of,
     block_words,
+    content_blocks,
     count_leading_system,
     image_of,
     image_words,
@@ -25,7 +26,8 @@ from pagein.providers.wire.json_values import (
     text_at,
     with_field,
 )
-from pagein.providers.wire.wire_format import Format
+from pagein.providers.wire.message_texts import MessageTexts, blocks_of, with_content_words
+from pagein.providers.wire.wire_format import RequestForm
 
 _ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system"}
 _OWN_KINDS: Final = frozenset(
@@ -56,7 +58,7 @@ def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
     return (Message("system", blocks),) if blocks else ()
 
 
-def message(value: Json) -> Message:
+def message(value: Json, _place: int = 0) -> Message:
     """Convert a wire message."""
     role = _ROLES.get(text_at(value, "role"), "user")
     return Message(role, tuple(_block(part) for part in parts_of(value.get("content"))))
@@ -121,6 +123,27 @@ def without_blocks(item: bytes, gone: Collection[int]) -> bytes:
         return json_spans.array_of(kept or [encode_json({"type": "text", "text": THINKING_LEFT_OUT})])
 
     return with_field(item, "content", in_blocks)
+
+
+def user_message(text: str) -> dict[str, Any]:
+    """A message of the user."""
+    return {"role": "user", "content": text}
+
+
+def with_notes(item: bytes, notes: Sequence[str]) -> bytes:
+    """Append notes to a user message, as blocks."""
+
+    def behind(content: bytes | None) -> bytes:
+        return json_spans.array_of(
+            [*blocks_of(content), *(encode_json({"type": "text", "text": note}) for note in notes)]
+        )
+
+    return with_field(item, "content", behind)
+
+
+def with_words(item: bytes, words: MessageTexts) -> bytes:
+    """Change the text of a user message."""
+    return with_content_words(item, words, "text", joins=False)
 
 
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
@@ -193,4 +216,17 @@ def _wire_other(block: Other) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"type": "text", "text": block_words(block)}
 
 
-FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render, without_blocks)
+FORM: Final = RequestForm(
+    "messages",
+    ("system",),
+    system,
+    message,
+    with_results,
+    with_arguments,
+    user_message,
+    with_notes,
+    with_words,
+    render,
+    content_blocks,
+    without_blocks,
+)

@@ -21,7 +21,9 @@ from pagein.providers.wire.json_values import (
     text_at,
     with_field,
 )
-from pagein.providers.wire.wire_format import Format
+from pagein.providers.wire.message_texts import MessageTexts, with_content_words, with_messages_behind
+from pagein.providers.wire.openai_shared import cache_blocks
+from pagein.providers.wire.wire_format import RequestForm
 
 _ROLES: Final[Mapping[str, Role]] = {
     "assistant": "assistant",
@@ -32,12 +34,12 @@ _ROLES: Final[Mapping[str, Role]] = {
 }
 
 
-def system(fields: Mapping[str, object]) -> tuple[Message, ...]:  # noqa: ARG001 -- the shape of all three formats
+def system(_fields: Mapping[str, object]) -> tuple[Message, ...]:
     """The prompts outside the messages: always empty in this format."""
     return ()
 
 
-def message(value: Json) -> Message:
+def message(value: Json, _place: int = 0) -> Message:
     """Convert a wire message."""
     role = _ROLES.get(text_at(value, "role"), "user")
     if role == "tool":
@@ -126,6 +128,21 @@ def _with_call(call: bytes, text: str) -> bytes:
     return with_field(call, "custom", lambda raw: with_field(raw or b"{}", "input", lambda _: json_bytes(text)))
 
 
+def user_message(text: str) -> dict[str, Any]:
+    """A message of the user."""
+    return {"role": "user", "content": text}
+
+
+def with_notes(item: bytes, notes: Sequence[str]) -> bytes:
+    """Append notes to a message of the user's side, as user messages."""
+    return with_messages_behind(item, [encode_json(user_message(note)) for note in notes])
+
+
+def with_words(item: bytes, words: MessageTexts) -> bytes:
+    """Change the text of a user message."""
+    return with_content_words(item, words, "text", joins=True)
+
+
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
     """Render neutral messages as a request body. Thinking is left out; blocks without a form in Chat become text."""
     out: list[dict[str, Any]] = []
@@ -178,4 +195,16 @@ def _result_text(block: ToolResult) -> str:
     return "\n".join([block.text, *(image_words(image) for image in block.images)]) if block.images else block.text
 
 
-FORMAT: Final = Format("messages", system, message, with_results, with_arguments, render)
+FORM: Final = RequestForm(
+    "messages",
+    (),
+    system,
+    message,
+    with_results,
+    with_arguments,
+    user_message,
+    with_notes,
+    with_words,
+    render,
+    cache_blocks,
+)

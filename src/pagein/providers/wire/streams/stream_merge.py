@@ -13,8 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pagein.gateway.http.event_stream import LONGEST
 from pagein.model.json_text import decode_json, encode_json
+from pagein.providers.wire.streams.event_stream import LONGEST
 
 _BLANK_LINE: Final = re.compile(rb"\n\n|\n\r\n|\r\r")
 _BOM: Final = b"\xef\xbb\xbf"

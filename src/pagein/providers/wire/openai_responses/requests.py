@@ -21,7 +21,9 @@ from pagein.providers.wire.json_values import (
     text_at,
     with_field,
 )
-from pagein.providers.wire.wire_format import Format
+from pagein.providers.wire.message_texts import MessageTexts, with_content_words, with_messages_behind
+from pagein.providers.wire.openai_shared import cache_blocks
+from pagein.providers.wire.wire_format import RequestForm
 
 _ROLES: Final[Mapping[str, Role]] = {"assistant": "assistant", "system": "system", "developer": "system"}
 
@@ -35,7 +37,7 @@ def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
     return (Message("system", (Text(instructions),)),) if isinstance(instructions, str) and instructions else ()
 
 
-def message(value: Json) -> Message:
+def message(value: Json, _place: int = 0) -> Message:
     """Convert an input item. An item of unknown kind belongs to the model if it is a call, otherwise to the user."""
     kind = text_at(value, "type") or "message"
     read = _READERS.get(kind)
@@ -116,6 +118,21 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
             return with_field(item, "arguments", lambda _: encode_json(text))
 
 
+def user_message(text: str) -> dict[str, Any]:
+    """A message of the user, as an item."""
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def with_notes(item: bytes, notes: Sequence[str]) -> bytes:
+    """Append notes to an item of the user's side, as user messages."""
+    return with_messages_behind(item, [encode_json(user_message(note)) for note in notes])
+
+
+def with_words(item: bytes, words: MessageTexts) -> bytes:
+    """Change the text of a user message."""
+    return with_content_words(item, words, "input_text", joins=True)
+
+
 def render(messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]:
     """Render neutral messages as a request body. Thinking is left out: the ids of the items around are missing."""
     head = count_leading_system(tuple(messages))
@@ -163,4 +180,17 @@ def _result_text(block: ToolResult) -> str:
     return "\n".join([block.text, *(image_words(image) for image in block.images)]) if block.images else block.text
 
 
-FORMAT: Final = Format("input", system, message, with_results, with_arguments, render)
+FORM: Final = RequestForm(
+    "input",
+    ("instructions",),
+    system,
+    message,
+    with_results,
+    with_arguments,
+    user_message,
+    with_notes,
+    with_words,
+    render,
+    cache_blocks,
+    takes_bare_string=True,
+)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, StreamMerger, data_of, error_in, object_in, unnamed_frame
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, object_in, unnamed_frame
 
 _TRIGGERS: Final = (
     b'"tool_calls"',

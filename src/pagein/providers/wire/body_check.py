@@ -1,16 +1,17 @@
 """Check requests against the rules of their provider (law 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.model.messages import Message
-from pagein.providers.validity.body_turns import turns_of
-from pagein.providers.validity.rules import RULES, Api, Check
+from pagein.providers.validity.rules import Check
 from pagein.providers.validity.target import ANYBODY, ModelTarget, target
+from pagein.providers.validity.thinking_bonds import learn_turns
 from pagein.providers.validity.turns import (
     NOTHING_RECEIVED,
     AnswerFacts,
+    Api,
     PromptTurn,
     Turns,
     Wire,
@@ -18,6 +19,7 @@ from pagein.providers.validity.turns import (
     extend_turns,
     neutral_turns,
 )
+from pagein.providers.wire.formats import FORMATS, format_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,15 @@ class Violation:
     status: int = 400
 
 
-_CHECKS: Final[dict[Api, list[tuple[str, Check, int]]]] = {
-    api: [(name, rule.check, rule.status) for name, rule in RULES.items() if rule.check and api in rule.apis]
-    for api in ("anthropic", "openai_chat", "openai_responses")
+_CHECKS: Final[Mapping[Api, Sequence[tuple[str, Check, int]]]] = {
+    one.name: [(name, rule.check, rule.status) for name, rule in one.validity.rules.items() if rule.check]
+    for one in FORMATS
 }
+
+
+def turns_of(body: Wire, api: Api) -> Turns:
+    """Convert a request body, given as plain values, to turns."""
+    return format_named(api).validity.turns(body)
 
 
 def view(
@@ -78,6 +85,15 @@ def check_messages(
     return Checker(api, whom).check(0, messages, received)
 
 
+def with_request(received: AnswerFacts, body: Wire, api: Api, answer: Sequence[Wire] = ()) -> AnswerFacts:
+    """The facts known after an accepted request and the answer, given as blocks (Messages) or items (Responses).
+
+    Unknown thinking in the request is assumed to be where it was made.
+    """
+    form = format_named(api).validity
+    return learn_turns(received, form.turns(form.with_answer(body, answer) if answer else body))
+
+
 class Checker:
     """Checks each request of a conversation at the cost of the new part."""
 
@@ -105,6 +121,6 @@ class Checker:
 def _violations(turns: Turns, api: Api, since: int) -> list[Violation]:
     return [
         Violation(name, part.message, part.block, text, status)
-        for name, check, status in _CHECKS[api]
+        for name, check, status in _CHECKS[format_named(api).name]
         for part, text in check(turns, since)
     ]

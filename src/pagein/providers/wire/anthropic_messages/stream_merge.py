@@ -6,7 +6,7 @@ Blocks of recall calls are removed, and the remaining blocks are numbered consec
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from pagein.gateway.stream.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
 
 # Every frame except deltas and ends of blocks, which keep their bytes until something is held back.
 _TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')

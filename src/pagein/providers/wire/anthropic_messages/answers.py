@@ -1,0 +1,62 @@
+"""Answers of Anthropic Messages: the turn in an answer, and the messages that continue it."""
+
+from collections.abc import Collection, Sequence
+
+from pagein.model.json_text import encode_json
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.json_values import Json, objects_in, with_field
+from pagein.providers.wire.message_texts import blocks_of
+from pagein.providers.wire.streams.answer_merge import merge_envelopes
+from pagein.providers.wire.streams.model_reply import ModelReply
+from pagein.providers.wire.streams.model_turn import ModelTurn, OwnCall, OwnToolResult, object_or_empty
+
+
+def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
+    """Separate recall calls from the client's calls."""
+    content = (reply.message or {}).get("content")
+    blocks = [one for one in content if isinstance(one, dict) and _stays(one)] if isinstance(content, list) else []
+    if not reply.finished:
+        blocks = [one for one in blocks if one.get("type") != "tool_use" and one.get("signature") != ""]
+    hidden = [one for one in blocks if one.get("type") == "tool_use" and one.get("name") in ours]
+    visible = [one for one in blocks if one not in hidden]
+    waits = reply.stop == "tool_use" and reply.finished
+    own = tuple(OwnCall(str(one.get("id")), str(one["name"]), object_or_empty(one.get("input"))) for one in hidden)
+    shown = _assistant(visible)
+    return ModelTurn(
+        own if waits else (),
+        _assistant(blocks) if waits else shown,
+        shown,
+        any(one.get("type") == "tool_use" for one in visible),
+    )
+
+
+def _stays(block: Json) -> bool:
+    """Return whether a block may be sent back: providers refuse empty texts."""
+    return block.get("type") != "text" or bool(block.get("text"))
+
+
+def _assistant(blocks: Sequence[Json]) -> tuple[bytes, ...]:
+    return (encode_json({"role": "assistant", "content": blocks}),) if blocks else ()
+
+
+def result(one: OwnToolResult) -> Json:
+    """A recall result as a block of a user message."""
+    block = {"type": "tool_result", "tool_use_id": one.call.id, "content": one.text}
+    return {**block, "is_error": True} if one.is_error else block
+
+
+def results(blocks: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return recall results as messages: all of them are one user message."""
+    return (b'{"role":"user","content":[' + b",".join(blocks) + b"]}",) if blocks else ()
+
+
+def with_results(item: bytes, blocks: Sequence[bytes]) -> bytes:
+    """Insert result blocks at the start of a user message."""
+    return with_field(item, "content", lambda content: json_spans.array_of([*blocks, *blocks_of(content)]))
+
+
+def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:
+    """Merge answers: the blocks of all, without recall calls."""
+    blocks = [block for one in answers for block in objects_in(one.get("content"))]
+    kept = [one for one in blocks if not (one.get("type") == "tool_use" and one.get("name") in ours)]
+    return merge_envelopes(answers, {"content": kept})

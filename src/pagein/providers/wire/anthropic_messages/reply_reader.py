@@ -1,0 +1,100 @@
+"""Read the stream of an Anthropic Messages answer. State is kept by block index, because blocks may be interleaved."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pagein.providers.wire.anthropic_messages.usage import usage_from
+from pagein.providers.wire.streams.event_stream import Event
+from pagein.providers.wire.streams.model_reply import (
+    NO_REPLY,
+    Json,
+    ModelReply,
+    count_at,
+    decoded_object,
+    error_kind,
+    text_at,
+)
+
+
+@dataclass(slots=True)
+class MessagesReader:
+    """Reads Anthropic Messages."""
+
+    usage: dict[str, Any] = field(default_factory=dict)
+    blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    pieces: dict[int, dict[str, list[str]]] = field(default_factory=dict)
+    stop: str = ""
+    finished: bool = False
+    error: str = ""
+
+    def take(self, event: Event) -> None:
+        """Read an event."""
+        value = decoded_object(event.data)
+        if value is None:
+            return
+        kind = value.get("type")
+        if kind == "content_block_delta":
+            self._delta(count_at(value, "index"), value.get("delta"))
+        elif kind == "content_block_start":
+            block = value.get("content_block")
+            self.blocks[count_at(value, "index")] = dict(block) if isinstance(block, dict) else {}
+        elif kind == "message_start":
+            message = value.get("message")
+            self._add_usage(message.get("usage") if isinstance(message, dict) else None)
+        elif kind == "message_delta":
+            self._add_usage(value.get("usage"))
+            self.stop = text_at(value.get("delta"), "stop_reason") or self.stop
+        elif kind == "message_stop":
+            self.finished = True
+        elif kind == "error":
+            self.error = error_kind(value.get("error"))
+
+    def _add_usage(self, usage: object) -> None:
+        if isinstance(usage, dict):
+            self.usage.update({name: count for name, count in usage.items() if count is not None})
+
+    def _delta(self, index: int, delta: object) -> None:
+        if not isinstance(delta, dict):
+            return
+        name = _DELTAS.get(str(delta.get("type")))
+        if name is not None and isinstance(piece := delta.get(name), str):
+            self.pieces.setdefault(index, {}).setdefault(name, []).append(piece)
+        elif delta.get("type") == "citations_delta":
+            self.blocks.setdefault(index, {}).setdefault("citations", []).append(delta.get("citation"))
+
+    def reply(self) -> ModelReply:
+        """Return the reply read so far."""
+        blocks = [self._block(index) for index in sorted(self.blocks)]
+        usage = usage_from(self.usage) if self.usage else None
+        return ModelReply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error)
+
+    def _block(self, index: int) -> dict[str, Any]:
+        block = dict(self.blocks[index])
+        for name, pieces in self.pieces.get(index, {}).items():
+            text = "".join(pieces)
+            if name == "partial_json":
+                block["input"] = decoded_object(text.encode("utf-8", "surrogatepass")) or {}
+            else:
+                block[name] = str(block.get(name) or "") + text
+        return block
+
+
+_DELTAS: Final = {
+    "text_delta": "text",
+    "input_json_delta": "partial_json",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+}
+
+
+def _assistant(content: object) -> Json | None:
+    return {"role": "assistant", "content": content} if isinstance(content, list) else None
+
+
+def whole(value: Json) -> ModelReply:
+    """Read an answer without streaming."""
+    if value.get("type") != "message":
+        return NO_REPLY
+    usage = value.get("usage")
+    told = usage_from(usage) if isinstance(usage, dict) else None
+    return ModelReply(told, _assistant(value.get("content")), text_at(value, "stop_reason"), finished=True)

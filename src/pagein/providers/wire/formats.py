@@ -1,0 +1,41 @@
+"""The wire formats. This is the one list of them: a new format is a folder beside this module and a row here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pagein.errors import BadInput
+from pagein.model.json_text import decode_json
+from pagein.providers.validity import Api, ValidityRule
+from pagein.providers.wire.anthropic_messages import FORMAT as ANTHROPIC_MESSAGES
+from pagein.providers.wire.openai_chat import FORMAT as OPENAI_CHAT
+from pagein.providers.wire.openai_responses import FORMAT as OPENAI_RESPONSES
+from pagein.providers.wire.wire_format import WireFormat
+
+FORMATS: Final[tuple[WireFormat, ...]] = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES)
+
+_BY_NAME: Final[Mapping[str, WireFormat]] = {one.name: one for one in FORMATS}
+
+RULES: Final[Mapping[str, ValidityRule]] = {name: rule for one in FORMATS for name, rule in one.validity.rules.items()}
+"""The rules of all formats, by id."""
+
+
+def format_named(api: Api) -> WireFormat:
+    """Return the wire format of this name. Raises BadInput for an unknown name."""
+    try:
+        return _BY_NAME[api]
+    except KeyError:
+        raise BadInput(f"there is no wire format {api!r}; there are {', '.join(_BY_NAME)}") from None
+
+
+def api_of(body: bytes) -> Api:
+    """Detect the wire format of a request from its body alone, for library callers without a request path.
+
+    Raises BadInput for anything but a JSON object.
+    """
+    try:
+        value = decode_json(body)
+    except ValueError as problem:
+        raise BadInput(f"the request body is not JSON: {problem}") from problem
+    if not isinstance(value, dict):
+        raise BadInput("the request body is not a JSON object")
+    return max(FORMATS, key=lambda one: one.likeness(value)).name

@@ -1,0 +1,80 @@
+"""Read the stream of an OpenAI Chat Completions answer: the first choice."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pagein.model.messages import Usage
+from pagein.providers.wire.openai_shared import parsed_usage
+from pagein.providers.wire.streams.event_stream import Event
+from pagein.providers.wire.streams.model_reply import Json, ModelReply, count_at, decoded_object, error_kind, text_at
+
+
+@dataclass(slots=True)
+class ChatReader:
+    """Reads OpenAI Chat Completions: the first choice."""
+
+    usage: Usage | None = None
+    content: list[str] = field(default_factory=list)
+    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    stop: str = ""
+    finished: bool = False
+    error: str = ""
+
+    def take(self, event: Event) -> None:
+        """Read an event."""
+        if event.data.strip() == b"[DONE]":
+            self.finished = True
+            return
+        value = decoded_object(event.data)
+        if value is None:
+            return
+        if isinstance(value.get("error"), dict):
+            self.error = error_kind(value["error"])
+        self.usage = parsed_usage(value.get("usage")) or self.usage
+        choice = _first(value.get("choices"))
+        self.stop = text_at(choice, "finish_reason") or self.stop
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self._delta(delta)
+
+    def _delta(self, delta: Json) -> None:
+        if piece := text_at(delta, "content"):
+            self.content.append(piece)
+        calls = delta.get("tool_calls")
+        for one in calls if isinstance(calls, list) else ():
+            if not isinstance(one, dict):
+                continue
+            call = self.calls.setdefault(count_at(one, "index"), {"id": "", "name": "", "arguments": []})
+            function = one.get("function")
+            call["id"] = text_at(one, "id") or call["id"]
+            call["name"] += text_at(function, "name")
+            call["arguments"].append(text_at(function, "arguments"))
+
+    def reply(self) -> ModelReply:
+        """Return the reply read so far."""
+        calls = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+            }
+            for _, call in sorted(self.calls.items())
+        ]
+        said: dict[str, Any] = {"role": "assistant", "content": "".join(self.content) or None}
+        if calls:
+            said["tool_calls"] = calls
+        message = said if calls or self.content else None
+        return ModelReply(self.usage, message, self.stop, self.finished, self.error)
+
+
+def _first(choices: object) -> dict[str, Any]:
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def whole(value: Json) -> ModelReply:
+    """Read an answer without streaming."""
+    first = _first(value.get("choices"))
+    message, stop = first.get("message"), text_at(first, "finish_reason")
+    said = message if isinstance(message, dict) else None
+    return ModelReply(parsed_usage(value.get("usage")), said, stop, bool(stop))
