@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pagein.simulator.http_server import Server
     from pagein.simulator.provider_settings import ProviderSettings
 
-_APIS: Final = {"anthropic": "anthropic", "openai-chat": "openai_chat", "openai-responses": "openai_responses"}
+_APIS: Final = ("anthropic", "openai-chat", "openai-responses")  # `SimulatedFormat.option`, known without loading them
 
 
 def add_to(app: typer.Typer) -> None:
@@ -103,7 +103,9 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 def _apis(names: list[str] | None) -> "tuple[Api, ...]":
     if strange := [name for name in names or () if name not in _APIS]:
         raise BadSetting(f"--api {strange[0]}: one of {', '.join(_APIS)}")
-    return tuple(_APIS[name] for name in names or _APIS)
+    from pagein.simulator.formats import FORMATS
+
+    return tuple(one.name for one in FORMATS if not names or one.option in names)
 
 
 def _date(text: str | None) -> date | None:

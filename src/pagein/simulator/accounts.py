@@ -9,17 +9,10 @@ from pagein.providers.cache_simulator import CacheRules, CacheSimulator, CacheUs
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.tokens.counters import counter_for
-from pagein.providers.validity import Api
+from pagein.simulator.formats import simulated
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
 from pagein.simulator.prompt_blocks import CounterOf, PromptBlocks, Prompts
-
-_DAY = 86_400.0
-_UNKNOWN: dict[Api, str] = {
-    "anthropic": "generic:r=.1,w=1.25",
-    "openai_chat": "generic:r=.1,w=1,cache=openai-legacy",
-    "openai_responses": "generic:r=.1,w=1,cache=openai-legacy",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +50,11 @@ class Accounts:
         try:
             return prices(asked.model, datetime.fromtimestamp(asked.at, UTC).date())
         except BadSetting:
-            return prices(_UNKNOWN[asked.api])
+            return prices(simulated(asked.api).unpriced)
 
     def prompt(self, asked: ProviderCall) -> PromptBlocks:
         """The cache's view of the prompt of a call."""
-        return self.prompts.read(asked, self.prices(asked))
+        return simulated(asked.api).prompt(self.prompts, asked, self.prices(asked))
 
     def charge(self, asked: ProviderCall, blocks: tuple[Spoken, ...], wait: float) -> CallCharge:
         """Charge a call for prompt and answer.
@@ -70,7 +63,7 @@ class Accounts:
         wait: seconds until the first block.
         """
         rates = self.prices(asked)
-        prompt = self.prompts.read(asked, rates)
+        prompt = simulated(asked.api).prompt(self.prompts, asked, rates)
         output = sum(self.prompts.tokens(asked.model, _text_of(block)) for block in blocks)
         if prompt.is_cached:
             served = self._cache(asked, rates).serve(prompt.request(asked.at, asked.at + wait, output))
@@ -79,9 +72,7 @@ class Accounts:
         return CallCharge(usage_of(served), served, rates, bill(served, rates, asked.at))
 
     def _cache(self, asked: ProviderCall, rates: Prices) -> CacheSimulator:
-        rules = rates.cache
-        if asked.api != "anthropic" and asked.body.get("prompt_cache_retention") == "24h" and rules.ttl < _DAY:
-            rules = rules.with_ttl(_DAY)
+        rules = simulated(asked.api).retained(asked, rates.cache)
         return self._caches.setdefault((asked.key, rules), CacheSimulator(rules))
 
 

@@ -10,7 +10,7 @@ from pagein.providers.validity.thinking_bonds import after, trail_before
 from pagein.providers.validity.turns import PartKind, PromptTurn, Trail, TurnPart
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
-from pagein.simulator.anthropic_answers import wire_block
+from pagein.simulator.anthropic_messages.answers import wire_block
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
 from pagein.simulator.script import Said, Say, ScriptCall, Think

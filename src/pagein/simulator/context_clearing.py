@@ -40,7 +40,7 @@ class ClearedCall:
 
 def clear_context(asked: ProviderCall, measure: Measure) -> ClearedCall:
     """Apply the requested context edits to a call."""
-    edits = objects_at(object_at(asked.body, "context_management"), "edits") if asked.api == "anthropic" else []
+    edits = objects_at(object_at(asked.body, "context_management"), "edits")
     if not edits:
         return ClearedCall(asked)
     applied: list[Json] = []

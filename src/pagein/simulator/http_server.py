@@ -13,18 +13,16 @@ from aiohttp import web
 from pagein.errors import BadInput
 from pagein.model.json_text import encode_json
 from pagein.providers.validity import Api
+from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.body_codings import MOST_BYTES, unpack_body
+from pagein.simulator.formats import FORMATS, simulated
 from pagein.simulator.model_call import ProviderCall, parse_call
 from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.records import Book, ProviderBill, Record, bill_of, redact_headers
 from pagein.simulator.refusals import FIELD, Refusal
-from pagein.simulator.service import FORMATS, Service, WireAnswer, error_of, is_break
+from pagein.simulator.service import Service, WireAnswer, error_of, is_break
+from pagein.simulator.simulated_format import SimulatedFormat
 
-_PATHS: Final[Mapping[str, Api]] = {
-    "/messages": "anthropic",
-    "/chat/completions": "openai_chat",
-    "/responses": "openai_responses",
-}
 _LOG: Final = logging.getLogger(__name__)
 _GRACE: Final = 1.0
 _STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
@@ -88,26 +86,27 @@ class Server:
         path = request.path.rstrip("/")
         record = Record(self.now(), request.method, request.path_qs, redact_headers(request.headers.items()))
         place = self._book.add(record)
-        found = next((api for end, api in _PATHS.items() if path.endswith(end)), None)
-        counts = path.endswith("/messages/count_tokens")
+        form, found = _endpoint(path)
         if request.method == "HEAD":
             return self._finish(place, web.Response())
-        if found == "openai_responses" and request.method == "GET":
+        if found is not None and form.refuses_get and request.method == "GET":
             # makes clients that try a WebSocket first continue over HTTP at once
             return self._finish(place, web.Response(status=426, headers={"Upgrade": "HTTP/1.1"}))
-        if request.method == "POST" and (found or counts):
-            api: Api = found or "anthropic"
-            if api not in self._settings.apis:
-                return self._refuse(place, api, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
-            return await self._handle_call(request, place, api, counts=counts)
+        if request.method == "POST" and found is not None:
+            if form.name not in self._settings.apis:
+                return self._refuse(place, form.name, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
+            return await self._handle_call(request, place, form, found)
         if path.endswith("/models") and request.method == "GET":
             return self._finish(place, _json(self._models()))
         return self._finish(place, _json({"ok": True}))
 
-    async def _handle_call(self, request: web.Request, place: int, api: Api, *, counts: bool) -> web.StreamResponse:
+    async def _handle_call(
+        self, request: web.Request, place: int, form: SimulatedFormat, found: Endpoint
+    ) -> web.StreamResponse:
+        api, counts = form.name, not found.is_call
         try:
             raw = unpack_body(await request.read(), request.headers.get("Content-Encoding", ""))
-            call = self._read_call(request, raw, api)
+            call = self._read_call(request, raw, api, found)
         except web.HTTPRequestEntityTooLarge:
             return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
         except (BadInput, ValueError) as problem:
@@ -120,7 +119,7 @@ class Server:
         except Exception as problem:  # noqa: BLE001 - an exception of the script's function is a failure of the provider, and reported as such
             _LOG.exception("a request could not be answered")
             self._book.note(place, outcome="failed", status=500, message=repr(problem))
-            return _json(FORMATS[api].error(500), 500)
+            return _json(simulated(api).error(500), 500)
         if isinstance(decided, Refusal):
             return self._refuse(place, api, decided)
         if isinstance(decided, dict):
@@ -183,7 +182,7 @@ class Server:
         if failure is None or is_break(failure):
             _close_connection(request)
             return response
-        wire = FORMATS[answer.asked.api]
+        wire = simulated(answer.asked.api)
         await response.write(wire.error_event(failure.status, failure.message, failure.kind))
         await response.write_eof()
         return response
@@ -199,7 +198,7 @@ class Server:
         return _json(error_of(failure, answer.asked.api), failure.status, headers)
 
     def _refuse(self, place: int, api: Api, refusal: Refusal) -> web.StreamResponse:
-        body = FORMATS[api].error(refusal.status, refusal.message, refusal.kind)
+        body = simulated(api).error(refusal.status, refusal.message, refusal.kind)
         self._book.note(
             place, api=api, outcome="refused", status=refusal.status, refused=refusal.rule, message=refusal.message
         )
@@ -208,15 +207,16 @@ class Server:
     def _without_key(self, call: ProviderCall) -> Refusal | None:
         if call.key or not self._settings.needs_key:
             return None
-        words = "x-api-key header is required" if call.api == "anthropic" else "You didn't provide an API key."
-        return Refusal("key", 401, words)
+        return Refusal("key", 401, simulated(call.api).no_key)
 
-    def _read_call(self, request: web.Request, raw: bytes, api: Api) -> ProviderCall:
+    def _read_call(self, request: web.Request, raw: bytes, api: Api, found: Endpoint) -> ProviderCall:
         betas = ",".join(request.headers.getall("anthropic-beta", []))
         secret = next((request.headers[name] for name in _KEYS if name in request.headers), "")
         secret = _BEARER.sub("", secret)
         return replace(
             parse_call(raw, api),
+            path_model=found.model,
+            path_streams=found.streams,
             betas=frozenset(one.strip() for one in betas.split(",") if one.strip()),
             key=blake2b(secret.encode(), digest_size=8).hexdigest() if secret else "",
             at=self.now(),
@@ -261,13 +261,19 @@ def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = 
     return web.Response(body=encode_json(value), status=status, headers=headers, content_type="application/json")
 
 
+def _endpoint(path: str) -> tuple[SimulatedFormat, Endpoint | None]:
+    """Return the format of a path, and the path's meaning in it; the first format for a path without meaning."""
+    found = ((form, form.endpoint(path)) for form in FORMATS)
+    return next(((form, one) for form, one in found if one is not None), (FORMATS[0], None))
+
+
 def _since(request: web.Request) -> int:
     told = request.query.get("from", "0")
     return int(told) if told.isdecimal() else 0
 
 
 def _ids(answer: WireAnswer) -> dict[str, str]:
-    name = "request-id" if answer.asked.api == "anthropic" else "x-request-id"
+    name = simulated(answer.asked.api).request_id
     return {name: f"req_{answer.reply.tag}"} if answer.reply is not None else {}
 
 

@@ -23,6 +23,7 @@ class ProviderCall:
     betas: values of the beta header.
     key: a digest of the credentials, which identifies the account.
     at: seconds since 1970.
+    path_model, path_streams: the model, and the wish for a stream, if the path of the request has them.
     """
 
     api: Api
@@ -33,17 +34,19 @@ class ProviderCall:
     key: str = ""
     at: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
+    path_model: str = ""
+    path_streams: bool = False
 
     @property
     def model(self) -> str:
         """The requested model."""
-        found = self.body.get("model")
+        found = self.path_model or self.body.get("model")
         return found if isinstance(found, str) else ""
 
     @property
     def streams(self) -> bool:
         """Whether the client asked for a stream of events."""
-        return self.body.get("stream") is True
+        return self.path_streams or self.body.get("stream") is True
 
     @property
     def offers_tools(self) -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.providers.validity import Api
+from pagein.simulator.formats import FORMATS
 
-ALL_APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
+ALL_APIS: tuple[Api, ...] = tuple(one.name for one in FORMATS)
 
 
 @dataclass(frozen=True, slots=True)

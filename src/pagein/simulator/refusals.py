@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from pagein.providers.validity import AnswerFacts, Api, target
 from pagein.providers.validity.turns import Bond, TurnPart, object_at, text_at
-from pagein.providers.wire import Violation, check_body, with_request
+from pagein.providers.wire import Violation, check_body, format_named, with_request
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
+from pagein.simulator.formats import simulated
 from pagein.simulator.model_call import Body, ProviderCall
 from pagein.simulator.thinking_drops import ThinkingDrop
 
@@ -27,16 +28,7 @@ WINDOW: Final = "window"
 FIELD: Final = "field"
 """Used instead of a rule id for a missing field or a field of the wrong type."""
 
-FORGED: Final = "{place}: Invalid `signature` in `thinking` block"
-FORGED_DATA: Final = "{place}: Invalid `data` in `redacted_thinking` block"
-ENCRYPTED: Final = "The encrypted content for item {item} could not be verified. Reason: Encrypted content could not be decrypted or parsed."
-
 _REMEMBERED: Final = 100_000
-_NEEDED: Final[Mapping[Api, Sequence[tuple[str, type]]]] = {
-    "anthropic": (("model", str), ("max_tokens", int), ("messages", list)),
-    "openai_chat": (("model", str), ("messages", list)),
-    "openai_responses": (("model", str),),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +48,7 @@ class Refusal:
 
 def too_long(api: Api, tokens: int, window: int) -> Refusal:
     """Refuse a prompt too long for the model's window."""
-    match api:
-        case "anthropic":
-            return Refusal(WINDOW, 400, f"prompt is too long: {tokens} tokens > {window} maximum")
-        case "openai_chat":
-            words = (
-                f"This model's maximum context length is {window} tokens. However, your messages resulted in {tokens} tokens. "
-                "Please reduce the length of the messages."
-            )
-        case "openai_responses":
-            words = "Your input exceeds the context window of this model. Please adjust your input and try again."
-    return Refusal(WINDOW, 400, words)
+    return Refusal(WINDOW, 400, simulated(api).too_long(tokens, window))
 
 
 class Doorkeeper:
@@ -91,11 +73,12 @@ class Doorkeeper:
 
         counts: the call asks only for a token count.
         """
-        for name, kind in _NEEDED[asked.api]:
+        form = simulated(asked.api)
+        for name, kind in form.needed:
             if name == "max_tokens" and counts:
                 continue
             if not isinstance(asked.body.get(name), kind):
-                return Refusal(FIELD, 400, _field_error(asked, name))
+                return Refusal(FIELD, 400, form.field_error(name, is_missing=name not in asked.body))
         broken = self._check_signatures(asked)
         if broken is not None:
             return broken
@@ -104,7 +87,7 @@ class Doorkeeper:
 
     def find_drops(self, asked: ProviderCall) -> list[ThinkingDrop]:
         """The thinking of an accepted call hidden from the model."""
-        if asked.api != "anthropic":
+        if not _binds(asked):
             return []
         others = [ThinkingDrop(*place, "model_binding_mismatch") for place in self._foreign_thinking(asked)]
         thinking = object_at(asked.body, "thinking")
@@ -116,7 +99,7 @@ class Doorkeeper:
         return [*others, *(ThinkingDrop(*place, "prefix_mismatch") for place in sorted(broken))]
 
     def _find_violations(self, asked: ProviderCall) -> list[Violation]:
-        whom = target(asked.model, betas=asked.betas if asked.api == "anthropic" else None, account=self._account)
+        whom = target(asked.model, betas=asked.betas if _binds(asked) else None, account=self._account)
         return check_body(asked.body, asked.api, whom, self._answer_facts(asked), size=asked.size)
 
     def _foreign_thinking(self, asked: ProviderCall) -> Iterator[tuple[int, int]]:
@@ -139,7 +122,7 @@ class Doorkeeper:
                 memory.popitem(last=False)
 
     def _answer_facts(self, asked: ProviderCall) -> AnswerFacts:
-        signatures = [part.id for part in _thinking_parts(asked)] if asked.api == "anthropic" else []
+        signatures = [part.id for part in _thinking_parts(asked)] if _binds(asked) else []
         bonds: dict[str, Bond] = {}
         for signature in signatures:
             seal = seals.open_seal(self._key, signature, None)
@@ -148,7 +131,8 @@ class Doorkeeper:
         return AnswerFacts(bonds, self._thoughts, self._reasoning, self._followers)
 
     def _check_signatures(self, asked: ProviderCall) -> Refusal | None:
-        if asked.api == "openai_chat":
+        error = simulated(asked.api).signature_error
+        if error is None:
             return None
         for part in _thinking_parts(asked):
             signed, words = _signature_of(part)
@@ -156,12 +140,13 @@ class Doorkeeper:
                 continue
             if self._takes_foreign and not seals.is_ours(signed):
                 continue
-            if asked.api == "openai_responses":
-                text = ENCRYPTED.format(item=part.id)
-                return Refusal(SIGNATURE, 400, text, "invalid_encrypted_content")
-            words_of_it = FORGED_DATA if part.wire.get("type") == "redacted_thinking" else FORGED
-            return Refusal(SIGNATURE, 400, words_of_it.format(place=part.place))
+            message, kind = error(part)
+            return Refusal(SIGNATURE, 400, message, kind)
         return None
+
+
+def _binds(asked: ProviderCall) -> bool:
+    return format_named(asked.api).validity.binds_thinking
 
 
 def _thinking_parts(asked: ProviderCall) -> Iterator[TurnPart]:
@@ -175,11 +160,3 @@ def _signature_of(part: TurnPart) -> tuple[str, str | None]:
     if wire.get("type") == "thinking":
         return text_at(wire, "signature") or "none", text_at(wire, "thinking")
     return text_at(wire, "data") or text_at(wire, "encrypted_content"), None
-
-
-def _field_error(asked: ProviderCall, name: str) -> str:
-    if asked.api == "anthropic":
-        return f"{name}: Field required" if name not in asked.body else f"{name}: Input should be valid"
-    if name not in asked.body:
-        return "you must provide a model parameter" if name == "model" else f"Missing required parameter: '{name}'."
-    return f"Invalid type for '{name}'."

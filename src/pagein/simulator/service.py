@@ -4,18 +4,19 @@ Not thread-safe; use it from a single event loop.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
+from pagein.errors import HostError
 from pagein.providers.validity import Api
 from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.wire.body_check import turns_of
-from pagein.simulator import anthropic_answers, chat_answers, responses_answers
 from pagein.simulator.accounts import Accounts, CallCharge
 from pagein.simulator.answer_maker import override_usage, reply_blocks
-from pagein.simulator.context_clearing import clear_context
+from pagein.simulator.context_clearing import ClearedCall, clear_context
+from pagein.simulator.formats import simulated
 from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.neutral_answer import ReplyThought, SimulatedReply
@@ -27,12 +28,6 @@ from pagein.simulator.turn_choice import TurnChoice, choose_turn
 
 Answerer: TypeAlias = Callable[[ProviderCall], object]
 """A script as a function: from a call to a turn, or to any input of `turn_from`."""
-
-FORMATS: Final[Mapping[Api, Any]] = {
-    "anthropic": anthropic_answers,
-    "openai_chat": chat_answers,
-    "openai_responses": responses_answers,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +47,17 @@ class WireAnswer:
 
     def whole(self) -> dict[str, Any]:
         """The body of a complete answer."""
-        found: dict[str, Any] = FORMATS[self.asked.api].whole(self.reply)
-        return found
+        return simulated(self.asked.api).whole(self._answered)
 
     def events(self) -> Iterable[bytes]:
         """The events of a streamed answer."""
-        found: Iterable[bytes] = FORMATS[self.asked.api].events(self.reply)
-        return found
+        return simulated(self.asked.api).events(self._answered)
+
+    @property
+    def _answered(self) -> SimulatedReply:
+        if self.reply is None:
+            raise HostError("a call that failed has no answer")
+        return self.reply
 
 
 class Service:
@@ -94,7 +93,7 @@ class Service:
         refusal, window = self._doorkeeper.refusal(asked, counts=counts), self._settings.window
         if refusal is not None or window is None or counts:
             return refusal
-        tokens = self.count(clear_context(asked, self.count).asked)
+        tokens = self.count(self._clear(asked).asked)
         return too_long(asked.api, tokens, window) if tokens > window else None
 
     def answer(self, asked: ProviderCall) -> WireAnswer:
@@ -106,10 +105,10 @@ class Service:
             return WireAnswer(asked, turn, choice.index, failure=failure)
         self._answered += 1
         tag = hash_parts(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
-        prewarms = asked.api == "anthropic" and asked.body.get("max_tokens") == 0
+        prewarms = simulated(asked.api).is_prewarming(asked)
         blocks = () if prewarms else reply_blocks(asked, turn.said, tag, self._key)
         dropped = self._doorkeeper.find_drops(asked)
-        seen = clear_context(without(asked, dropped), self.count)
+        seen = self._clear(without(asked, dropped))
         charged = self.accounts.charge(seen.asked, blocks, turn.wait)
         tokens = self.accounts.prompts.tokens
         reply = SimulatedReply(
@@ -135,11 +134,14 @@ class Service:
 
     def count_tokens(self, asked: ProviderCall) -> dict[str, Any]:
         """The body of an answer with the token count of a prompt."""
-        seen = clear_context(asked, self.count)
+        seen = self._clear(asked)
         told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}
         if seen.applied is not None:
             told["context_management"] = {"original_input_tokens": self.count(asked)}
         return told
+
+    def _clear(self, asked: ProviderCall) -> ClearedCall:
+        return clear_context(asked, self.count) if simulated(asked.api).clears_context else ClearedCall(asked)
 
     def _choose_turn(self, asked: ProviderCall) -> TurnChoice:
         if self._answerer is None:
@@ -156,18 +158,17 @@ class Service:
         return failure if self._failures[name] <= failure.times else None
 
     def _remember(self, asked: ProviderCall, reply: SimulatedReply) -> None:
-        if asked.api == "anthropic":
-            self._doorkeeper.remember(asked, [anthropic_answers.wire_block(block) for block in reply.blocks])
-        elif asked.api == "openai_responses":
-            said = responses_answers.items(reply)
-            self._doorkeeper.remember(asked, said)
-            self._kept.keep(asked, f"resp_{reply.tag}", said)
+        form = simulated(asked.api)
+        if form.remembered is None:
+            return
+        said = form.remembered(reply)
+        self._doorkeeper.remember(asked, said)
+        self._kept.keep(asked, f"resp_{reply.tag}", said)
 
 
 def error_of(failure: Failure, api: Api) -> dict[str, Any]:
     """The body of a failure with an answer."""
-    found: dict[str, Any] = FORMATS[api].error(failure.status, failure.message, failure.kind)
-    return found
+    return simulated(api).error(failure.status, failure.message, failure.kind)
 
 
 def is_break(failure: Failure) -> bool:

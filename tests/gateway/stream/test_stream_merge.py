@@ -17,8 +17,10 @@ from pagein.providers.wire.openai_responses.stream_merge import ResponsesMerger
 from pagein.providers.wire.streams.event_stream import EventStream
 from pagein.providers.wire.streams.model_reply import ModelReply as Read
 from pagein.providers.wire.streams.stream_merge import StreamMerger
-from pagein.simulator import anthropic_answers, chat_answers, responses_answers
+from pagein.simulator.anthropic_messages import answers as anthropic_answers
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
+from pagein.simulator.openai_chat import answers as chat_answers
+from pagein.simulator.openai_responses import answers as responses_answers
 
 OURS = ("peek", "search")
 Format = tuple[Api, Callable[[SimulatedReply], Iterator[bytes]], Callable[..., StreamMerger]]

@@ -186,11 +186,13 @@ class Endpoint:
     name: its name in figures and logs.
     is_call: whether it is a model call in this format. False: a further path, such as the count of tokens.
     model: the model's name, if the path has it.
+    streams: whether the path asks for a stream.
     """
 
     name: str
     is_call: bool = True
     model: str = ""
+    streams: bool = False
 
 
 @dataclass(frozen=True, slots=True)

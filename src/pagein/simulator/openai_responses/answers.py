@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from pagein.simulator.chat_answers import error
 from pagein.simulator.event_frames import event_frame
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
+from pagein.simulator.openai_chat.answers import error
 
 __all__ = ["error", "error_event", "events", "items", "whole"]
 

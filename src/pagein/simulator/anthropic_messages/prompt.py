@@ -1,0 +1,87 @@
+"""The cache's view of an Anthropic Messages prompt."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pagein.providers.cache_simulator import LONG, SHORT, Breakpoint
+from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, with_automatic
+from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
+from pagein.providers.prices.token_prices import Prices
+from pagein.providers.validity.breakpoint_checks import marks_of
+from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at
+from pagein.providers.wire.body_check import turns_of
+from pagein.simulator.model_call import Body, ProviderCall
+from pagein.simulator.prompt_blocks import CacheBlock, PromptBlocks, Prompts, freeze, images_in, sums
+
+_CACHED: Final = ("tool", "text", "image", "call", "result")
+_ALSO_CACHED: Final = ("document", "search_result")
+
+
+def prompt_of(prompts: Prompts, asked: ProviderCall, prices: Prices) -> PromptBlocks:
+    """Read the prompt of a call to a model with given prices."""
+    turns = turns_of(asked.body, asked.api)
+    head = [prompts.block(asked.model, part, "system") for part in turns.head]
+    kept = _without_old_thinking(turns) if prices.strips_thinking else turns.turns
+    body = [prompts.block(asked.model, part, turn.side) for turn in kept for part in turn.parts]
+    tools = [block.name for block in head if block.part.kind == "tool"]
+    system = [block.name for block in head if block.part.kind != "tool"]
+    named = anthropic_domains(prompts.chains, _settings(asked, turns), tools, system)
+    blocks = [*head, *body]
+    chain = [*named.chain, *prompts.chain_ids(named.messages, body)]
+    return PromptBlocks(chain, sums(blocks), _marks(turns, blocks, asked.body))
+
+
+def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:
+    body = asked.body
+    thinking = {k: v for k, v in object_at(body, "thinking").items() if k != "block_binding"}
+    choice = object_at(body, "tool_choice")
+    parts = [part for turn in turns.turns for part in turn.parts]
+    return PromptSettings(
+        model=asked.model,
+        features=(tuple(sorted(asked.betas)), freeze(body.get("context_management"))),
+        speed=freeze(body.get("speed")),
+        tool_choice=freeze({k: v for k, v in choice.items() if k != "disable_parallel_tool_use"}),
+        parallel_tools=choice.get("disable_parallel_tool_use") is True,
+        images=any(part.kind == "image" or images_in(part) for part in parts),
+        thinking=freeze(thinking),
+        effort=freeze(object_at(body, "output_config").get("effort")),
+    )
+
+
+def _without_old_thinking(turns: Turns) -> list[PromptTurn]:
+    """The turns without the thinking before the user's last message, for models that drop old thinking."""
+    fresh = [
+        place
+        for place, turn in enumerate(turns.turns)
+        if turn.side == "user" and not any(part.kind == "result" for part in turn.parts)
+    ]
+    last = fresh[-1] if fresh else 0
+    return [
+        replace(turn, parts=[part for part in turn.parts if part.kind != "thinking"]) if place < last else turn
+        for place, turn in enumerate(turns.turns)
+    ]
+
+
+def _marks(turns: Turns, blocks: Sequence[CacheBlock], body: Body) -> tuple[Breakpoint, ...]:
+    places = {id(block.part): place for place, block in enumerate(blocks, 1)}
+    found = {places[id(part)]: _seconds(ttl) for part, ttl in marks_of(turns) if id(part) in places}
+    marks = tuple(Breakpoint(place, ttl) for place, ttl in found.items())
+    automatic = object_at(body, "cache_control")
+    if not automatic:
+        return marks
+    last = next((place for place in range(len(blocks), 0, -1) if _may_carry(blocks[place - 1].part)), 0)
+    placed = with_automatic(marks, last, _seconds(str(automatic.get("ttl") or "5m")))
+    return marks if isinstance(placed, BreakpointRefusal) else placed
+
+
+def _seconds(ttl: str) -> int:
+    return LONG if ttl == "1h" else SHORT
+
+
+def _may_carry(part: TurnPart) -> bool:
+    if part.kind == "text" and not part.text.strip():
+        return False
+    if part.kind == "other":
+        return part.wire.get("type") in _ALSO_CACHED
+    return part.kind in _CACHED and part.wire.get("defer_loading") is not True

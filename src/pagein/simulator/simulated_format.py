@@ -1,0 +1,84 @@
+"""The contract of a wire format in the simulated provider: how it answers, refuses and counts in this format.
+
+Requests are read by the format itself: `pagein.providers.wire`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pagein.providers.cache_simulator import CacheRules
+from pagein.providers.prices.token_prices import Prices
+from pagein.providers.validity import Api
+from pagein.providers.validity.turns import TurnPart
+from pagein.providers.wire.wire_format import Endpoint
+from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.neutral_answer import SimulatedReply
+from pagein.simulator.prompt_blocks import PromptBlocks, Prompts
+
+
+class ErrorBody(Protocol):
+    """Makes the body of an error, from a status; message and kind are the format's own for this status if None."""
+
+    def __call__(self, status: int, message: str | None = None, kind: str | None = None) -> dict[str, Any]: ...
+
+
+class ErrorEvent(Protocol):
+    """Makes an error in the middle of a stream."""
+
+    def __call__(self, status: int, message: str | None = None, kind: str | None = None) -> bytes: ...
+
+
+class FieldError(Protocol):
+    """Says that a field of a request is missing, or of the wrong type."""
+
+    def __call__(self, name: str, *, is_missing: bool) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedFormat:
+    """A wire format in the simulated provider.
+
+    name: the name of the format in `providers/wire/formats.py`.
+    option: its name on the command line.
+    endpoint: the meaning of a path, with anything in front of it; None for a path of others.
+    whole, events: an answer as a body, and as the events of a stream.
+    error, error_event: a failure as a body, and in the middle of a stream.
+    needed: the fields that a request must have, with their types.
+    field_error: the words about such a field.
+    no_key: the words about missing credentials.
+    too_long: the words about a prompt of some tokens that is longer than a window of some tokens.
+    prompt: the cache's view of a prompt.
+    unpriced: the price specification for a model without known prices.
+    request_id: the header of an answer with its id.
+    signature_error: message and kind of the error for a forged signature of thinking; None for a format without
+        signatures.
+    retained: the rules of the cache, as a call asks for them.
+    remembered: an answer in the form of later requests, for checks of these; None for a format without such checks.
+    clears_context: whether a call may ask for context edits.
+    keeps_responses: whether answers are stored and continued by id.
+    is_prewarming: whether a call only fills the cache, and is answered with nothing.
+    refuses_get: whether a GET of a call's path is refused with 426, as for a WebSocket.
+    """
+
+    name: Api
+    option: str
+    endpoint: Callable[[str], Endpoint | None]
+    whole: Callable[[SimulatedReply], dict[str, Any]]
+    events: Callable[[SimulatedReply], Iterator[bytes]]
+    error: ErrorBody
+    error_event: ErrorEvent
+    needed: Sequence[tuple[str, type]]
+    field_error: FieldError
+    no_key: str
+    too_long: Callable[[int, int], str]
+    prompt: Callable[[Prompts, ProviderCall, Prices], PromptBlocks]
+    unpriced: str
+    request_id: str = "x-request-id"
+    signature_error: Callable[[TurnPart], tuple[str, str | None]] | None = None
+    retained: Callable[[ProviderCall, CacheRules], CacheRules] = lambda _, rules: rules
+    remembered: Callable[[SimulatedReply], Sequence[dict[str, Any]]] | None = None
+    clears_context: bool = False
+    keeps_responses: bool = False
+    is_prewarming: Callable[[ProviderCall], bool] = lambda _: False
+    refuses_get: bool = False
