@@ -12,6 +12,7 @@ from pagein.model.messages import Block, FileAccess, HostEvent, Message, Recorde
 from pagein.policy.eviction.overflow import SAFE, UNREPORTED
 from pagein.ports import TokenCounter
 from pagein.providers.cache_simulator import CacheSimulator, CacheUsage
+from pagein.providers.caches.cache_rules import ANTHROPIC
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.ablation import FULL, QUIET, THRIFTY_NAME, keeps_alive
 from pagein.replay.policies.baselines import APPEND
@@ -143,7 +144,7 @@ def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str
     until = _first_full(told, charged)
     found: dict[str, Loss] = {}
     for name in policies:
-        works = charged.cache.name == "anthropic" and charged.cache.model == "breakpoints"
+        works = charged.cache.name == ANTHROPIC.name and charged.cache.model == "breakpoints"
         if name == FULL and not works and QUIET in found:  # this cache accepts no TTL, so both policies are the same
             found[name] = found[QUIET]
         else:

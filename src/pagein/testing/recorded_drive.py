@@ -43,19 +43,10 @@ from pagein.replay.run import ReplayRequest as ReplayAsked
 from pagein.replay.run import replay
 from pagein.simulator import ProviderCall, ProviderSettings, SimulatedProvider
 from pagein.simulator import ScriptCall as CallsTool
+from pagein.simulator.formats import simulated
 from pagein.simulator.script import Said, Say, ScriptTurn
 from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
-_PATHS: Final[dict[Api, str]] = {
-    "anthropic": "/v1/messages",
-    "openai_chat": "/v1/chat/completions",
-    "openai_responses": "/v1/responses",
-}
-_MODELS: Final[dict[Api, str]] = {
-    "anthropic": "claude-sonnet-4-5",
-    "openai_chat": "gpt-5.1",
-    "openai_responses": "gpt-5.5",
-}
 _PATIENCE: Final = 120.0
 _ASKING: Final = Message("user", (Text("go on"),))
 _CALLS: Final = ("tool_use", "function", "function_call")
@@ -122,8 +113,9 @@ class Drive:
             if tools:
                 body["tools"] = tools
             clock.set(call.at)
-            body = _add_breakpoint(body, mark) if self.marks and self.api == "anthropic" else body
-            exchange = _send(address, self.api, body, clock.now())
+            body = _add_breakpoint(body, mark) if self.marks and format_named(self.api).cache.takes_ttls else body
+            path = simulated(self.api).path.format(model=self.model)
+            exchange = _send(f"{address}{path}", body, clock.now())
             _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
             yield exchange
 
@@ -176,8 +168,10 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
     Sends Anthropic Messages if a Claude model answered in the recording, else Chat Completions.
     """
     spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
-    api: Api = "anthropic" if any("claude" in name for name in spoken) else "openai_chat"
-    drive = Drive(entries, api, _MODELS[api])
+    api, model = ("openai_chat", "gpt-5.1")
+    if any("claude" in name for name in spoken):
+        api, model = ("anthropic", "claude-sonnet-4-5")
+    drive = Drive(entries, api, model)
     clock = SetClock()
     with drive.provider(clock) as provider:
         write_log(drive.through(provider.url, clock), folder / "log.jsonl")
@@ -284,9 +278,9 @@ def _add_breakpoint(body: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any
     return body
 
 
-def _send(address: str, api: Api, body: dict[str, Any], at: float) -> HttpExchange:
+def _send(address: str, body: dict[str, Any], at: float) -> HttpExchange:
     headers = {"content-type": "application/json", "authorization": "Bearer none", "x-api-key": "none", **_NAMED}
-    request = Request(f"{address}{_PATHS[api]}", json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
+    request = Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- loopback
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310 -- loopback
             return HttpExchange(at, body, json.load(answer), answer.status, answer.headers.get(_WARNING, ""))

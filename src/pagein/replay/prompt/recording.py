@@ -41,7 +41,7 @@ class BillableSession:
 def provider_family(model: str) -> str:
     """Return `anthropic`, `openai` or `other` by the model's name: the provider whose cache caused the recorded misses."""
     name = model.lower()
-    if "claude" in name or "anthropic" in name:
+    if any(mark in name for mark in ("claude", "anthropic")):
         return "anthropic"
     if any(mark in name for mark in ("gpt", "codex", "o1-", "o3", "o4-", "openai")):
         return "openai"

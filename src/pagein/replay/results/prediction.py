@@ -15,7 +15,8 @@ from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.prompt.recording import BillableSession, provider_family
 
-_OWN_PRICES = {"anthropic": "generic:r=.1,w=1.25", "openai": "generic:r=.1,w=1,cache=openai-legacy"}
+_ANTHROPIC_PRICES = "generic:r=.1,w=1.25"
+_OWN_PRICES = {"anthropic": _ANTHROPIC_PRICES, "openai": "generic:r=.1,w=1,cache=openai-legacy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Comparison:
 
 def own_prices(model: str) -> Prices:
     """Return the prices of the recording's own cache; Anthropic's for an unknown model."""
-    return prices_of(_OWN_PRICES.get(provider_family(model), _OWN_PRICES["anthropic"]), None)
+    return prices_of(_OWN_PRICES.get(provider_family(model), _ANTHROPIC_PRICES), None)
 
 
 def compare(replayed: BillableSession, pure: BillableSession, prices: Prices) -> Comparison:

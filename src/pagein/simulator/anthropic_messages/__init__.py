@@ -44,6 +44,7 @@ FORMAT: Final = SimulatedFormat(
     "anthropic",
     "anthropic",
     _endpoint,
+    "/v1/messages",
     answers.whole,
     answers.events,
     answers.error,

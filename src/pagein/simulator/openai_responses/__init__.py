@@ -27,6 +27,7 @@ FORMAT: Final = SimulatedFormat(
     "openai_responses",
     "openai-responses",
     _endpoint,
+    "/v1/responses",
     answers.whole,
     answers.events,
     answers.error,
