@@ -304,9 +304,13 @@ class Engine:
         except Exception:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             return body
 
-    def parse_body(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
-        """Parse a body, at the cost of the new part. Raises BadInput for a body that no provider would read."""
-        return self._shared.opener.parse(body, api, hint)
+    def parse_body(self, body: bytes, api: Api, hint: str | None = None, path_model: str = "") -> Envelope:
+        """Parse a body, at the cost of the new part.
+
+        path_model: the model's name, if the path of the request has it.
+        Raises BadInput for a body that no provider would read.
+        """
+        return self._shared.opener.parse(body, api, hint, path_model)
 
     async def aprepare(
         self,

@@ -211,7 +211,9 @@ class Relay:
         if body is None or found.api is None:
             return OutgoingRequest(found, sent, original, hint, passed="coding", at=at, began=began)
         decision = await self._guard.decide(
-            CurationRequest(body, found.api, hint, at, _context(given), self._keepalive_limit(given, found, hint))
+            CurationRequest(
+                body, found.api, hint, at, _context(given), self._keepalive_limit(given, found, hint), model=found.model
+            )
         )
         self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
@@ -348,7 +350,7 @@ class Relay:
         if not parts or api is None:
             return None
         coding = names.value_of(given, "content-encoding")
-        return Measurable(parts, coding, api, outgoing.hint, outgoing.at, _context(given))
+        return Measurable(parts, coding, api, outgoing.hint, outgoing.at, _context(given), outgoing.route.model)
 
     async def _tell(
         self,

@@ -103,13 +103,13 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
     context: the caller's own part, as in `Engine.prepare`.
     """
     fields = envelope.fields
-    model = decode_json(fields.get("model", b'""'))
+    model = model_in(envelope) or ""
     settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
     instructions = [fields[name] for name in envelope.format.requests.system_fields if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
     return PrefixDigests(
         # journaled as text, which cannot hold half of a surrogate pair
-        model.encode("utf-8", "replace").decode() if isinstance(model, str) else "",
+        model.encode("utf-8", "replace").decode(),
         _digest([fields["tools"]] if "tools" in fields else []),
         _digest(system),
         _digest([b"{%s}" % settings]) if settings else "",
@@ -147,9 +147,9 @@ def _digest_of(raw: bytes) -> bytes:
 
 def model_in(envelope: Envelope) -> str | None:
     """Return the model of a request; None if absent."""
-    named = envelope.fields.get("model")
+    named = envelope.fields.get(envelope.format.requests.model_field)
     model = None if named is None else decode_json(named)
-    return model if isinstance(model, str) else None
+    return envelope.path_model or (model if isinstance(model, str) else None)
 
 
 def profile_in(envelope: Envelope) -> Profile | None:

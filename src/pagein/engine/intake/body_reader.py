@@ -12,7 +12,7 @@ Rules of this file
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
@@ -78,11 +78,12 @@ class Opener:
         """Bytes of the remembered bodies."""
         return self._bytes
 
-    def parse(self, body: bytes, api: Api, hint: str | None = None) -> Envelope:
+    def parse(self, body: bytes, api: Api, hint: str | None = None, path_model: str = "") -> Envelope:
         """Parse a body into the envelope of `request_body.open_body`. Raises BadInput for a body without a list of
         messages.
 
         hint: the name of the session, to find its earlier bodies.
+        path_model: the model's name, if the path of the request has it.
         """
         key = (hint, b"") if hint else ("", body[:_NEAR])
         with self._lock:
@@ -94,7 +95,7 @@ class Opener:
         laid = _laid_out(body, envelope, before, same)
         if laid is not None and laid.size <= self._most:
             self._keep(key, laid, before if before is not None and same >= len(before.items) - _MOVED else None)
-        return envelope
+        return replace(envelope, path_model=path_model) if path_model else envelope
 
     def _keep(self, key: tuple[str, bytes], laid: _Layout, instead: _Layout | None) -> None:
         with self._lock:

@@ -38,7 +38,7 @@ class EngineCurator:
         Raises BadInput for a body that providers would refuse to parse.
         """
         named = asked.hint.key if asked.hint is not None else None
-        envelope = self._engine.parse_body(asked.body, asked.api, named)
+        envelope = self._engine.parse_body(asked.body, asked.api, named, asked.model)
         fields = envelope.fields
         hint = asked.hint or from_fields(fields)
         prepared = self._engine.prepare(
@@ -58,7 +58,7 @@ class EngineCurator:
         """Return the request as last sent by the engine, with new messages appended."""
         try:
             envelope = self._engine.parse_body(
-                asked.body, asked.api, asked.hint.key if asked.hint is not None else None
+                asked.body, asked.api, asked.hint.key if asked.hint is not None else None, asked.model
             )
         except BadInput:
             return CuratedRequest(asked.body)
@@ -165,7 +165,7 @@ def _curated_request(
     return CuratedRequest(
         prepared.body,
         prepared.session,
-        _text(fields, "model"),
+        asked.model or _text(fields, "model"),
         prepared.failure or "",
         (prepared.opened.reason or "epoch") if prepared.opened is not None else "",
         ", ".join(prepared.changed_by_client),

@@ -37,6 +37,7 @@ class CurationRequest:
     context: headers relevant to the provider's cache
     lasting: cost limit of a keep-alive request for its window, in BIT; 0 for no keep-alive
     claim: revokes a decision that comes too late
+    model: the model's name, if the path of the request has it
     """
 
     body: bytes
@@ -46,6 +47,7 @@ class CurationRequest:
     context: str = ""
     lasting: float = 0.0
     claim: DecisionClaim = field(default_factory=DecisionClaim, compare=False)
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,9 @@ class Meter:
         return Inside(name=session, window=composition(said, {}), epochs=[], objects=_results(said, model))
 
     def _measure(self, asked: CurationRequest, reply: ModelReply) -> CallMeasure:
-        envelope = self._opener.parse(asked.body, asked.api, asked.hint.key if asked.hint is not None else None)
+        envelope = self._opener.parse(
+            asked.body, asked.api, asked.hint.key if asked.hint is not None else None, asked.model
+        )
         hint = asked.hint or from_fields(envelope.fields)
         name = hint.key if hint is not None else first_name(envelope)
         known = self._sessions.pop(name, None) or _KnownSession()

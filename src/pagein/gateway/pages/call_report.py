@@ -47,6 +47,7 @@ class Measurable:
     hint: Hint | None
     at: float
     context: str
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,9 @@ class Reporter:
         return (
             None
             if body is None
-            else self.meter.measure(CurationRequest(body, one.api, one.hint, one.at, one.context), reply)
+            else self.meter.measure(
+                CurationRequest(body, one.api, one.hint, one.at, one.context, model=one.model), reply
+            )
         )
 
     async def _observe(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:

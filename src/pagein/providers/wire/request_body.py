@@ -82,11 +82,13 @@ class Envelope:
 
     items: the messages as their bytes.
     fields: the bytes of every field, in order; the messages are replaced by an empty list.
+    path_model: the model's name, if the path of the request has it.
     """
 
     api: Api
     fields: Mapping[str, bytes]
     items: Sequence[bytes]
+    path_model: str = ""
 
     @property
     def format(self) -> WireFormat:
