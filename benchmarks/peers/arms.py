@@ -77,8 +77,8 @@ CTX_SLIM: Final = Peer(
     "ctx-slim",
     "benchmarks.peers.workers.drive_ctx_slim",
     "It is told that the model is `anthropic/claude-opus-5`, whatever the prices of a table. In Anthropic Messages it "
-    "replaces a message with results by a string, so that calls are unanswered. Providers refuse that (rule M1), and the "
-    "recorded request is sent instead.",
+    "replaces a message with results by a string, so that calls are unanswered. Providers refuse that "
+    "([rule M1](laws.md#m-requests-in-anthropic-messages)), and the recorded request is sent instead.",
 )
 LANGCHAIN: Final = Peer(
     "langchain",
