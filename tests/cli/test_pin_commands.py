@@ -86,7 +86,7 @@ def test_the_window_is_listed_for_people_and_for_programs(tmp_path: Path) -> Non
         (("pin", "one", "--text", "  "), "empty"),
     ],
 )
-def test_a_command_that_cannot_be_done_says_what_to_change(
+def test_an_impossible_order_is_refused_with_a_reason(
     tmp_path: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
     with opened(tmp_path) as engine:
@@ -135,9 +135,7 @@ def test_a_store_that_cannot_be_written_is_told_and_nothing_is_claimed(tmp_path:
     ],
     ids=["text", "result", "epoch", "ingest"],
 )
-def test_a_store_that_others_write_to_all_the_time_is_told_and_nothing_is_claimed(
-    tmp_path: Path, arguments: tuple[str, ...]
-) -> None:
+def test_an_order_on_a_locked_store_fails_and_claims_nothing(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "a.txt").write_text("text\n")
     with opened(tmp_path) as engine:
         begun(engine, "a").append(ASK)

@@ -158,7 +158,7 @@ def test_no_line_of_a_table_is_wider_than_the_terminal_says(run: Run, session: P
 
 
 @pytest.mark.parametrize("columns", ["0", "x", "999999999"])
-def test_a_width_that_is_none_costs_no_table(run: Run, session: Path, columns: str) -> None:
+def test_an_invalid_terminal_width_costs_no_table(run: Run, session: Path, columns: str) -> None:
     out = run("replay", session, COLUMNS=columns).out
     assert "\npagein " in out
     assert max(map(len, out.splitlines())) <= 1000

@@ -20,13 +20,13 @@ def page() -> str:
     return PAGE.read_text(encoding="utf-8")
 
 
-def test_the_examples_say_what_happens(page: str) -> None:
+def test_the_examples_of_the_page_run(page: str) -> None:
     example = doctest.DocTestParser().get_doctest(page.replace("```", ""), {}, PAGE.name, str(PAGE), 0)
     assert len(example.examples) > 5
     assert doctest.DocTestRunner().run(example).failed == 0
 
 
-def test_the_example_of_a_script_is_one(page: str) -> None:
+def test_the_example_of_a_script_is_valid(page: str) -> None:
     (script,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     turns = script_from(json.loads(script)).turns
     assert len(turns) == 3

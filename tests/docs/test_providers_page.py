@@ -24,7 +24,7 @@ def rows(page: str, heading: str) -> list[str]:
     return re.findall(r"^\| (.+?) \|", page.split(heading, 1)[1].split("\n\n", 1)[0], re.MULTILINE)
 
 
-def test_the_examples_say_what_happens(page: str) -> None:
+def test_the_examples_of_the_page_run(page: str) -> None:
     example = doctest.DocTestParser().get_doctest(page.replace("```", ""), {}, PAGE.name, str(PAGE), 0)
     assert len(example.examples) > 10
     assert doctest.DocTestRunner().run(example).failed == 0

@@ -104,7 +104,7 @@ def test_a_bad_file_is_named_and_the_rest_is_replayed(tmp_path: Path) -> None:
     assert all(one["reason"] for one in bill["skipped"])
 
 
-def test_a_session_that_begins_between_the_passes_is_billed_all_the_same(tmp_path: Path) -> None:
+def test_a_session_that_begins_between_the_passes_is_billed_too(tmp_path: Path) -> None:
     _write(tmp_path / "a.jsonl", _lines("one"))
 
     def told(step: Progress) -> None:

@@ -92,7 +92,7 @@ def _forget_everything(paging: PageinPolicy) -> None:
         store.execute("DELETE FROM blob")
 
 
-def test_the_settings_of_the_engine_are_the_ones_that_decide(story: Story, charged: Prices) -> None:
+def test_the_settings_of_the_engine_decide(story: Story, charged: Prices) -> None:
     never = Settings(residency=Residency(batch_tokens=10**9))
 
     def patient(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 overruled

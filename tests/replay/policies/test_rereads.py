@@ -246,7 +246,7 @@ def test_whose_tools_were_called_is_told_by_the_calls() -> None:
     assert profile_by_calls([]).name == "other"
 
 
-def test_a_client_whose_reads_tell_nothing_is_told_by_its_other_calls() -> None:
+def test_a_client_with_ambiguous_reads_is_recognised_by_its_other_calls() -> None:
     talk = Talk("gemini-cli", {"a.py": FILE})
     talk.call("run_shell_command", {"command": "ls", "dir_path": "/shop"}, "Output: a.py\nProcess Group PGID: 7")
     talk.read("a.py")

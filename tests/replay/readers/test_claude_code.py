@@ -68,7 +68,7 @@ def test_a_read_tells_which_lines_it_shows(recorded: Recorded) -> None:
     assert shown[:2] == [ShownLines(1, 3, 3), None]
 
 
-def test_a_prompt_that_was_taken_back_is_left_out_with_its_answer(recorded: Recorded) -> None:
+def test_a_withdrawn_prompt_is_left_out_with_its_answer(recorded: Recorded) -> None:
     head, entries = _main(recorded)
     assert "Rewrite it in C." not in _said(entries, "user")
     assert "That is a lot of work." not in _said(entries, "assistant")
@@ -175,7 +175,7 @@ def test_an_interruption_beside_parallel_results_is_no_branch() -> None:
     assert [entry.role for entry in entries] == ["user", "assistant", "tool", "tool", "user", "assistant"]
 
 
-def test_a_parent_that_is_missing_from_the_file_breaks_nothing() -> None:
+def test_a_parent_missing_from_the_file_is_tolerated() -> None:
     [(head, entries)] = _read(
         [_prompt("p1", "gone"), _answer("a1", "p1", "m1"), _prompt("p2", "lost"), _answer("a2", "p2", "m2")]
     )

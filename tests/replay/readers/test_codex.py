@@ -127,7 +127,7 @@ def _rollout(*rows: dict[str, object]) -> tuple[list[Message], UsageTotals]:
     return calls, session.tally.told
 
 
-def test_a_count_behind_a_count_is_of_a_call_of_which_nothing_else_was_written() -> None:
+def test_a_second_count_in_a_row_is_a_call_without_blocks() -> None:
     calls, told = _rollout(
         _said("go", "user"), _said("one"), _count(900, 900), _count(950, 1850), _said("two"), _count(990, 2840)
     )

@@ -65,7 +65,7 @@ def test_the_account_at_the_end_tells_how_many_calls_there_were(fixtures: Path) 
     assert session.tally.told == UsageTotals(4, 20000, by_call=False)
 
 
-def test_a_rewind_takes_back_what_came_from_its_event_on() -> None:
+def test_a_rewind_removes_everything_from_its_event_on() -> None:
     [(head, entries)] = _read(
         _event("e1", "user.message", content="first"),
         _event("e2", "assistant.message", content="one"),

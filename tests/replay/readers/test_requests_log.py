@@ -39,7 +39,7 @@ def test_responses_give_the_answer_and_its_usage_whole_or_as_an_event_stream(rec
     assert calls[1].stop == "end_turn"
 
 
-def test_a_rewritten_prompt_is_a_compaction_followed_by_what_stands_there_now(recorded: Recorded) -> None:
+def test_a_rewritten_prompt_is_a_compaction_followed_by_its_new_messages(recorded: Recorded) -> None:
     [(_, entries), _] = recorded("anthropic-requests.jsonl")
     place = next(n for n, entry in enumerate(entries) if isinstance(entry, HostEvent))
     assert json.loads(entries[place].data) == {"kept": 0, "trigger": "prefix_change"}

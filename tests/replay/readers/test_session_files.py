@@ -152,7 +152,7 @@ def test_a_pipe_is_refused_because_a_session_is_read_twice(tmp_path: Path) -> No
         assert "save it to a file first" in skip.reason
 
 
-def test_a_name_that_no_file_can_have_raises_nothing(tmp_path: Path) -> None:
+def test_an_impossible_file_name_raises_no_exception(tmp_path: Path) -> None:
     [skip] = find([tmp_path / ("a" * 300)])
     assert isinstance(skip, SkippedSource)
     assert "cannot be read" in skip.reason

@@ -91,7 +91,7 @@ def test_the_index_outlives_a_collection(tmp_path: Path, store: SqliteUpkeep) ->
     index.close()
 
 
-def test_stores_from_before_know_the_order_of_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_stores_get_the_order_of_their_evicted_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = [name for name, _ in MIGRATIONS].index("places of paged-out objects")
     path = tmp_path / "old.pagein"
     older = SqlBlobs(SqliteDatabase(path, Schema(APPLICATION_ID, "a store", MIGRATIONS[:place])))

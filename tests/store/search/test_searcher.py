@@ -194,7 +194,7 @@ def test_a_store_put_back_to_an_older_state_is_not_searched_by_the_newer_index(t
     assert len(older.find("needle").hits) == 1
 
 
-def test_an_index_begun_anew_while_it_is_being_asked_leaves_nothing_out(tmp_path: Path) -> None:
+def test_an_index_emptied_during_a_search_hides_no_version(tmp_path: Path) -> None:
     desk = indexed(tmp_path)
     for _ in range(200):
         desk.put("the same words")
@@ -274,7 +274,7 @@ def test_of_a_long_line_only_the_part_near_the_match_is_shown(desk: Desk) -> Non
     assert hit.match.column == 100_001
 
 
-def test_bytes_that_are_no_text_are_searched_as_they_would_be_shown(desk: Desk) -> None:
+def test_bytes_that_are_no_text_are_searched_as_shown(desk: Desk) -> None:
     desk.put("half \ud800 pair")
     assert len(desk.find("half .{1,3} pair", regex=True).hits) == 1
 

@@ -81,7 +81,7 @@ def test_waiting_threads_fail_together_when_another_process_holds_the_file(tmp_p
     assert max(refused) - began < 4  # one after the other it were 8
 
 
-def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
+def test_turns_are_given_in_the_order_of_requests() -> None:
     queue, order = TurnLock(), list[int]()
     assert queue.acquire()
     threads: list[threading.Thread] = []

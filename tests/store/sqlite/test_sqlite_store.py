@@ -70,7 +70,7 @@ def test_files_and_folders_are_for_the_user_alone(store: SqliteStore, path: Path
     assert [file.stat().st_mode & 0o777 for file in files] == [0o600] * 3
 
 
-def test_a_store_that_others_could_read_is_closed_to_them(path: Path, store: SqliteStore) -> None:
+def test_a_store_readable_by_others_is_made_private(path: Path, store: SqliteStore) -> None:
     store.put(b"body")
     store.close()
     path.chmod(0o644)
@@ -343,7 +343,7 @@ def test_stored_content_survives_kill_9_at_any_moment(path: Path, after: int) ->
     assert _sql(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_a_workspace_has_a_place_of_its_own_that_people_can_tell() -> None:
+def test_each_workspace_has_its_own_recognisable_store_file() -> None:
     one, other = store_name("/srv/work/my project"), store_name("/srv/other/my project")
     assert one != other
     assert one.startswith("my-project-")

@@ -231,7 +231,7 @@ def test_evicting_a_stored_result_again_touches_its_session(store: SqliteUpkeep)
     assert garbage(store, ALL, NOW, apply=True).is_empty
 
 
-def test_an_object_that_is_on_its_way_stays_before_its_session_is_kept(store: SqliteUpkeep) -> None:
+def test_an_object_stored_before_its_journal_entry_is_not_collected(store: SqliteUpkeep) -> None:
     """Content is stored first, then the stub is journaled: a collection in between must not tear them apart."""
     stored = an_object(store, b"just paged out")
     store.put_objects([(stored, b"just paged out")])

@@ -44,7 +44,7 @@ def test_an_old_file_is_read_into_a_store(lived: LivedIn, tmp_path: Path) -> Non
         one.close()
 
 
-def test_a_table_that_always_has_a_row_has_one_again(lived: LivedIn) -> None:
+def test_a_repair_restores_the_single_rows_of_counting_tables(lived: LivedIn) -> None:
     """Whoever counts by it would find nothing to count."""
     connection = sqlite3.connect(lived.store)
     first = ("tally", "forgetting")

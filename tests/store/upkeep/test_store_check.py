@@ -354,7 +354,7 @@ def test_versions_behind_unreadable_ones_are_checked_too() -> None:
     assert report.counts["version"] == 30
 
 
-def test_a_store_that_goes_away_during_a_check_ends_it() -> None:
+def test_a_server_lost_during_a_check_ends_the_check() -> None:
     class Away(MemoryUpkeep):
         def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
             raise StoreError(f"the server is away: {after}, {limit}")
