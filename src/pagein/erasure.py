@@ -19,6 +19,7 @@ from typing import Final
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
 from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
+from pagein.model.journal_notes import ForgottenNote
 from pagein.model.messages import Image
 from pagein.model.objects import ObjectId
 from pagein.model.text_removal import Retold
@@ -170,7 +171,7 @@ def _begin_anew(store: ForgettingStore, told: Retold) -> None:
         ends = [name for name in names if name not in parents and name != leaf]
         if leaf is not None:
             ends.append(leaf)
-        notes = [Entry(f"{FORGOTTEN}-{secrets.token_hex(8)}", end, NoteEntry(FORGOTTEN, "{}")) for end in ends]
+        notes = [Entry(f"{FORGOTTEN}-{secrets.token_hex(8)}", end, NoteEntry.of(ForgottenNote())) for end in ends]
         store.append(session, notes)
 
 

@@ -24,6 +24,7 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.recall.session_recall import Lookup
 from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
+from pagein.model.journal_notes import OtherNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
@@ -133,7 +134,7 @@ def test_a_forgotten_text_is_withheld_where_it_comes_again(tmp_path: Path) -> No
         session.append(Message("assistant", (ToolCall("c1", "Say", json.dumps({"what": SAID})),)))
         session.append(Message("tool", (ToolResult("c1", f"said {SAID}", "Say"),)))
         session.advance()
-        session.note("mine", json.dumps({"what": SAID}))
+        session.note(OtherNote("mine", json.dumps({"what": SAID})))
         session.keep()
     assert SAID.encode() not in stored(tmp_path)
     assert clean(tmp_path)

@@ -15,6 +15,8 @@ from pagein.engine.engine import Engine
 from pagein.engine.log import read_notes
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.model.entries import NoteEntry
+from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
@@ -134,8 +136,10 @@ class World:
         self, window: Window, result: ReadResult, asked: str, offset: int | None, limit: int | None
     ) -> None:
         """An answer is never longer than the host's own."""
-        sizes = read_notes.sizes_of(window.session.journal.entry(window.session.leaf or "").body)
-        assert len(result.text.encode()) == sizes.sent <= sizes.baseline, (asked, offset, limit)
+        entry = window.session.journal.entry(window.session.leaf or "").body
+        assert isinstance(entry, NoteEntry)
+        assert isinstance(entry.note, ReadNote)
+        assert len(result.text.encode()) == entry.note.sent <= entry.note.baseline, (asked, offset, limit)
 
     def writes(self, window: Window, name: str) -> None:
         text = self.text()

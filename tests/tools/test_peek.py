@@ -12,6 +12,7 @@ from pagein.engine.log.folds import Fold
 from pagein.engine.session import Session
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import RecallEntry
+from pagein.model.journal_notes import Note
 from pagein.model.objects import EXPIRED, ObjectId
 from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -175,8 +176,8 @@ class _Busy:
     def leaf(self) -> str | None:
         return self._session.leaf
 
-    def note(self, kind: str, data: str) -> str:
-        return self._session.note(kind, data)
+    def note(self, note: Note) -> str:
+        return self._session.note(note)
 
     def turn(self) -> AbstractContextManager[None]:
         raise StoreError("another writer was not done in time")

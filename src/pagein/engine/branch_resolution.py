@@ -13,13 +13,12 @@ Rules of this file
 """
 
 import contextlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache import cache_breakpoints, cache_ttl, cache_use, prompt_prefix
-from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, PrefixDigests, head_of, profile_in
+from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, head_of, profile_in
 from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
 from pagein.engine.conversation import Talk
 from pagein.engine.decision_gate import gate_of
@@ -28,23 +27,29 @@ from pagein.engine.intake.message_chain import Transcript, Unit
 from pagein.engine.intake.request_reader import RequestReader
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.folds import Fold
-from pagein.engine.log.message_index import BROKEN, MessageIndex
+from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.log.state import State
 from pagein.engine.prepared_request import CLOSED_GATE, Placed, WindowRequest
-from pagein.engine.reads import reread_notes
-from pagein.engine.send import passthrough
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.outgoing_body import Bytes, RequestRenderer, may_be_bound
 from pagein.engine.window.decision_inputs import moment_of
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
+from pagein.model.journal_notes import (
+    BreakpointChoice,
+    BrokenNote,
+    ClientNote,
+    Note,
+    PassthroughNote,
+    PrefixDigests,
+    RestoredMessagesNote,
+)
 from pagein.policy.clients.profile import Profile
 from pagein.policy.economics.rewrite_cost import Economics, is_cold
 from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"
-MENDED: Final = "request.mended"
 """Kind of the note that lost messages replaced their bridges."""
 
 
@@ -69,7 +74,7 @@ class ResolvedRequest:
     shared: int
     entry: EntryId
     made: Bytes
-    chosen: cache_breakpoints.BreakpointChoice = cache_breakpoints.AS_THE_CLIENT
+    chosen: BreakpointChoice = cache_breakpoints.AS_THE_CLIENT
     terms: cache_ttl.CacheTerms | None = None
     prepared: WindowRequest | None = None
     changes: tuple[Part, ...] = ()
@@ -85,7 +90,7 @@ class BranchResolver:
         self.places = MessageIndex.restore_values(kept["places"]) if "places" in kept else MessageIndex()
         self.heads = Fold(talk.journal, NO_HEAD, prompt_prefix.step, "heads")
         self._settled: Fold[recall_tools.Settled] = Fold(talk.journal, None, recall_tools.step, "settled")
-        self._chosen: Fold[cache_breakpoints.BreakpointChoice] = Fold(
+        self._chosen: Fold[BreakpointChoice] = Fold(
             talk.journal, cache_breakpoints.AS_THE_CLIENT, cache_breakpoints.step, "chosen"
         )
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
@@ -149,14 +154,14 @@ class BranchResolver:
                     self._talk.move(parent)
                     self._talk.append(script.units[place].message, name=names[place])
                 self._talk.move(here)  # the entry from which other processes continue
-                self._talk.note(MENDED, json.dumps({"messages": len(lost)}))
+                self._talk.note(RestoredMessagesNote(len(lost)))
             for place, _ in lost:
                 self.places.mark_restored(names[place])
         broken = self.places.first_lost(names)
         if broken is not None:
             with self._talk.turn():
                 self._talk.move(self.places.stand(names[broken - 1]) if broken else self.places.root)
-                self._talk.note(BROKEN, json.dumps({"messages": len(names) - broken}))
+                self._talk.note(BrokenNote(len(names) - broken))
         self.learn()
         return script if broken is None else self.listening.read(envelope)
 
@@ -166,7 +171,13 @@ class BranchResolver:
         made = self.outgoing.mark_breakpoints(call, self.outgoing.render(call, sent), chosen)
         self.outgoing.hold(call, made, decided=False)
         return ResolvedRequest(
-            call, "retried", known, sent, made, chosen, chosen.terms(self._terms(call, sent, sent, at, "retried"))
+            call,
+            "retried",
+            known,
+            sent,
+            made,
+            chosen,
+            cache_breakpoints.terms_of(chosen, self._terms(call, sent, sent, at, "retried")),
         )
 
     def _decide(self, call: PendingCall, known: int, at: float | None) -> ResolvedRequest:
@@ -178,8 +189,8 @@ class BranchResolver:
             parent = talk.note_compaction()
         before = self._talk.journal.state_at(parent)
         changes = self._append_news(call, known, parent)
-        for kind, data in call.recall.notes:
-            talk.note(kind, data)
+        for note in call.recall.notes:
+            talk.note(note)
         repaired = self._here().draft.ready().repairs != before.draft.repairs
         gate = gate_of(call, self._here, has_exchanges=bool(self.places.exchanges), repaired=repaired)
         terms = self._terms(call, parent, talk.leaf, at, placed)
@@ -207,7 +218,7 @@ class BranchResolver:
         front = not marks and cache_use.marks_front(call.theirs.fields, call.script)
         marking = cache_use.note_before_request(self._caching.at(parent), marks=marks, front=front)
         if marking is not None:
-            self._talk.note(cache_use.KIND, marking)
+            self._talk.note(marking)
         return self._note_prefix(call.head, parent)
 
     def _make_bytes(
@@ -218,14 +229,14 @@ class BranchResolver:
         anew: cache_breakpoints.Anew,
         *,
         decided: bool,
-    ) -> tuple[Bytes, cache_breakpoints.BreakpointChoice]:
+    ) -> tuple[Bytes, BreakpointChoice]:
         """Render and check a request, and journal its cache breakpoints."""
         made = self.outgoing.render(call, entry)
-        chosen = self.outgoing.chosen(call, made, entry, anew).with_terms(terms)
+        chosen = cache_breakpoints.with_terms(self.outgoing.chosen(call, made, entry, anew), terms)
         made = self.outgoing.mark_breakpoints(call, made, chosen)
         self.outgoing.hold(call, made, decided=decided)
         if chosen != cache_breakpoints.AS_THE_CLIENT:
-            self._talk.note(cache_breakpoints.KIND, cache_breakpoints.encode_choice(chosen))
+            self._talk.note(chosen)
         return made, chosen
 
     def _economics(
@@ -285,8 +296,8 @@ class BranchResolver:
         before = self.heads.at(parent)
         if before == head:
             return ()
-        self._talk.note(prompt_prefix.KIND, prompt_prefix.encode_prefix(head))
-        return () if before == NO_HEAD else before.differs_in(head)
+        self._talk.note(head)
+        return () if before == NO_HEAD else prompt_prefix.changed_parts(before, head)
 
     def resolve_offer(self, call: PendingCall, known: int) -> PendingCall:
         """Return the call with the recall tools of its branch.
@@ -309,7 +320,7 @@ class BranchResolver:
     def _note_client(self, profile: Profile | None) -> None:
         """Journal a new client profile. A request without tools does not show the profile."""
         if profile is not None and self._talk.client is not profile:
-            self._talk.note(reread_notes.KIND, reread_notes.encode_profile(profile))
+            self._talk.note(ClientNote(profile.name))
 
     def learn(self) -> None:
         """Add new journal entries to the message index."""
@@ -319,11 +330,11 @@ class BranchResolver:
             if isinstance(entry.body, RequestSent):
                 self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
 
-    def note_behind(self, entry: EntryId, kind: str, data: str) -> None:
+    def note_behind(self, entry: EntryId, note: Note) -> None:
         """Journal a fact after a request."""
         with self._talk.turn():
             self.learn()
-            self._note_at(self.places.owner(entry), kind, data)
+            self._note_at(self.places.owner(entry), note)
         self.learn()
 
     def stand_behind(self, entry: EntryId | None) -> None:
@@ -340,7 +351,7 @@ class BranchResolver:
         sent = self.places.request_at(name)
         if sent is not None and may_be_bound(call):
             with contextlib.suppress(StoreError):
-                self.note_behind(sent, passthrough.KIND, passthrough.DATA)
+                self.note_behind(sent, PassthroughNote())
 
     def settle(self, debts: Sequence[Debt]) -> None:
         """Journal the backlog. Raises StoreError, or the error of an item; then nothing is journaled."""
@@ -352,7 +363,7 @@ class BranchResolver:
                 else:
                     entry = debt.entry if debt.entry is not None else self.places.request_at(debt.last)
                     if entry is not None:
-                        self._note_at(self.places.owner(entry), debt.kind, debt.data)
+                        self._note_at(self.places.owner(entry), debt.note)
                 self.learn()
         self.learn()
 
@@ -370,11 +381,11 @@ class BranchResolver:
             self._talk.advance(sent.at, replace(CLOSED_GATE, economics=economics))
             self.learn()
         if known and not sent.is_last and self.places.request_at(units[-1].name) is not None:
-            self._note_at(units[-1].name, passthrough.KIND, passthrough.DATA)
+            self._note_at(units[-1].name, PassthroughNote())
 
-    def _note_at(self, owner: EntryId, kind: str, data: str) -> None:
+    def _note_at(self, owner: EntryId, note: Note) -> None:
         self._talk.move(self.places.stand(owner))
-        self._talk.note(kind, data)
+        self._talk.note(note)
 
     def _here(self) -> State:
         return self._talk.journal.state_at(self._talk.leaf)

@@ -9,6 +9,7 @@ from pagein.engine.log.state import State
 from pagein.engine.prepared_request import OPEN_GATE, Gate, WindowRequest
 from pagein.errors import BadInput
 from pagein.model.entries import EntryId
+from pagein.model.journal_notes import Note
 from pagein.model.messages import Message, Usage
 from pagein.policy.clients.profile import Profile
 from pagein.providers.validity import Api
@@ -58,7 +59,7 @@ class Talk(Protocol):
         """Return whether a text holds spans that must not be stored."""
         ...
 
-    def note(self, kind: str, data: str) -> EntryId:
+    def note(self, note: Note) -> EntryId:
         """Journal a fact."""
         ...
 

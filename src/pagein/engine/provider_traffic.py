@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from pagein.engine.branch_resolution import NOWHERE, BranchResolver, ResolvedRequest
 from pagein.engine.cache import cache_ttl
-from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, WITH_MARKS, BreakpointChoice, BreakpointSettings
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, WITH_MARKS, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of, model_in
@@ -25,20 +25,20 @@ from pagein.engine.conversation import Reply, Talk, usage_of
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.request_fields import Request, body_of
-from pagein.engine.log import reply_notes
 from pagein.engine.log.backlog import Fact, UndecidedRequest
-from pagein.engine.log.message_index import EXCHANGE
 from pagein.engine.log.state import State
 from pagein.engine.prepared_request import Observation, PreparedRequest
-from pagein.engine.send import passthrough
+from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes, thoughtless
-from pagein.engine.send.recall_exchanges import RecallExchange, encode_exchange
+from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import LastSent
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
+from pagein.model.journal_notes import BreakpointChoice, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
+from pagein.model.note_forms import encode_note
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import api_of
 from pagein.providers.wire.request_body import Envelope
@@ -141,7 +141,7 @@ class Traffic:
         if not self._lock.acquire(timeout=patience):
             script = transcript(envelope.items, envelope.api)
             for unit in script.units[-1:]:
-                self._shared.owed.add(self._talk.name, Fact(passthrough.KIND, passthrough.DATA, None, unit.name))
+                self._shared.owed.add(self._talk.name, Fact(PassthroughNote(), None, unit.name))
             return thoughtless(PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body))
         try:
             script = self._placing.listening.read(envelope)
@@ -177,7 +177,7 @@ class Traffic:
                 entry = self._entry_of(prepared) if usage is not None else None
                 if usage is not None and (entry is not None or prepared.last):
                     is_alone = not self.owes  # otherwise this fact is settled with the rest
-                    self._owe(prepared, reply_notes.KIND, reply_notes.encode_usage(usage))
+                    self._owe(prepared, UsageNote(usage))
                     keep = None if entry is None else self._note_cached_prefix(entry, prepared, usage)
                     if is_alone:
                         self._settle()
@@ -232,8 +232,8 @@ class Traffic:
             raise
         owed.settle(name, debts)
 
-    def _owe(self, prepared: PreparedRequest, kind: str, data: str) -> None:
-        self._shared.owed.add(self._talk.name, Fact(kind, data, prepared.entry, prepared.last))
+    def _owe(self, prepared: PreparedRequest, note: Note) -> None:
+        self._shared.owed.add(self._talk.name, Fact(note, prepared.entry, prepared.last))
 
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
         """Return the entry of a request; for an undecided request, once it was journaled."""
@@ -249,7 +249,7 @@ class Traffic:
         held = cache_ttl.prefix_after_answer(
             terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared)
         )
-        self._owe(prepared, cache_ttl.KIND, cache_ttl.encode_cached_prefix(held))
+        self._owe(prepared, cache_ttl.note_of(held))
         model = self._placing.heads.at(entry).model
         return self._placing.leases.due(held, terms, usage, model, entry)
 
@@ -268,7 +268,7 @@ class Traffic:
             if found is None:
                 return None
             held, cost = found
-            self._placing.note_behind(prepared.entry, cache_ttl.KIND, cache_ttl.encode_cached_prefix(held))
+            self._placing.note_behind(prepared.entry, cache_ttl.note_of(held))
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
@@ -282,10 +282,10 @@ class Traffic:
                 entry = self._entry_of(prepared)
                 if entry is None:
                     return NOWHERE
-                data = encode_exchange(exchange, prepared.api)
-                if self._talk.is_private(data):  # it would have to be repeated word for word
+                note = recall_exchanges.note_of(exchange, prepared.api)
+                if self._talk.is_private(encode_note(note)[1]):  # it would have to be repeated word for word
                     return "it holds a key, which must not be stored"
-                self._placing.note_behind(entry, EXCHANGE, data)
+                self._placing.note_behind(entry, note)
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller continues without it
                 return _problem_words(problem)
         return None

@@ -48,7 +48,9 @@ from pagein.model.entries import (
     RecallEntry,
     RequestSent,
 )
+from pagein.model.journal_notes import Note
 from pagein.model.messages import Message
+from pagein.model.note_forms import encode_note
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.window_files import WindowFiles
 from pagein.policy.economics.rewrite_cost import economics_at_entrance
@@ -160,8 +162,12 @@ class Session:
             raise HostError(f"the host kept {kept} messages in a compaction; it must be 0 or more")
         return self._add(CompactionEntry(kept))
 
-    def note(self, kind: str, data: str) -> EntryId:
-        """Journal a fact for another fold than the window's; `data` is JSON text. The fact is redacted."""
+    def note(self, note: Note) -> EntryId:
+        """Journal a fact beside the messages, redacted. For facts of your own take an `OtherNote`.
+
+        Raises ValueError for text that JSON cannot hold.
+        """
+        kind, data = encode_note(note)
         return self._add(NoteEntry(kind, self._privacy.redact_note(data)))
 
     def is_private(self, text: str) -> bool:
@@ -191,7 +197,7 @@ class Session:
         if opened is not None:
             self._add(opened)
         if gate.begins is not None and (paid is not None or (opened is not None and (opened.paged or opened.turns))):
-            self.note(gate.begins.kind, gate.begins.data)
+            self.note(gate.begins.note)
         if gate.previews:
             self._insert_texts()
         state = self._state()

@@ -7,8 +7,10 @@ effect, so that state can be folded from entries alone, whatever the reader's se
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from pagein.model.journal_notes import Note, StoredNote
 from pagein.model.messages import Message
 from pagein.model.names import ContentHash
+from pagein.model.note_forms import decode_note, encode_note
 
 EntryId: TypeAlias = str
 Part: TypeAlias = Literal["result", "arguments", "text"]
@@ -214,16 +216,38 @@ class RecallEntry:
     object_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoteEntry:
-    """A fact for a fold outside the window.
+class _WithNote:
+    """The place of a decoded note. It is no field, so it takes no part in comparisons and in what is stored."""
 
-    kind: name of the fold.
-    data: JSON text.
+    __slots__ = ("_note",)
+    _note: StoredNote
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEntry(_WithNote):
+    """A fact beside the messages and the decisions, as it is stored.
+
+    kind: name of the kind of note.
+    data: the note as text, mostly JSON.
     """
 
     kind: str
     data: str
+
+    @classmethod
+    def of(cls, note: Note) -> "NoteEntry":
+        """Return the entry of a note."""
+        return cls(*encode_note(note))
+
+    @property
+    def note(self) -> StoredNote:
+        """The note, decoded at the first access."""
+        try:
+            return self._note
+        except AttributeError:
+            note = decode_note(self.kind, self.data)
+            object.__setattr__(self, "_note", note)
+            return note
 
 
 Body: TypeAlias = (

@@ -102,6 +102,20 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectMatch:
+    """A match in the text of an object.
+
+    offset: place of the match in the text, in characters.
+    context: the match with the text around it.
+    """
+
+    object_id: str
+    offset: int
+    matched: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnsearchedVersion:
     """A version without search results because of an error. The version may contain matches."""
 

@@ -6,7 +6,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.recall.session_recall import Bounds, Hits, Lookup
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
-from pagein.model.recall_entries import ObjectMatch
+from pagein.model.search_query import ObjectMatch
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.stubs.match_texts import heading_text, match_text
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema

@@ -15,11 +15,12 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
 from pagein.engine.cache import cache_breakpoints
-from pagein.engine.cache.cache_breakpoints import NOTHING_LEFT, BreakpointChoice, OwnEntries, chosen_for
+from pagein.engine.cache.cache_breakpoints import NOTHING_LEFT, OwnEntries, chosen_for
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import CompactionEntry, NoteEntry
+from pagein.model.journal_notes import BreakpointChoice
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api
@@ -221,15 +222,8 @@ def test_nothing_is_marked_for_what_is_not_there() -> None:
 
 def test_what_was_left_is_told_by_the_branch_until_the_client_compacts() -> None:
     left = OwnEntries(((1, 0), (3, 0)), 8)
-    noted = NoteEntry(
-        cache_breakpoints.KIND, cache_breakpoints.encode_choice(BreakpointChoice((3, 0), reads=(1, 0), messages=8))
-    )
+    noted = NoteEntry.of(BreakpointChoice((3, 0), reads=(1, 0), messages=8))
     assert cache_breakpoints.entries_after(NOTHING_LEFT, noted) == left
-    assert (
-        cache_breakpoints.entries_after(
-            left, NoteEntry(cache_breakpoints.KIND, cache_breakpoints.encode_choice(BreakpointChoice(short=True)))
-        )
-        == left
-    )
-    assert cache_breakpoints.entries_after(left, NoteEntry(cache_breakpoints.KIND, "of another version")) == left
+    assert cache_breakpoints.entries_after(left, NoteEntry.of(BreakpointChoice(short=True))) == left
+    assert cache_breakpoints.entries_after(left, NoteEntry("request.marks", "of another version")) == left
     assert cache_breakpoints.entries_after(left, CompactionEntry(0)) == NOTHING_LEFT

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pagein.engine.cache.cache_forecast import Forecasts
 from pagein.engine.cache.prompt_layout import Layouts, SentRequest
-from pagein.engine.cache.prompt_prefix import PrefixDigests
+from pagein.model.journal_notes import PrefixDigests
 from pagein.model.messages import Usage
 from pagein.providers.cache_simulator import CacheSimulator
 from pagein.providers.prices.price_lookup import prices

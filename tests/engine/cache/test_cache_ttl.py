@@ -6,7 +6,7 @@ from pagein.engine.cache.cache_ttl import (
     CachedPrefix,
     CacheTerms,
     Means,
-    encode_cached_prefix,
+    note_of,
     prefix_after_answer,
     step,
     terms,
@@ -57,7 +57,7 @@ def test_the_anchor_that_was_left_is_journaled() -> None:
     first = _answered(_asked(None, 0.0, size=10_000), messages=5, size=10_000)
     second = _answered(_asked(first, 60.0, size=11_000, switched=True), messages=9, size=11_000)
     assert (second.left, second.left_until) == (4, 3600.0)
-    folded = step(None, NoteEntry("request.lease", encode_cached_prefix(second)))
+    folded = step(None, NoteEntry.of(note_of(second)))
     assert folded == second
     unproven = replace(second, lease=replace(second.lease, lingers=4000.0))
-    assert step(None, NoteEntry("request.lease", encode_cached_prefix(unproven))) == unproven
+    assert step(None, NoteEntry.of(note_of(unproven))) == unproven

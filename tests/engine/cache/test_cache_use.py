@@ -11,11 +11,12 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.cache_use import FROM_THE_START, KIND, CacheUse, has_marks, marks_front, step
+from pagein.engine.cache.cache_use import FROM_THE_START, CacheUse, has_marks, marks_front, step
 from pagein.engine.cache.request_prices import prices_without_cache
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.model.entries import NoteEntry, RequestSent
+from pagein.model.journal_notes import CacheMarksNote
 from pagein.policy.economics.rewrite_cost import (
     Account,
     Moment,
@@ -79,7 +80,7 @@ def test_what_stands_in_front_has_the_price_of_the_cache_and_the_conversation_it
 
 
 def test_a_provider_that_tells_of_what_stands_in_front_tells_of_nothing_behind_it() -> None:
-    front = step(FROM_THE_START, NoteEntry(KIND, "front"))
+    front = step(FROM_THE_START, NoteEntry.of(CacheMarksNote("front")))
     told = step(front, NoteEntry("request.answered", '{"fresh":5000,"read":20000}'))
     assert not told.told
     assert step(front, NoteEntry("request.answered", '{"fresh":3,"read":20000,"written":5000}')).told
@@ -113,7 +114,7 @@ def test_a_provider_that_tells_of_a_cache_is_believed() -> None:
 
 
 def test_what_the_cache_may_hold_still_has_its_price_until_nobody_keeps_it_any_more() -> None:
-    stopped = step(step(FROM_THE_START, RequestSent(0, 3, 1000.0)), NoteEntry(KIND, "unmarked"))
+    stopped = step(step(FROM_THE_START, RequestSent(0, 3, 1000.0)), NoteEntry.of(CacheMarksNote("unmarked")))
     now, later, unknown = (prices_without_cache(MODEL, at, stopped) for at in (1100.0, 1000.0 + 3601.0, None))
     assert now is not None
     assert later is not None
@@ -148,7 +149,7 @@ def noted(engine: Engine) -> list[str]:
     """What the journal of the session says of marks."""
     journal = engine.session("one").journal
     bodies = [one.body for one in journal.newest(len(journal))]
-    return [one.data for one in bodies if isinstance(one, NoteEntry) and one.kind == KIND]
+    return [one.data for one in bodies if isinstance(one, NoteEntry) and isinstance(one.note, CacheMarksNote)]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """What the client changes in front of its conversation is a free moment; what it changes back is none."""
 
-from pagein.engine.cache.prompt_prefix import KIND, Fronts, PrefixDigests, encode_prefix
+from pagein.engine.cache.prompt_prefix import Fronts
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import START, Rules, State, step
 from pagein.model.entries import NoteEntry
+from pagein.model.journal_notes import PrefixDigests
 from pagein.policy.eviction.residency import PRICED
 
 
@@ -12,10 +13,10 @@ def test_a_front_is_new_once_and_never_where_it_was_before_on_the_branch() -> No
     journal: Journal[State] = Journal(START, lambda state, body: step(state, body, rules))
     fronts, first, other = Fronts(journal), PrefixDigests("m", "t", "s"), PrefixDigests("m", "t2", "s")
     assert not fronts.is_new(None, first, "anthropic")
-    leaf = journal.append(None, NoteEntry(KIND, encode_prefix(first))).id
+    leaf = journal.append(None, NoteEntry.of(first)).id
     assert not fronts.is_new(leaf, first, "anthropic")
     assert fronts.is_new(leaf, other, "anthropic")
-    changed = journal.append(leaf, NoteEntry(KIND, encode_prefix(other))).id
+    changed = journal.append(leaf, NoteEntry.of(other)).id
     assert not fronts.is_new(changed, first, "anthropic")
     assert fronts.is_new(leaf, PrefixDigests("m", "t", "s", "effort"), "anthropic")
     assert not fronts.is_new(leaf, PrefixDigests("m", "t", "s", "effort"), "openai_chat")

@@ -1,6 +1,6 @@
 """What stands in front of a conversation."""
 
-from pagein.engine.cache.prompt_prefix import head_of
+from pagein.engine.cache.prompt_prefix import changed_parts, head_of
 from pagein.engine.intake.message_chain import transcript
 from pagein.providers.wire.request_body import open_body
 
@@ -12,10 +12,10 @@ def test_settings_of_a_request_are_part_of_its_head() -> None:
         open_body(body, "openai_responses") for body in (BODY, BODY.replace(b'"effort":"low"', b'"effort":"high"'))
     )
     heads = [head_of(one, transcript(one.items, one.api), "beta-1") for one in (quiet, eager)]
-    assert heads[0].differs_in(heads[1]) == ("settings",)
+    assert changed_parts(*heads) == ("settings",)
 
 
 def test_what_the_caller_says_is_part_of_a_head() -> None:
     one = open_body(BODY, "openai_responses")
     script = transcript(one.items, one.api)
-    assert head_of(one, script, "beta-1").differs_in(head_of(one, script, "beta-2")) == ("headers",)
+    assert changed_parts(head_of(one, script, "beta-1"), head_of(one, script, "beta-2")) == ("headers",)

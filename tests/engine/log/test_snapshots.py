@@ -18,9 +18,8 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.cache_breakpoints import BreakpointChoice, OwnEntries
+from pagein.engine.cache.cache_breakpoints import OwnEntries
 from pagein.engine.cache.cache_ttl import CachedPrefix as Lease
-from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.intake.message_digests import KnownMessages
 from pagein.engine.log import snapshots
@@ -34,6 +33,7 @@ from pagein.engine.send.splice import RenderedWindow, SpliceMemory
 from pagein.engine.session import Session
 from pagein.errors import BadInput, StoreError
 from pagein.model.graphs import Graphs
+from pagein.model.journal_notes import BreakpointChoice, PrefixDigests
 from pagein.model.messages import Message, Text, Usage
 from pagein.policy.clients.profile import Profile
 from pagein.policy.eviction.residency import Residency

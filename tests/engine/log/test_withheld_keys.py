@@ -11,6 +11,7 @@ from tests.policy.privacy.test_secrets import KEYS, drawn
 import pagein
 from pagein.engine.recall.session_recall import Lookup
 from pagein.errors import BadInput
+from pagein.model.journal_notes import OtherNote
 from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import Api
 
@@ -53,7 +54,7 @@ def test_keys_in_whatever_is_said_are_not_kept(tmp_path: Path) -> None:
         for message in said:
             session.append(message)
         session.advance()
-        session.note("mine", json.dumps({"why": KEY}))
+        session.note(OtherNote("mine", json.dumps({"why": KEY})))
         assert session.last_request() == said
         assert session.fork("two").window() == said
         with pytest.raises(BadInput, match="holds a key"):

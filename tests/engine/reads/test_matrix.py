@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pagein.engine.log import read_notes
 from pagein.model.entries import NoteEntry
+from pagein.model.journal_notes import ReadNote
 from pagein.model.names import ContentHash
+from pagein.model.read_events import FileRefresh
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk, mode_of, numbered_text
 from pagein.tools.read import READ, REFRESH, TOOLS
@@ -204,8 +205,8 @@ def test_matrix_27_a_refresh_is_journaled_and_the_next_read_shows_the_text(desk:
     assert session.leaf is not None
     body = session.journal.entry(session.leaf).body
     assert isinstance(body, NoteEntry)
-    assert body.kind == read_notes.KIND
-    assert '"kind":"invalidate"' in body.data
+    assert isinstance(body.note, ReadNote)
+    assert isinstance(body.note.event, FileRefresh)
     assert mode_of(session.read("a.txt")) == "full"
     assert mode_of(session.read("a.txt")) == "unchanged"
 

@@ -8,11 +8,11 @@ import pytest
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.log.state import WITHHELD_READ
 from pagein.engine.reads.session_reads import Outside
 from pagein.errors import HostError, StoreError
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import CompactionEntry, NoteEntry
+from pagein.model.journal_notes import OtherNote, WithheldReadNote
 from pagein.model.names import ContentHash
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.ports import Signal
@@ -185,7 +185,7 @@ def test_excluded_files_are_shown_and_never_kept(desk: Desk, name: str) -> None:
     session.note_write(name, "SECRET=2\n" * 40)
     session.note_edit(name, "SECRET=1", "SECRET=3")
     # keyed digests, by which another process knows the text when it is said there
-    assert {one.body.kind for one in session.journal if isinstance(one.body, NoteEntry)} == {WITHHELD_READ}
+    assert {type(one.body.note) for one in session.journal if isinstance(one.body, NoteEntry)} == {WithheldReadNote}
     assert "SECRET" not in repr(list(session.journal))
     assert b"SECRET" not in b"".join(path.read_bytes() for path in desk.store.parent.glob("*"))
 
@@ -401,9 +401,9 @@ def test_strange_records_are_counted_and_create_no_trust(desk: Desk) -> None:
     session = desk.session()
     version = ContentHash.of(numbered_text(60).encode()).hex
     for data in ("not json", "[]", '{"readcache":{"v":1,"mode":"full"}}', f'{{"v":1,"kind":"x","pathKey":"{file}"}}'):
-        session.note("reading", data)
-    session.note("reading", f'{{"v":1,"kind":"authored","pathKey":"{file}","servedHash":"{version}"}}')
-    session.note("another fold", '{"readcache":{}}')
+        session.note(OtherNote("reading", data))
+    session.note(OtherNote("reading", f'{{"v":1,"kind":"authored","pathKey":"{file}","servedHash":"{version}"}}'))
+    session.note(OtherNote("another fold", '{"readcache":{}}'))
     assert session.status().malformed == 5
     assert mode_of(session.read("a.txt")) == "full"
 

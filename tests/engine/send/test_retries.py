@@ -11,11 +11,11 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.log import reply_notes
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import HostError
 from pagein.model.entries import NoteEntry, RequestSent
+from pagein.model.journal_notes import OtherNote, PinNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import PRICED, Residency
 
@@ -118,16 +118,17 @@ def test_what_others_noted_of_their_requests_is_not_said_again_behind_ones_own(t
         ask(one, 1, 0.0, 0.0)
         session = one.session("one")
         with _locked(tmp_path / "store.db", one):
-            session.note("app.note", "{}")
+            session.note(OtherNote("app.note", "{}"))
             with pytest.raises(Exception, match="locked"):
                 session.keep()
         theirs = ask(other, 2, 10.0, 0.0)
         other.observe(theirs, Usage(fresh=123))
         other.session("one").hand.say("no tabs")
         session.catch_up()
-        kinds = [entry.body.kind for entry in session.journal.branch(session.leaf) if isinstance(entry.body, NoteEntry)]
-        assert reply_notes.KIND not in kinds
-        assert kinds.count("hand") == 1
+        branch = session.journal.branch(session.leaf)
+        kinds = [type(entry.body.note) for entry in branch if isinstance(entry.body, NoteEntry)]
+        assert UsageNote not in kinds
+        assert kinds.count(PinNote) == 1
         assert sum(isinstance(entry.body, RequestSent) for entry in session.journal.branch(session.leaf)) == 1
 
 

@@ -17,12 +17,12 @@ import pagein
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send import passthrough
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.undecided_requests import LastSent, UndecidedRequests
 from pagein.model.entries import EpochEntry, NoteEntry, PreviewEntry, RequestSent
+from pagein.model.journal_notes import PassthroughNote
 from pagein.model.messages import Usage
 from pagein.providers.wire.request_body import open_body as envelope_of
 
@@ -185,8 +185,8 @@ def test_of_what_went_out_as_its_client_sent_it_the_journal_says_so(tmp_path: Pa
         assert forward(other, 4).body == asked(4)
         assert other.settle()
         session = other.session("one")
-        notes = [one.body.kind for one in session.journal.branch(session.leaf) if isinstance(one.body, NoteEntry)]
-        assert notes[-1] == passthrough.KIND
+        notes = [one.body.note for one in session.journal.branch(session.leaf) if isinstance(one.body, NoteEntry)]
+        assert notes[-1] == PassthroughNote()
 
 
 def test_the_first_request_of_a_conversation_is_not_taken_for_one_without_us(tmp_path: Path) -> None:

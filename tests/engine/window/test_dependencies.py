@@ -7,9 +7,10 @@ import pytest
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.log import read_notes
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.session import Session
 from pagein.engine.window.dependencies import UNPROVEN
+from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
@@ -376,7 +377,7 @@ def lied_to(session: Session, room: Room) -> None:
         emitted=Spans.of((1, 30)),
     )
     session._parts.pager._blobs.put(content)
-    session.note(read_notes.KIND, read_notes.encode_read(event, read_notes.NO_SIZES, "only this was shown", "a.py"))
+    session.note(ReadNote(event, trace_of("only this was shown"), "a.py"))
     session.append(Message("assistant", (ToolCall("c1", "read", '{"path":"a.py"}'),)))
     session.append(Message("tool", (ToolResult("c1", "only this was shown", "read"),)))
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from tests.engine.window.sized_sessions import EAGER, PATIENT, begun, body, ids, opened, says, turn, whole
 
 from pagein.engine.session import Session
+from pagein.model.journal_notes import RecallNote
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.model.recall_entries import RECALL, RecallNote, recall_note
 from pagein.policy.eviction.recall_warmth import WARM_CALLS
 
 
 def peeked(session: Session, object_id: str, call_id: str) -> list[Message]:
     """The model peeks at it: what a recall tool journals, and the result."""
     text = session.recall(object_id)
-    session.note(RECALL, recall_note(RecallNote("peek", (object_id,), call_id)))
+    session.note(RecallNote("peek", (object_id,), call_id))
     call = ToolCall(call_id, "peek", json.dumps({"id": object_id}))
     return [Message("assistant", (call,)), Message("tool", (ToolResult(call_id, text, "peek"),))]
 
@@ -56,7 +56,7 @@ def test_warmth_is_of_the_branch(tmp_path: Path) -> None:
         says(session, turn("d"))
         place = session.leaf
         object_id = ids(session)["a"]
-        session.note(RECALL, recall_note(RecallNote("peek", (object_id,), "d")))
+        session.note(RecallNote("peek", (object_id,), "d"))
         assert [one.call_id for one in session.hand.window() if "warm" in one.marks] == ["a", "d"]
         session.move(place)
         assert not [one for one in session.hand.window() if "warm" in one.marks]

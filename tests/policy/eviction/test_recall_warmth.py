@@ -1,7 +1,7 @@
 """What stays warm, for how long (the cases of Pi-RLM)."""
 
 from pagein.model.entries import CompactionEntry, NoteEntry, RecallEntry, RequestSent
-from pagein.model.recall_entries import RECALL, RecallNote, recall_note, recall_of
+from pagein.model.journal_notes import RecallNote
 from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
 
 
@@ -36,7 +36,7 @@ def test_nothing_is_warm_of_its_own() -> None:
 
 
 def test_a_recall_of_the_journal_warms_objects_and_its_own_result() -> None:
-    note = NoteEntry(RECALL, recall_note(RecallNote("search", ("a", "b"), "call")))
+    note = NoteEntry.of(RecallNote("search", ("a", "b"), "call"))
     warmth = step(COLD, note)
     assert warmth.is_warm("a")
     assert warmth.is_warm("b")
@@ -51,17 +51,7 @@ def test_other_entries_warm_nothing() -> None:
     for body in (
         CompactionEntry(),
         NoteEntry("reading", "{}"),
-        NoteEntry(RECALL, "no json"),
-        NoteEntry(RECALL, '{"tool":1}'),
+        NoteEntry("recall", "no json"),
+        NoteEntry("recall", '{"tool":1}'),
     ):
         assert step(COLD, body) == COLD
-        assert recall_of(body) is None
-
-
-def test_a_recall_survives_its_note() -> None:
-    for recall in (
-        RecallNote("peek", ("a",)),
-        RecallNote("search", (), "c\ud800"),
-        RecallNote("peek", ("a",), "c", ("[hint]",)),
-    ):
-        assert recall_of(NoteEntry(RECALL, recall_note(recall))) == recall

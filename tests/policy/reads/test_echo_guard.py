@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.tools.recall_sessions import Room, ask, long_text
 
 from pagein.engine.session import Session
+from pagein.model.journal_notes import RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin
 from pagein.model.read_events import FileRead, LineCopy
-from pagein.model.recall_entries import RecallNote
 from pagein.policy.reads import markers
 from pagein.policy.reads.echo_guard import Echo, OwnTexts, echoes, facts_of_read, facts_of_recall, may_echo, remedy
 from pagein.policy.stubs.recall_ways import TOOLS

@@ -13,10 +13,10 @@ from tests.engine.log.test_withheld_requests import EAGER, WORK, body
 
 import pagein
 from pagein.engine.log import snapshots
-from pagein.engine.log.message_index import BROKEN
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.errors import StoreError
 from pagein.model.entries import Entry, EpochEntry, MessageEntry, NoteEntry, RequestSent, is_bridge
+from pagein.model.journal_notes import BrokenNote
 from pagein.providers.validity import Api
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -126,7 +126,7 @@ def test_another_process_knows_what_is_said_anew(tmp_path: Path, monkeypatch: py
         ("continued", None, 2),
     ]
     told = [entry.body for _, entry in journal(store) if isinstance(entry.body, NoteEntry)]
-    assert [one.data for one in told if one.kind == BROKEN] == ['{"messages": 10}']
+    assert [one.data for one in told if isinstance(one.note, BrokenNote)] == ['{"messages": 10}']
 
 
 @pytest.mark.parametrize("kind", [NoteEntry, EpochEntry, RequestSent])

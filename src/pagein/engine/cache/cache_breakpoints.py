@@ -18,10 +18,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-import msgspec
-
 from pagein.engine.cache.cache_ttl import CacheTerms
 from pagein.model.entries import Body, CompactionEntry, EpochEntry, NoteEntry, PagedOut, RequestSent, Restoration
+from pagein.model.journal_notes import BreakpointChoice
 from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
@@ -29,42 +28,11 @@ from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
 from pagein.providers.wire.ttl_edits import anchor_ttl, shorten_ttl
 
-KIND: Final = "request.marks"
 _MARK: Final = b'"cache_control"'
 _MAY_CARRY: Final = ("tool_use", "tool_result")
 
 Half: TypeAlias = tuple[str, bool]
 """A call id, and True for its arguments, False for its result."""
-
-
-class BreakpointChoice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The breakpoints of a request that differ from the client's.
-
-    frontier: the block before the next result that may be evicted; None for no breakpoint there.
-    short: True if breakpoints of one hour are set to five minutes.
-    anchor: message with a breakpoint because a one-hour entry ends with it; None if absent.
-    reads: the block up to which the cache can be read; None for no breakpoint there.
-    messages: number of messages in the request.
-    """
-
-    frontier: Address | None = None
-    short: bool = False
-    anchor: int | None = None
-    reads: Address | None = None
-    messages: int = 0
-
-    def with_terms(self, terms: CacheTerms | None) -> "BreakpointChoice":
-        """Return the choice with new cache terms; None keeps the client's TTL."""
-        if terms is None:
-            return self
-        return msgspec.structs.replace(self, short=terms.shortens, anchor=terms.anchor)
-
-    def terms(self, terms: CacheTerms | None) -> CacheTerms | None:
-        """Return the cache terms with the TTL of this choice."""
-        if terms is None:
-            return None
-        lifetimes = terms.lifetimes
-        return replace(terms, asking=lifetimes.short if self.short else lifetimes.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,34 +76,40 @@ AS_THE_CLIENT: Final = BreakpointChoice()
 NOTHING_LEFT: Final = OwnEntries()
 
 
-def encode_choice(chosen: BreakpointChoice) -> str:
-    """Encode a choice for the journal."""
-    return msgspec.json.encode(chosen).decode()
+def with_terms(chosen: BreakpointChoice, terms: CacheTerms | None) -> BreakpointChoice:
+    """Return a choice with new cache terms; None keeps the client's TTL."""
+    return chosen if terms is None else replace(chosen, short=terms.shortens, anchor=terms.anchor)
+
+
+def terms_of(chosen: BreakpointChoice, terms: CacheTerms | None) -> CacheTerms | None:
+    """Return cache terms with the TTL of a choice."""
+    if terms is None:
+        return None
+    lifetimes = terms.lifetimes
+    return replace(terms, asking=lifetimes.short if chosen.short else lifetimes.asked)
 
 
 def step(chosen: BreakpointChoice, body: Body) -> BreakpointChoice:
     """Return the choice for the last request, after a further entry."""
-    if isinstance(body, RequestSent):
-        return AS_THE_CLIENT
-    return _choice_in(body) or chosen
+    match body:
+        case RequestSent():
+            return AS_THE_CLIENT
+        case NoteEntry(note=BreakpointChoice() as made):
+            return made
+        case _:
+            return chosen
 
 
 def entries_after(left: OwnEntries, body: Body) -> OwnEntries:
     """Return the cache entries of added breakpoints on a branch, after a further entry."""
-    if isinstance(body, CompactionEntry):
-        return NOTHING_LEFT
-    chosen = _choice_in(body)
-    places = () if chosen is None else tuple(one for one in (chosen.reads, chosen.frontier) if one is not None)
-    return OwnEntries(places, chosen.messages) if chosen is not None and places else left
-
-
-def _choice_in(body: Body) -> BreakpointChoice | None:
-    if not isinstance(body, NoteEntry) or body.kind != KIND:
-        return None
-    try:
-        return msgspec.json.decode(body.data, type=BreakpointChoice)
-    except msgspec.MsgspecError:  # written by another version
-        return None
+    match body:
+        case CompactionEntry():
+            return NOTHING_LEFT
+        case NoteEntry(note=BreakpointChoice() as chosen):
+            places = tuple(one for one in (chosen.reads, chosen.frontier) if one is not None)
+            return OwnEntries(places, chosen.messages) if places else left
+        case _:
+            return left
 
 
 def first_changes(opened: EpochEntry) -> list[Half]:
@@ -171,9 +145,7 @@ def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequen
     leaving = reading if chosen.frontier is None else _add_breakpoint(reading, chosen.frontier)
     reads = None if reading is request else chosen.reads
     frontier = None if leaving is reading else chosen.frontier
-    return (
-        AS_THE_CLIENT if reads is frontier is None else msgspec.structs.replace(chosen, reads=reads, frontier=frontier)
-    )
+    return AS_THE_CLIENT if reads is frontier is None else replace(chosen, reads=reads, frontier=frontier)
 
 
 def _place(items: Sequence[bytes], halves: Collection[Half]) -> Address | None:

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Final
 
 from pagein.engine.cache.prompt_layout import Laid, Layouts, SentRequest
+from pagein.engine.cache.prompt_prefix import changed_parts
 from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadSetting, CallerError
 from pagein.model.messages import Usage
@@ -175,7 +176,7 @@ def _facts(
         predicted=predicted,
         reason=served.reason,
         rules=rules,
-        changed=before.sent.head.differs_in(now.sent.head),
+        changed=changed_parts(before.sent.head, now.sent.head),
         place=0 if offered else place,
         by_us=offered or (place is not None and _shared_names(before.sent.theirs, now.sent.theirs) > place),
         idle=now.sent.at - before.sent.at,

@@ -9,14 +9,13 @@ where the client's breakpoints set the TTL, and only if the caller can keep a se
 from dataclasses import dataclass, replace
 from typing import Final
 
-import msgspec
-
 from pagein.engine.cache.request_prices import prices_for
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import State
 from pagein.engine.window.decision_inputs import moment_of
 from pagein.model.entries import Body, EntryId, NoteEntry
+from pagein.model.journal_notes import CachedPrefixNote
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive
 from pagein.policy.economics.cache_keepalive import MARGIN, Lease, Lifetimes, Request
@@ -24,7 +23,6 @@ from pagein.policy.economics.decision_prices import economics_of
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, at_risk
 from pagein.providers.prices.token_prices import Prices, cost
 
-KIND: Final = "request.lease"
 _CACHED: Final = 0.9  # least cached share of a window with a breakpoint at its end
 
 
@@ -139,28 +137,10 @@ class Due:
     spent: float
 
 
-class _TtlNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    lifetime: float
-    saved: float = 0.0
-    sent: float | None = None
-    held: float = 0.0
-    anchored: float = 0.0
-    until: float | None = None
-    whole: bool = False
-    returns: int = 0
-    kept: int = 0
-    spent: float = 0.0
-    place: int = -1
-    elsewhere: float | None = None
-    left: int = -1
-    left_until: float | None = None
-    lingers: float | None = None
-
-
-def encode_cached_prefix(held: CachedPrefix) -> str:
-    """Encode a cached prefix for the journal."""
+def note_of(held: CachedPrefix) -> CachedPrefixNote:
+    """Return the note of a cached prefix."""
     one = held.lease
-    record = _TtlNote(
+    return CachedPrefixNote(
         one.lifetime,
         one.saved,
         one.sent,
@@ -177,7 +157,6 @@ def encode_cached_prefix(held: CachedPrefix) -> str:
         _json_time(held.left_until),
         _json_time(one.lingers),
     )
-    return msgspec.json.encode(record).decode()
 
 
 def _json_time(time: float) -> float | None:
@@ -194,12 +173,14 @@ def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
 
     None before the first record.
     """
-    if not isinstance(body, NoteEntry) or body.kind != KIND:
-        return held
-    try:
-        one = msgspec.json.decode(body.data, type=_TtlNote)
-    except msgspec.MsgspecError:  # written by another version
-        return held
+    match body:
+        case NoteEntry(note=CachedPrefixNote() as note):
+            return _prefix_of(note)
+        case _:
+            return held
+
+
+def _prefix_of(one: CachedPrefixNote) -> CachedPrefix:
     until, elsewhere = _time(one.until), _time(one.elsewhere)
     of_entry = (one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns)
     lease = Lease(*of_entry, elsewhere, _time(one.lingers))

@@ -21,12 +21,10 @@ from math import inf
 from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript
-from pagein.engine.log.reply_notes import usage_in
 from pagein.model.entries import Body, MessageEntry, NoteEntry, RequestSent
+from pagein.model.journal_notes import CacheMarksNote, UsageNote
+from pagein.model.messages import Message, Usage
 
-KIND: Final = "request.caching"
-_WORDS: Final = {True: "marked", False: "unmarked"}
-_FRONT: Final = "front"
 _FEW: Final = 64
 """Most tokens paid in full if a breakpoint is at the prompt's end."""
 _MARK: Final = re.compile(rb'"cache_control"\s*:\s*\{')  # null sets no breakpoint
@@ -69,7 +67,7 @@ def marks_front(fields: Mapping[str, bytes], script: Transcript) -> bool:
     return any(_MARK.search(part) for part in front)
 
 
-def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> str | None:
+def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> CacheMarksNote | None:
     """Return the note to journal before a request.
 
     None if nothing changed.
@@ -77,22 +75,24 @@ def note_before_request(caching: CacheUse, *, marks: bool, front: bool) -> str |
     marks: True if the conversation has breakpoints.
     front: True if only the prompt prefix has breakpoints.
     """
-    return None if (marks, front) == (caching.marks, caching.front) else _FRONT if front else _WORDS[marks]
+    if (marks, front) == (caching.marks, caching.front):
+        return None
+    return CacheMarksNote("front" if front else "marked" if marks else "unmarked")
 
 
 def step(caching: CacheUse, body: Body) -> CacheUse:
     """Return the cache use after a further entry."""
     match body:
-        case NoteEntry(kind, data) if kind == KIND and data in _WORDS.values():
-            return replace(caching, marks=data == _WORDS[True], front=False, told=caching.told and not caching.front)
-        case NoteEntry(kind, data) if kind == KIND and data == _FRONT:
+        case NoteEntry(note=CacheMarksNote(marks="front")):
             return replace(caching, marks=False, front=True)
+        case NoteEntry(note=CacheMarksNote(marks=marks)):
+            return replace(caching, marks=marks == "marked", front=False, told=caching.told and not caching.front)
         case RequestSent() if caching.marks:
             return replace(caching, latest=inf if body.moment is None else max(caching.latest, body.moment))
         case _ if caching.marks or (caching.told and not caching.front):
             return caching
+        case MessageEntry(message=Message(usage=Usage() as usage)) | NoteEntry(note=UsageNote(usage=usage)):
+            is_cached = usage.read + usage.written > 0
+            return replace(caching, told=not caching.front or usage.fresh <= _FEW) if is_cached else caching
         case _:
-            usage = body.message.usage if isinstance(body, MessageEntry) else usage_in(body)
-            if usage is None or not usage.read + usage.written:
-                return caching
-            return replace(caching, told=not caching.front or usage.fresh <= _FEW)
+            return caching

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import alike
+from pagein.model.journal_notes import PrefixDigests
 from pagein.model.json_text import decode_json
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, Chains
 from pagein.providers.tokens.counters import Counter, ratio_counter

@@ -7,11 +7,10 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
 
-import msgspec
-
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.log.folds import Entries, Fold
 from pagein.model.entries import Body, EntryId, NoteEntry
+from pagein.model.journal_notes import PrefixDigests
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
@@ -23,7 +22,6 @@ from pagein.providers.wire.request_body import Envelope
 Part: TypeAlias = Literal["model", "tools", "system", "settings", "headers", "messages"]
 """A part of a request on which a provider's cache depends."""
 
-KIND: Final = "request.head"
 _SETTINGS: Final = (
     "tool_choice",
     "disable_parallel_tool_use",
@@ -38,29 +36,6 @@ _SETTINGS: Final = (
     "context_management",
 )
 _PARTS: Final[tuple[Part, ...]] = ("model", "tools", "system", "settings", "headers")
-
-
-class PrefixDigests(msgspec.Struct, frozen=True):
-    """Digests of the prompt prefix.
-
-    settings: of request settings on which the cache depends.
-    headers: of the gateway's further context on which the cache depends.
-    """
-
-    model: str = ""
-    tools: str = ""
-    system: str = ""
-    settings: str = ""
-    headers: str = ""
-
-    @property
-    def conversation(self) -> tuple[str, str]:
-        """The parts that distinguish an agent's conversation from sub-agents' conversations."""
-        return self.tools, self.system
-
-    def differs_in(self, other: "PrefixDigests") -> tuple[Part, ...]:
-        """Return the parts that differ."""
-        return tuple(part for part in _PARTS if getattr(self, part) != getattr(other, part))
 
 
 NO_HEAD: Final = PrefixDigests()
@@ -81,6 +56,11 @@ class Fronts:
         if not format_named(api).cache.depends_on_settings:
             return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
         return bool(seen) and _front(head) not in seen
+
+
+def changed_parts(before: PrefixDigests, head: PrefixDigests) -> tuple[Part, ...]:
+    """Return the parts in which two prompt prefixes differ."""
+    return tuple(part for part in _PARTS if getattr(before, part) != getattr(head, part))
 
 
 def _front(head: PrefixDigests) -> tuple[str, ...]:
@@ -117,19 +97,13 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
     )
 
 
-def encode_prefix(head: PrefixDigests) -> str:
-    """Encode digests for the journal."""
-    return msgspec.json.encode(head).decode()
-
-
 def step(head: PrefixDigests, body: Body) -> PrefixDigests:
     """Return the prompt prefix after a further entry."""
-    if not isinstance(body, NoteEntry) or body.kind != KIND:
-        return head
-    try:
-        return msgspec.json.decode(body.data, type=PrefixDigests)
-    except msgspec.MsgspecError:  # written by another version
-        return head
+    match body:
+        case NoteEntry(note=PrefixDigests() as changed):
+            return changed
+        case _:
+            return head
 
 
 def _digest(raws: list[bytes]) -> str:

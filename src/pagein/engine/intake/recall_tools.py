@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
-import msgspec
-
 from pagein.engine.intake.message_chain import Transcript
 from pagein.model.entries import Body, NoteEntry, RequestSent
+from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsNote
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
@@ -37,8 +36,6 @@ from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer, definition, names_of
 
-KIND: Final = "request.tools"
-LATER_KIND: Final = "request.tools.later"
 LATER: Final = "later"
 Settled: TypeAlias = tuple[ToolOffer, ...] | Literal["later"] | None
 """The recall tools of a conversation; None while undecided, `LATER` if they come with the first eviction."""
@@ -54,14 +51,14 @@ class RecallOffer:
 
     tools: tools to add to the request.
     settled: the choice journaled on the branch.
-    notes: notes to journal with the request, as kind and data.
+    notes: notes to journal with the request.
     way: how the model recalls evictions of this request; None forbids evictions.
     begins: tools to pay for and journal before the first eviction; None if nothing is due.
     """
 
     tools: tuple[ToolOffer, ...] = ()
     settled: Settled = None
-    notes: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
     way: Way | None = TOOLS
     begins: Begins | None = None
 
@@ -69,28 +66,22 @@ class RecallOffer:
 NO_WORD: Final = RecallOffer()
 
 
-class _Tool(msgspec.Struct, frozen=True):
-    name: str
-    description: str
-    schema: dict[str, Any]
-
-
 def step(settled: Settled, body: Body) -> Settled:
     """Return the choice after a further entry. A request sent without a choice had no tools."""
-    if isinstance(body, NoteEntry) and body.kind == KIND:
-        try:
-            tools = msgspec.json.decode(body.data, type=list[_Tool])
-        except msgspec.MsgspecError:  # written by another version
+    match body:
+        case NoteEntry(note=ToolsNote(tools=tuple() as tools)):
+            return tuple(ToolOffer(one.name, one.description, one.schema) for one in tools)
+        case NoteEntry(note=ToolsLaterNote()) if settled is None:
+            return LATER
+        case RequestSent() if settled is None:
+            return ()
+        case _:
             return settled
-        return tuple(ToolOffer(one.name, one.description, one.schema) for one in tools)
-    if isinstance(body, NoteEntry) and body.kind == LATER_KIND and settled is None:
-        return LATER
-    return () if settled is None and isinstance(body, RequestSent) else settled
 
 
-def encode_offers(offers: Sequence[ToolOffer]) -> str:
-    """Encode tools for the journal."""
-    return msgspec.json.encode([_Tool(one.name, one.description, dict(one.schema)) for one in offers]).decode()
+def note_of(offers: Sequence[ToolOffer]) -> ToolsNote:
+    """Return the note of offered tools."""
+    return ToolsNote(tuple(OfferedTool(one.name, one.description, dict(one.schema)) for one in offers))
 
 
 def recall_of(
@@ -110,9 +101,9 @@ def recall_of(
     if not _is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     if settled is None and not _is_small(envelope, offers):
-        return _with(tuple(offers), settled, envelope, script, notes=((KIND, encode_offers(offers)),))
-    begins = Begins(KIND, encode_offers(offers), tokens_of(_weight(offers, envelope.api)))
-    notes = () if settled == LATER else ((LATER_KIND, "{}"),)
+        return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
+    begins = Begins(note_of(offers), tokens_of(_weight(offers, envelope.api)))
+    notes: tuple[Note, ...] = () if settled == LATER else (ToolsLaterNote(),)
     return RecallOffer(settled=settled, notes=notes, begins=begins)
 
 
@@ -121,7 +112,7 @@ def _with(
     settled: Settled,
     envelope: Envelope,
     script: Transcript,
-    notes: tuple[tuple[str, str], ...] = (),
+    notes: tuple[Note, ...] = (),
 ) -> RecallOffer:
     ours = {one.name for one in tools} - names_of(envelope.fields, envelope.api)
     is_there = TOOLS.peek in ours and "tools" in envelope.fields

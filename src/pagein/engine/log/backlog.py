@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Final, TypeAlias
 
 from pagein.model.entries import EntryId
+from pagein.model.journal_notes import Note
 from pagein.providers.wire.request_body import Envelope
 
 MOST_REQUESTS: Final = 16
@@ -38,14 +39,11 @@ class UndecidedRequest:
 class Fact:
     """A note to write after a request.
 
-    kind: kind of the note.
-    data: its JSON text.
     entry: the entry to write after; None to find it by `last`.
     last: name of the last message of the request.
     """
 
-    kind: str
-    data: str
+    note: Note
     entry: EntryId | None
     last: EntryId
 

@@ -5,8 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, EpochEntry, PagedOut, PreviewEntry, RecallEntry, ThinkingObject, TurnsLeft
-from pagein.model.recall_entries import IngestNote, ingest_note_of, recall_of
+from pagein.model.entries import (
+    Body,
+    EpochEntry,
+    NoteEntry,
+    PagedOut,
+    PreviewEntry,
+    RecallEntry,
+    ThinkingObject,
+    TurnsLeft,
+)
+from pagein.model.journal_notes import IngestNote, RecallNote
 from pagein.model.shared_map import SharedMap
 
 TOOLCALL: Final = "toolcall"
@@ -110,12 +119,12 @@ def step(held: Holdings, body: Body) -> Holdings:
             return replace(_add_paged(held, paged), previews=held.previews + len(paged))
         case RecallEntry():
             return replace(held, recalls=held.recalls + 1)
-    recall = recall_of(body)
-    if recall is not None:
-        searched = "search" in recall.tool
-        return replace(held, recalls=held.recalls + 1, searches=held.searches + searched)
-    ingested = ingest_note_of(body)
-    return held if ingested is None else held.with_object(_file(ingested))
+        case NoteEntry(note=RecallNote(tool=tool)):
+            return replace(held, recalls=held.recalls + 1, searches=held.searches + ("search" in tool))
+        case NoteEntry(note=IngestNote() as ingested):
+            return held.with_object(_file(ingested))
+        case _:
+            return held
 
 
 def _add_paged(held: Holdings, paged: tuple[PagedOut, ...]) -> Holdings:

@@ -3,19 +3,15 @@
 The entries after a message, up to the next message (decisions, requests, recalls), belong to the message; the last of
 them is the place where the conversation continues. A bridge for a lost entry counts as a message, because later
 messages follow it. A compaction belongs to the messages after it: the messages before it may continue as if there were
-no compaction. A conversation also continues after a break (`BROKEN`): messages after the break are added again. The
+no compaction. A conversation also continues after a break (`BrokenNote`): messages after the break are added again. The
 index reads entries alone, so every process sees the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
-
-EXCHANGE: Final = "request.exchange"
-"""Kind of the note on turns that the client did not see (see `exchanges`)."""
-BROKEN: Final = "request.broken"
-"""Kind of the note that later messages are lost for good: from here on the conversation is recorded anew."""
+from pagein.model.journal_notes import BrokenNote, ExchangeNote
 
 _ROOT: EntryId = ""
 
@@ -29,7 +25,7 @@ class MessageIndex:
         self._sent: dict[EntryId, EntryId] = {}
         self._going_on: set[EntryId] = set()
         self._lost: dict[EntryId, EntryId | None] = {}
-        self.exchanges: dict[EntryId, list[str]] = {}
+        self.exchanges: dict[EntryId, list[ExchangeNote]] = {}
         self.breaks: dict[EntryId, int] = {}
 
     @classmethod
@@ -66,12 +62,13 @@ class MessageIndex:
             self._stands[owner] = entry.id
             if is_bridge(entry):
                 self._lost[entry.id] = entry.parent
-            if isinstance(entry.body, RequestSent):
-                self._sent[owner] = entry.id
-            elif isinstance(entry.body, NoteEntry) and entry.body.kind == EXCHANGE:
-                self.exchanges.setdefault(owner, []).append(entry.body.data)
-            elif isinstance(entry.body, NoteEntry) and entry.body.kind == BROKEN:
-                self.breaks[owner] = self.breaks.get(owner, 0) + 1
+            match entry.body:
+                case RequestSent():
+                    self._sent[owner] = entry.id
+                case NoteEntry(note=ExchangeNote() as exchange):
+                    self.exchanges.setdefault(owner, []).append(exchange)
+                case NoteEntry(note=BrokenNote()):
+                    self.breaks[owner] = self.breaks.get(owner, 0) + 1
 
     @property
     def has_lost(self) -> bool:

@@ -6,14 +6,14 @@ from threading import RLock
 from typing import Final
 
 from pagein.engine.log.journal import Journal, JournalRestart
-from pagein.engine.log.read_notes import KIND as READING
 from pagein.engine.log.state import State
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
-from pagein.model.pins import HAND
+from pagein.model.journal_notes import PinNote, ReadNote
+from pagein.model.read_events import MalformedRecord
 from pagein.ports import JournalStore
 
-_OF_ALL: Final = (READING, HAND)
+_OF_ALL: Final = (ReadNote, MalformedRecord, PinNote)
 
 
 class JournalPersistence:
@@ -189,4 +189,4 @@ class JournalPersistence:
 
 def _is_of_all(body: Body) -> bool:
     """Return whether an entry holds for the whole session, not only for its branch."""
-    return isinstance(body, CompactionEntry) or (isinstance(body, NoteEntry) and body.kind in _OF_ALL)
+    return isinstance(body, CompactionEntry) or (isinstance(body, NoteEntry) and isinstance(body.note, _OF_ALL))

@@ -10,8 +10,9 @@ from typing import Final
 
 from pagein.engine.log.pageout import SAID
 from pagein.model.entries import Body, EpochEntry, InsertEntry, NoteEntry, PagedOut, Part, PreviewEntry, RequestSent
+from pagein.model.journal_notes import PinNote
 from pagein.model.messages import Block, Text, ToolCall, ToolResult
-from pagein.model.pins import Wish, name_of, wish_of
+from pagein.model.pins import Wish, name_of
 from pagein.model.shared_map import SharedMap
 
 PINNED: Final = "pinned"
@@ -141,9 +142,8 @@ def _names_in(blocks: Iterable[Block], kind: str) -> frozenset[str]:
 def step(hand: Hand, body: Body) -> Hand:
     """Return the pins after a further entry. A compaction is handled by `after_compaction`."""
     match body:
-        case NoteEntry():
-            wish = wish_of(body)
-            return hand if wish is None or wish.id in hand.heard else _add_wish(hand, wish)
+        case NoteEntry(note=PinNote(wish=Wish() as wish)) if wish.id not in hand.heard:
+            return _add_wish(hand, wish)
         case PreviewEntry():
             return _remove_paged(hand, body.paged)
         case EpochEntry():

@@ -14,9 +14,10 @@ from typing import Final
 
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.rendering import Cell
-from pagein.engine.log.state import WITHHELD_READ, State
+from pagein.engine.log.state import State
 from pagein.errors import StoreError
 from pagein.model.entries import NoteEntry
+from pagein.model.journal_notes import WithheldReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.erasure import ErasedTexts
@@ -96,7 +97,7 @@ class Privacy:
     def note_excluded_read(self, state: State, text: str) -> NoteEntry | None:
         """Remember a text read from an excluded file. Returns the note to journal; None if the branch has the note."""
         digest = self.withholding.add(text)
-        return None if digest in state.withheld else NoteEntry(WITHHELD_READ, f'"{digest}"')
+        return None if digest in state.withheld else NoteEntry.of(WithheldReadNote(digest))
 
     def _key(self) -> bytes:
         """Return the store's secret.

@@ -14,7 +14,6 @@ from pagein.engine.log.argument_masks import residents as masked_residents
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import Cell, WindowPiece, cells_of, cut, length, pieces_since, push, size
 from pagein.engine.log.repair import RequestDraft
-from pagein.engine.log.reply_notes import usage_in
 from pagein.engine.log.turn_removal import without
 from pagein.model.entries import (
     Body,
@@ -29,6 +28,7 @@ from pagein.model.entries import (
     Restoration,
     TurnsLeft,
 )
+from pagein.model.journal_notes import StoredNote, UsageNote, WithheldReadNote
 from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
@@ -73,8 +73,6 @@ class State:
 
 
 START: Final = State()
-WITHHELD_READ: Final = "reading.withheld"
-"""Kind of the note that stores the keyed digest of a text read from an excluded file."""
 _Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restoration]
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
@@ -116,16 +114,20 @@ def step(state: State, body: Body, rules: Rules) -> State:
         case CompactionEntry():
             state = _apply_compaction(state, body.kept, rules)
         case NoteEntry():
-            state = _apply_pins(state, before, rules) if hand is not before else _apply_note(state, body)
+            state = _apply_pins(state, before, rules) if hand is not before else _apply_note(state, body.note)
         case _ if hand is not before:
             state = _apply_pins(state, before, rules)
     return state
 
 
-def _apply_note(state: State, note: NoteEntry) -> State:
-    if note.kind == WITHHELD_READ:
-        return replace(state, withheld=state.withheld | {note.data.strip('"')})
-    return _calibrate(state, usage_in(note))
+def _apply_note(state: State, note: StoredNote) -> State:
+    match note:
+        case WithheldReadNote(digest=digest):
+            return replace(state, withheld=state.withheld | {digest})
+        case UsageNote(usage=usage):
+            return _calibrate(state, usage)
+        case _:
+            return state
 
 
 def _add_message(state: State, said: MessageEntry, rules: Rules) -> State:

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.engine.log import read_notes
-from pagein.engine.log.read_notes import ReadNote, trace_of
+from pagein.engine.log.read_notes import trace_of
 from pagein.model.arguments import texts_in
 from pagein.model.entries import Body, CompactionEntry, EpochEntry, MessageEntry, NoteEntry, PreviewEntry, RequestSent
+from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.policy.clients.window_files import EMPTY, FileLedger, FileStatement, unproven_calls
@@ -101,9 +101,8 @@ def step(state: Evidence, body: Body) -> Evidence:
     O(1), except for evictions, which cost as much as they change.
     """
     match body:
-        case NoteEntry():
-            told = read_notes.read_note_of(body)
-            return state if told is None else _add_event(state, told)
+        case NoteEntry(note=ReadNote() as told):
+            return _add_event(state, told)
         case MessageEntry():
             return _add_message(state, body.message)
         case RequestSent():

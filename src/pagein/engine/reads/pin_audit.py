@@ -14,12 +14,14 @@ from pagein.model.entries import (
     EntryId,
     EpochEntry,
     InsertEntry,
+    NoteEntry,
     PagedOut,
     PreviewEntry,
     Restoration,
 )
+from pagein.model.journal_notes import PinNote
 from pagein.model.names import ContentHash
-from pagein.model.pins import Wish, name_of, wish_of
+from pagein.model.pins import Wish, name_of
 from pagein.model.shared_map import SharedMap
 
 _UNPROVEN: Final = "unproven"
@@ -96,9 +98,10 @@ def _after(account: _Account, entry: Entry) -> _Account:
             return replace(account, out=out)
         case CompactionEntry():  # kept answers may have lost their proof and must then be evicted
             return replace(account, held=frozenset())
-        case body:
-            wish = wish_of(body)
-            return account if wish is None or wish.id in account.heard else _apply_wish(account, wish)
+        case NoteEntry(note=PinNote(wish=Wish() as wish)) if wish.id not in account.heard:
+            return _apply_wish(account, wish)
+        case _:
+            return account
 
 
 def _apply_wish(account: _Account, wish: Wish) -> _Account:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.engine.log import read_notes
-from pagein.model.entries import Entry
-from pagein.model.read_events import CompactionEvent, FileRead, FileWrite, MalformedRecord
+from pagein.model.entries import CompactionEntry, Entry, NoteEntry
+from pagein.model.journal_notes import ReadNote
+from pagein.model.read_events import FileRead, FileWrite, MalformedRecord
 from pagein.policy.reads.knowledge import Knowledge
 
 _BYTES_PER_TOKEN: Final = 4
@@ -89,17 +89,16 @@ def status_of(branch: Iterable[Entry], knowledge: Knowledge, store: StoreFigures
     start = entries = malformed = baseline = sent = 0
     modes: Counter[str] = Counter()
     for index, entry in enumerate(branch):
-        match read_notes.event_of(entry.body):
-            case CompactionEvent():
+        match entry.body:
+            case CompactionEntry():
                 start, entries, malformed, baseline, sent = index + 1, 0, 0, 0, 0
                 modes.clear()
-            case FileRead(mode=mode):
-                sizes = read_notes.sizes_of(entry.body)
-                entries, baseline, sent = entries + 1, baseline + sizes.baseline, sent + sizes.sent
+            case NoteEntry(note=ReadNote(event=FileRead(mode=mode)) as read):
+                entries, baseline, sent = entries + 1, baseline + read.baseline, sent + read.sent
                 modes[mode] += 1
-            case FileWrite():
+            case NoteEntry(note=ReadNote(event=FileWrite())):
                 entries += 1
-            case MalformedRecord():
+            case NoteEntry(note=MalformedRecord()):
                 malformed += 1
             case _:
                 pass

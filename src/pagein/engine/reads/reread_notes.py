@@ -32,7 +32,7 @@ from pagein.model.entries import (
     PreviewEntry,
     RequestSent,
 )
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.journal_notes import ClientNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
 from pagein.policy.clients.client_reads import START, ClientReads, restore_results, without
@@ -43,7 +43,6 @@ from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.reads.echo_guard import Facts, OwnTexts, may_echo
 
-KIND: Final = "client.profile"
 ECHO: Final = "echo"
 """Kind of the inserted text that reports an echo."""
 
@@ -95,11 +94,6 @@ class ClientReadState:
 NOBODY: Final = ClientReadState()
 
 
-def encode_profile(profile: Profile) -> str:
-    """Encode the client profile for the journal."""
-    return encode_json({"profile": profile.name}).decode()
-
-
 Settle: TypeAlias = Callable[[ClientReadState], ClientReadState]
 
 
@@ -112,7 +106,7 @@ def step(
     """
     settle = settle or (lambda one: one.settle(excluded))
     if isinstance(body, NoteEntry):
-        return _set_profile(seen, body)
+        return _set_profile(seen, body.note) if isinstance(body.note, ClientNote) else seen
     if isinstance(body, PreviewEntry | EpochEntry):
         served = seen.served.with_stubs(body.paged)
         seen = seen if served is seen.served else replace(seen, served=served)
@@ -145,15 +139,8 @@ def _add_message(seen: ClientReadState, message: Message, excluded: tuple[str, .
     return replace(here, reads=with_message(here.reads, RereadRules(here.profile, excluded=excluded), message))
 
 
-def _set_profile(seen: ClientReadState, note: NoteEntry) -> ClientReadState:
-    if note.kind != KIND:
-        return seen
-    try:
-        record = decode_json(note.data.encode())
-    except ValueError:
-        return seen
-    name = record.get("profile") if isinstance(record, dict) else None
-    profile = PROFILES.get(name, OTHER) if isinstance(name, str) else OTHER
+def _set_profile(seen: ClientReadState, note: ClientNote) -> ClientReadState:
+    profile = PROFILES.get(note.profile, OTHER)
     return seen if profile is seen.profile else ClientReadState(profile, served=seen.served)
 
 

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from pagein.engine.log import read_notes
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
@@ -27,6 +27,7 @@ from pagein.errors import Aborted, CallerError, StoreError
 from pagein.model import read_records
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import Entry, EntryId, MessageEntry
+from pagein.model.journal_notes import Note, ReadNote
 from pagein.model.messages import Image, Message, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_caps import ReadCaps
@@ -65,7 +66,7 @@ class ReadBranch(Protocol):
         """Return whether a text holds spans that must not be stored, from any file."""
         ...
 
-    def note(self, kind: str, data: str) -> EntryId:
+    def note(self, note: Note) -> EntryId:
         """Journal a fact."""
         ...
 
@@ -283,8 +284,8 @@ class SessionReads:
         emitted = Spans.of((shown.first, shown.last)) if shown.shown > 0 else NO_LINES
         again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
         # undo the saving of the answer
-        sizes = read_notes.Sizes(0, max(0, byte_length(shown.text) - byte_length(answer)))
-        self._branch.note(read_notes.KIND, read_notes.encode_read(again, sizes, shown.text, placed.given))
+        more = max(0, byte_length(shown.text) - byte_length(answer))
+        self._branch.note(ReadNote(again, trace_of(shown.text), placed.given, sent=more))
         return shown.text
 
     # --- decisions ---
@@ -298,8 +299,8 @@ class SessionReads:
             if event.mode in testimony.KEPT:  # for the witness; other answers can be recomputed
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
-            sizes = read_notes.Sizes(byte_length(shown.text), byte_length(text))
-            self._branch.note(read_notes.KIND, read_notes.encode_read(event, sizes, text, given))
+            sizes = byte_length(shown.text), byte_length(text)
+            self._branch.note(ReadNote(event, trace_of(text), given, *sizes))
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details
@@ -350,7 +351,7 @@ class SessionReads:
 
     def _forget(self, located: LocatedFile, lines: tuple[int, int] | None) -> None:
         event = FileRefresh(self._key(located), lines)
-        self._branch.note(read_notes.KIND, read_notes.encode_refresh(event, self._now()))
+        self._branch.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
 
     # --- the model's own writes ---
 
@@ -369,7 +370,7 @@ class SessionReads:
                 if self._branch.is_private(after):
                     return OwnWrite()
                 self._store(after.encode(), learned.version)
-                self._branch.note(read_notes.KIND, read_notes.encode_write(learned, text, located.given))
+                self._branch.note(ReadNote(learned, trace_of(text), located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: a failure here costs a saving, never a write
             return OwnWrite(failure=_reason(problem))
         return OwnWrite(learned.authored)

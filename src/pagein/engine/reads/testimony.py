@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import replay_journal
-from pagein.engine.log.read_notes import ReadNote, trace_of
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.log.rendering import pieces_since
 from pagein.engine.log.state import START, Rules, State, step
 from pagein.engine.reads import reread_notes
@@ -21,6 +21,7 @@ from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
 from pagein.errors import BadName
 from pagein.model.entries import CompactionEntry, Entry, EntryId, EpochEntry, MessageEntry, PreviewEntry, RequestSent
+from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of

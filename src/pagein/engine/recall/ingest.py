@@ -19,9 +19,9 @@ from pagein.engine.log.holdings import FILE, HeldObject, Holdings
 from pagein.engine.log.pageout import bytes_of
 from pagein.engine.log.trajectory import Operation
 from pagein.errors import BadInput, BadSetting, CallerError, StoreError
+from pagein.model.journal_notes import IngestNote, Note
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.model.recall_entries import INGESTED, IngestNote, encode_ingest
 from pagein.model.shared_map import SharedMap
 from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.secrets import keys_in
@@ -71,7 +71,7 @@ class Owner(Protocol):
         """Lock the session (see `Session.turn`). Raises StoreError."""
         ...
 
-    def note(self, kind: str, data: str) -> None:
+    def note(self, note: Note) -> None:
         """Journal a fact."""
         ...
 
@@ -311,7 +311,7 @@ class Ingester:
                 done.append(Done(made, file.path, stored.tokens, before, known))
                 if not known:
                     one = IngestNote(made, file.key, stored.content, stored.tokens, stored.chars, stored.description)
-                    self._owner.note(INGESTED, encode_ingest(one))
+                    self._owner.note(one)
         run.known = self._owner.holdings.files
         for one_done in done:
             run.take(one_done)

@@ -14,17 +14,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from pagein.engine.log import read_notes
 from pagein.engine.log.folds import Entries, Fold
 from pagein.engine.log.holdings import Holdings, step
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
 from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
-from pagein.model.entries import EntryId, EpochEntry, PagedOut, TurnsLeft
+from pagein.model.entries import EntryId, EpochEntry, NoteEntry, PagedOut, TurnsLeft
+from pagein.model.journal_notes import Note, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
-from pagein.model.recall_entries import RECALL, ObjectMatch, RecallNote, recall_note, recall_of
+from pagein.model.search_query import ObjectMatch
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
 from pagein.policy.recall import pattern_search, text_slices
@@ -72,7 +72,7 @@ class RecallBranch(Protocol):
         """The session's current entry."""
         ...
 
-    def note(self, kind: str, data: str) -> EntryId:
+    def note(self, note: Note) -> EntryId:
         """Journal a fact."""
         ...
 
@@ -330,9 +330,9 @@ class SessionRecall:
         """As `RecallBranch.turn`."""
         return self._branch.turn()
 
-    def note(self, kind: str, data: str) -> None:
+    def note(self, note: Note) -> None:
         """As `RecallBranch.note`."""
-        self._branch.note(kind, data)
+        self._branch.note(note)
 
     def log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], took: float) -> None:
         """Log an operation, if there is a log."""
@@ -394,9 +394,9 @@ class SessionRecall:
     def _journal(self, recall: RecallNote) -> str | None:
         try:
             with self._branch.turn():
-                self._branch.note(RECALL, recall_note(recall))
+                self._branch.note(recall)
         except StoreError as problem:
-            self._branch.note(RECALL, recall_note(recall))  # holds in memory at once; the next `keep` stores it
+            self._branch.note(recall)  # holds in memory at once; the next `keep` stores it
             return f"{type(problem).__name__}: {problem}"
         return None
 
@@ -421,9 +421,9 @@ class SessionRecall:
         leaf = self._branch.leaf
         while leaf is not None:
             entry = self._branch.journal.entry(leaf)
-            event, recall = read_notes.event_of(entry.body), recall_of(entry.body)
-            if event is not None:
-                yield from echo_guard.facts_of_read(event)
-            if recall is not None:
-                yield from echo_guard.facts_of_recall(recall)
+            match entry.body:
+                case NoteEntry(note=ReadNote(event=event)):
+                    yield from echo_guard.facts_of_read(event)
+                case NoteEntry(note=RecallNote() as recall):
+                    yield from echo_guard.facts_of_recall(recall)
             leaf = entry.parent

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import NO_WORD, RecallOffer, Settled
+from pagein.model.journal_notes import PrefixDigests
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer, names_of, with_tools
 

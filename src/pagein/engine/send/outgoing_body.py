@@ -19,7 +19,6 @@ from pagein.engine.cache.cache_breakpoints import (
     NOTHING_LEFT,
     WITH_MARKS,
     Anew,
-    BreakpointChoice,
     BreakpointSettings,
     Half,
     OwnEntries,
@@ -29,7 +28,6 @@ from pagein.engine.cache.cache_breakpoints import (
     entries_after,
     first_changes,
 )
-from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import Settled
 from pagein.engine.log.folds import Fold
@@ -44,6 +42,7 @@ from pagein.engine.send.sent_changes import SentHistory, binds_thinking
 from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, MessageChange, Splicer, foreign
 from pagein.errors import HostError
 from pagein.model.entries import EntryId
+from pagein.model.journal_notes import BreakpointChoice, PrefixDigests
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named

@@ -13,11 +13,10 @@ Rules of this file
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from pagein.engine.intake.message_chain import Transcript, Unit
 from pagein.engine.send.splice import HiddenExchange, MessageChange
 from pagein.model.entries import EntryId
+from pagein.model.journal_notes import ExchangeNote
 from pagein.model.messages import Message, Text, ToolCall
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
@@ -39,25 +38,13 @@ class RecallExchange:
     answers: tuple[bytes, ...] = ()
 
 
-class _ExchangeNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An exchange in the journal.
-
-    text, calls: text and call ids of the merged answer.
-    """
-
-    text: str
-    calls: tuple[str, ...]
-    actual: tuple[str, ...]
-    answers: tuple[str, ...] = ()
-
-
-def encode_exchange(exchange: RecallExchange, api: Api) -> str:
-    """Encode an exchange for the journal. Raises BadInput for an unreadable message."""
+def note_of(exchange: RecallExchange, api: Api) -> ExchangeNote:
+    """Return the note of an exchange. Raises BadInput for an unreadable message."""
     messages = [message_of(raw, api, place)[1] for place, raw in enumerate(exchange.merged)]
     text, calls = _text_and_calls(messages, api)
     actual = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.actual)
     answers = tuple(raw.decode("utf-8", "surrogatepass") for raw in exchange.answers)
-    return msgspec.json.encode(_ExchangeNote(text, calls, actual, answers)).decode()
+    return ExchangeNote(text, calls, actual, answers)
 
 
 class Exchanges:
@@ -66,7 +53,9 @@ class Exchanges:
     def __init__(self) -> None:
         self._known: dict[tuple[EntryId, int], HiddenExchange | None] = {}
 
-    def of(self, script: Transcript, exchanges: Mapping[EntryId, Sequence[str]]) -> Mapping[int, HiddenExchange]:
+    def of(
+        self, script: Transcript, exchanges: Mapping[EntryId, Sequence[ExchangeNote]]
+    ) -> Mapping[int, HiddenExchange]:
         """Return the hidden exchanges of a request, by the number of the client's merged answer.
 
         exchanges: the records of `MessageIndex.exchanges`; may grow meanwhile.
@@ -101,7 +90,7 @@ def with_exchanges(
     return made
 
 
-def _exchange_of(record: _ExchangeNote | None, api: Api) -> HiddenExchange | None:
+def _exchange_of(record: ExchangeNote | None, api: Api) -> HiddenExchange | None:
     if record is None:
         return None
     actual, answers = _encode_raws(record.actual), _encode_raws(record.answers)
@@ -109,19 +98,13 @@ def _exchange_of(record: _ExchangeNote | None, api: Api) -> HiddenExchange | Non
     return HiddenExchange(actual, answers) if is_beside else HiddenExchange((*actual, *answers))
 
 
-def _newest_match(unit: Unit, records: Sequence[str], api: Api) -> _ExchangeNote | None:
+def _newest_match(unit: Unit, records: Sequence[ExchangeNote], api: Api) -> ExchangeNote | None:
     """Return the newest record that matches the message."""
     if unit.message.role != "assistant":
         return None
     said = _text_and_calls([unit.message], api)
-    for data in reversed(records):
-        try:
-            record = msgspec.json.decode(data, type=_ExchangeNote)
-        except msgspec.MsgspecError:  # written by another version
-            continue
-        if (record.text, record.calls) == said:
-            return record
-    return None
+    matches = (one for one in reversed(records) if one.actual and (one.text, one.calls) == said)
+    return next(matches, None)
 
 
 def _text_and_calls(messages: Sequence[Message], api: Api) -> tuple[str, tuple[str, ...]]:

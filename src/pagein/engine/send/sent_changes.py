@@ -8,28 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.engine.cache.prompt_prefix import PrefixDigests
 from pagein.engine.intake.message_chain import Unit
-from pagein.engine.intake.recall_tools import KIND as TOOLS_BEGIN
 from pagein.engine.intake.recall_tools import Settled
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.message_index import BROKEN
 from pagein.engine.log.state import State
-from pagein.engine.send.passthrough import is_passed
 from pagein.engine.send.splice import NOTHING_RENDERED, RenderedWindow, SentWindow, Splicer, render_window
 from pagein.model.entries import CompactionEntry, EntryId, EpochEntry, NoteEntry, RequestSent
-from pagein.policy.privacy.erasure import FORGOTTEN
+from pagein.model.journal_notes import BrokenNote, ForgottenNote, PassthroughNote, PrefixDigests, ToolsNote
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 
 _REMEMBERED: Final = 32
-_BEGINS: Final = (
-    TOOLS_BEGIN,
-    FORGOTTEN,
-    BROKEN,
-)  # after these entries earlier thinking is not bound to the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +104,19 @@ class SentHistory:
         here: EntryId | None = entry
         while here is not None and here not in self._known:
             one = self._journal.entry(here)
-            if isinstance(one.body, CompactionEntry):
-                here = None
-                break
-            if isinstance(one.body, RequestSent):
-                found.append(_Request(here))
-            elif found and isinstance(one.body, EpochEntry):
-                found[-1] = replace(found[-1], epoch=one.body)
-            elif found and isinstance(one.body, NoteEntry) and one.body.kind in _BEGINS:
-                found[-1] = replace(found[-1], begun=True)
-            elif found and is_passed(one.body):
-                found[-1] = replace(found[-1], passed=True)
             here = one.parent
+            match one.body:
+                case CompactionEntry():
+                    here = None
+                    break
+                case RequestSent():
+                    found.append(_Request(one.id))
+                case EpochEntry() as epoch if found:
+                    found[-1] = replace(found[-1], epoch=epoch)
+                case NoteEntry(note=ToolsNote() | ForgottenNote() | BrokenNote()) if found:
+                    found[-1] = replace(found[-1], begun=True)  # earlier thinking is not bound to the prompt
+                case NoteEntry(note=PassthroughNote()) if found:
+                    found[-1] = replace(found[-1], passed=True)
         found.reverse()
         return found, here
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final
 
-from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointChoice
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.message_chain import Transcript, alike, transcript
@@ -36,6 +36,7 @@ from pagein.engine.send.recall_exchanges import Exchanges
 from pagein.engine.send.splice import MessageChange, Splicer
 from pagein.errors import HostError
 from pagein.model.entries import EntryId
+from pagein.model.journal_notes import BreakpointChoice, ExchangeNote
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer
 
@@ -60,7 +61,7 @@ class LastSent:
     script: Transcript
     changes: Mapping[int, MessageChange]
     size: int
-    exchanges: Mapping[EntryId, Sequence[str]] = field(default_factory=dict)
+    exchanges: Mapping[EntryId, Sequence[ExchangeNote]] = field(default_factory=dict)
     tools: tuple[ToolOffer, ...] = ()
     chosen: BreakpointChoice = AS_THE_CLIENT
 

@@ -27,9 +27,10 @@ from pagein.engine.log.state import Rules, State
 from pagein.engine.window.eviction import recall_for_window
 from pagein.errors import BadInput, BadName, StoreError
 from pagein.model.entries import EntryId, EpochEntry, MessageEntry, TurnsLeft
+from pagein.model.journal_notes import Note, PinNote
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
-from pagein.model.pins import HAND, Act, Wish, wish_note
+from pagein.model.pins import Act, Wish
 from pagein.policy.eviction.residency import removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.result_stubs import description
@@ -38,7 +39,6 @@ MOST_PINNED: Final = 20_000
 """Longest pinned text in characters: every window shows the whole text."""
 Form: TypeAlias = Literal["whole", "preview", "stub"]
 _ID: Final = "pg-"
-_BACK: Final = "{}"
 
 
 class PinSession(Protocol):
@@ -63,7 +63,7 @@ class PinSession(Protocol):
         """Return whether a text holds spans that must not be stored."""
         ...
 
-    def note(self, kind: str, data: str) -> EntryId:
+    def note(self, note: Note) -> EntryId:
         """Journal a fact."""
         ...
 
@@ -259,7 +259,7 @@ class Touch:
         self._session.move(place)
         self._note(Wish(act, call))
         self._session.move(here)
-        self._session.note(HAND, _BACK)  # other readers of the journal continue here too
+        self._session.note(PinNote())  # other readers of the journal continue here too
 
     def _wish(self, wish: Wish) -> str | None:
         try:
@@ -290,7 +290,7 @@ class Touch:
         return list(last.values())
 
     def _note(self, wish: Wish) -> None:
-        self._session.note(HAND, wish_note(wish.at(self._session.leaf)))
+        self._session.note(PinNote(wish.at(self._session.leaf)))
 
     def _check(self, target: str, act: Act, call: str, place: EntryId | None) -> None:
         """Raise BadInput or NotRecallable if the order could never be carried out."""

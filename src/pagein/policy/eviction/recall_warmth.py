@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, RecallEntry, RequestSent
-from pagein.model.recall_entries import recall_of
+from pagein.model.entries import Body, NoteEntry, RecallEntry, RequestSent
+from pagein.model.journal_notes import RecallNote
 
 WARM_CALLS: Final = 3
 """Default number of model calls that count as recent."""
@@ -56,8 +56,10 @@ def step(warmth: Warmth, body: Body, *, lasts: int = WARM_CALLS) -> Warmth:
             return warmth.after_call()
         case RecallEntry(object_id=object_id):
             return warmth.with_recalls((object_id,), lasts=lasts)
-    recall = recall_of(body)
-    return warmth if recall is None else warmth.with_recalls(recall.objects, recall.call_id, lasts=lasts)
+        case NoteEntry(note=RecallNote() as recall):
+            return warmth.with_recalls(recall.objects, recall.call_id, lasts=lasts)
+        case _:
+            return warmth
 
 
 def _still(warm: Mapping[str, int], now: int) -> Mapping[str, int]:

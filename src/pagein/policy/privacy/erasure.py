@@ -27,38 +27,26 @@ from pagein.model.entries import (
     PreviewEntry,
     TurnsLeft,
 )
+from pagein.model.journal_notes import ForgottenReadNote, ReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Block, Image, Withheld
 from pagein.model.names import ContentHash
+from pagein.model.note_forms import KINDS, kind_of
 from pagein.model.text_removal import PrivateSpan, Tombstone
 from pagein.policy.privacy.redaction import Finds, digest_of, replace_words, without, words_of_block
 
 SHORTEST: Final = 6
 """Minimum characters of a text to be forgotten: a shorter text occurs in too many unrelated places."""
 FORGOTTEN: Final = "forgotten"
-"""Name of the span of a forgotten text, and kind of the note after which nothing is bound to earlier requests."""
+"""Name of the span of a forgotten text."""
 SAYS_SO: Final = "forgotten by order of the user"
 _WINDOW: Final = 16
 _PRIME: Final = (1 << 61) - 1
-_READING: Final = b'"kind":"reading"'
-_UNREAD: Final = "reading.forgotten"
+_READING: Final = f'"kind":"{kind_of(ReadNote)}"'.encode()
 _NESTED: Final = 2
 _HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _NOTHING_LEFT: Final = re.compile(r"\[pagein: withheld, [\d,]+ characters, forgotten\]")
-_WITHOUT_TEXT: Final = frozenset(
-    {
-        "client.profile",
-        "request.answered",
-        "request.broken",
-        "request.caching",
-        "request.head",
-        "request.lease",
-        "request.marks",
-        "request.mended",
-        "request.passed",
-        "request.tools",
-    }
-)
+_WITHOUT_TEXT: Final = frozenset(one.name for one in KINDS if not one.has_words)
 """Kinds of notes without any words of a conversation, needed for a session to go on."""
 
 
@@ -252,7 +240,7 @@ def path_of_reading(line: bytes) -> str | None:
 def unread(line: bytes) -> bytes:
     """Return a note on a reading without content, to make the file unknown."""
     entry = decode_entry(line)
-    return encode_entry(replace(entry, body=NoteEntry(_UNREAD, "{}"))) if isinstance(entry, Entry) else line
+    return encode_entry(replace(entry, body=NoteEntry.of(ForgottenReadNote()))) if isinstance(entry, Entry) else line
 
 
 def texts_in(text: str, depth: int = _NESTED) -> Iterator[str]:

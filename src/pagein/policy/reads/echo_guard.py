@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadName
+from pagein.model.journal_notes import RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.objects import ObjectId
 from pagein.model.read_events import FileRead, ReadEvent
-from pagein.model.recall_entries import RecallNote
 from pagein.policy.reads import markers
 
 _ID: Final = r"pg-[0-9a-f]{8}-[0-9a-f]{8}"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pagein.model.recall_entries import ObjectMatch
+from pagein.model.search_query import ObjectMatch
 
 _BEGIN: Final = "Found "
 _END: Final = " match(es):\n"

@@ -7,6 +7,8 @@ the way that exists for the model.
 from dataclasses import dataclass
 from typing import Final
 
+from pagein.model.journal_notes import ToolsNote
+
 _LINES: Final = 40
 
 
@@ -60,11 +62,11 @@ SHELL: Final = Way("pagein peek", "pagein search", is_command=True)
 class Begins:
     """The recall tools are offered from the first request with an eviction on, which voids the cache.
 
-    kind, data: the note for the journal. tokens: of the tools.
+    note: the tools, for the journal.
+    tokens: estimated tokens of the tools.
     """
 
-    kind: str
-    data: str
+    note: ToolsNote
     tokens: float
 
 

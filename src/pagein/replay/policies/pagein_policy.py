@@ -14,14 +14,13 @@ from typing import Final, Protocol, Self
 import msgspec
 
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.log import reply_notes
 from pagein.engine.log.pageout import text_name
 from pagein.engine.log.rendering import WindowPiece, pieces_since
 from pagein.engine.prepared_request import Gate, WindowRequest
-from pagein.engine.reads.reread_notes import KIND, encode_profile
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
 from pagein.model.entries import InsertEntry, PagedOut, RequestSent
+from pagein.model.journal_notes import ClientNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import EMPTY
 from pagein.policy.economics.decision_prices import economics_of
@@ -106,7 +105,7 @@ class PageinPolicy:
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
         self._session = self._engine.session(recording.head.id)
-        self._session.note(KIND, encode_profile(recording.client))
+        self._session.note(ClientNote(recording.client.name))
         self._checker = Checker()
         self.steps = Steps(settings.residency)
         first = None if settings.residency.arguments is None else self._first
@@ -303,7 +302,7 @@ class PageinPolicy:
         if sized.opens_segment or not sized.call.index:
             return
         prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
-        self._session.note(reply_notes.KIND, reply_notes.encode_usage(Usage(fresh=round(prompt))))
+        self._session.note(UsageNote(Usage(fresh=round(prompt))))
 
     def _feed(self, until: int) -> None:
         while self._fed < until:

@@ -11,6 +11,7 @@ from typing import Final
 from pagein.errors import BadName
 from pagein.model.codec import decode_entry
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
+from pagein.model.journal_notes import ExcludedReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
@@ -19,7 +20,6 @@ from pagein.model.versions import Version
 from pagein.policy.privacy.exclusions import is_excluded
 from pagein.policy.privacy.redaction import SessionRedaction as Messages
 
-KIND: Final = "withheld"
 _PATH: Final = b"pathKey"
 
 
@@ -40,7 +40,7 @@ class ExportRedaction:
                         (self._private.discard if block.withheld is None else self._private.add)(block.id)
                 return entry if kept is message else replace(entry, body=replace(entry.body, message=kept))
             case NoteEntry(data=data) if _hashes_of_excluded(data.encode("utf-8", "surrogatepass")):
-                return replace(entry, body=NoteEntry(KIND, "{}"))
+                return replace(entry, body=NoteEntry.of(ExcludedReadNote()))
         return entry
 
 

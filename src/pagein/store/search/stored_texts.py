@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from pagein.model.recall_entries import ObjectMatch
-from pagein.model.search_query import CONTENT, Search
+from pagein.model.search_query import CONTENT, ObjectMatch, Search
 from pagein.store.search.searcher import Searcher
 from pagein.store.search.shelves import SearchedStore, Shelf, VersionShelf
 from pagein.store.search.sql_shelf import SqlShelf

@@ -1,0 +1,152 @@
+"""Every kind of note in the journal: its stored form, and what becomes of a note that cannot be understood."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagein.model.entries import NoteEntry
+from pagein.model.journal_notes import (
+    BreakpointChoice,
+    BrokenNote,
+    CachedPrefixNote,
+    CacheMarksNote,
+    ClientNote,
+    ExchangeNote,
+    ExcludedReadNote,
+    ForgottenNote,
+    ForgottenReadNote,
+    IngestNote,
+    Note,
+    OfferedTool,
+    OtherNote,
+    PassthroughNote,
+    PinNote,
+    PrefixDigests,
+    ReadNote,
+    RecallNote,
+    RestoredMessagesNote,
+    ToolsLaterNote,
+    ToolsNote,
+    UsageNote,
+    WithheldReadNote,
+)
+from pagein.model.messages import Usage
+from pagein.model.names import ContentHash
+from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
+from pagein.model.pins import Wish
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
+from pagein.model.spans import Spans
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+HASH = ContentHash.of(b"text")
+READ = FileRead("/a", "full", HASH, 3, 1, 3, 9, emitted=Spans.of((1, 3)))
+WRITE = FileWrite("/a", HASH, 3, Spans.of((1, 3)), whole=True)
+LEASE = CachedPrefixNote(300.0, sent=10.0, held=20.0, until=50.0, returns=2, kept=1, spent=2.5, place=4)
+# Notes with the text under which they are stored. It must not change: stores of earlier versions hold it.
+STORED: list[tuple[Note, str]] = [
+    (ClientNote("claude-code"), '{"profile":"claude-code"}'),
+    (PrefixDigests("m", "t"), '{"model":"m","tools":"t","system":"","settings":"","headers":""}'),
+    (CacheMarksNote("front"), "front"),
+    (
+        ToolsNote((OfferedTool("peek", "shows", {"type": "object"}),)),
+        '[{"name":"peek","description":"shows","schema":{"type":"object"}}]',
+    ),
+    (ToolsLaterNote(), "{}"),
+    (BreakpointChoice((3, 0), messages=8), '{"frontier":[3,0],"messages":8}'),
+    (BreakpointChoice(anchor=0, short=True), '{"short":true,"anchor":0}'),
+    (PassthroughNote(), "{}"),
+    (UsageNote(Usage(fresh=5, read=9)), '{"fresh":5,"read":9,"written":0,"written_1h":0,"output":0}'),
+    (CachedPrefixNote(3600.0), '{"lifetime":3600.0,"saved":0.0,"held":0.0,"anchored":0.0}'),
+    (
+        LEASE,
+        '{"lifetime":300.0,"saved":0.0,"sent":10.0,"held":20.0,"anchored":0.0,"until":50.0,"returns":2,"kept":1,"spent":2.5,"place":4}',
+    ),
+    (ExchangeNote("", ("c",), ("{}",)), '{"text":"","calls":["c"],"actual":["{}"]}'),
+    (ExchangeNote("a", (), ("{}",), ("[]",)), '{"text":"a","calls":[],"actual":["{}"],"answers":["[]"]}'),
+    (RestoredMessagesNote(2), '{"messages": 2}'),
+    (BrokenNote(10), '{"messages": 10}'),
+    (ForgottenNote(), "{}"),
+    (
+        ReadNote(READ, "trace", "a", 9, 7),
+        (
+            f'{{"readcache":{{"v":1,"pathKey":"/a","scopeKey":"full","servedHash":"{HASH.hex}","mode":"full","totalLines":3,'
+            '"rangeStart":1,"rangeEnd":3,"bytes":9,"spans":[[1,3]]},"baselineBytes":9,"sentBytes":7,"textHash":"trace","given":"a"}'
+        ),
+    ),
+    (
+        ReadNote(WRITE, "trace", "a"),
+        (
+            f'{{"v":1,"kind":"authored","pathKey":"/a","servedHash":"{HASH.hex}","totalLines":3,"spans":[[1,3]],"copies":[],'
+            '"whole":true,"textHash":"trace","given":"a"}'
+        ),
+    ),
+    (ReadNote(FileRefresh("/a", (2, 3)), at=5), '{"v":1,"kind":"invalidate","pathKey":"/a","scopeKey":"r:2:3","at":5}'),
+    (WithheldReadNote("ab"), '"ab"'),
+    (ForgottenReadNote(), "{}"),
+    (ExcludedReadNote(), "{}"),
+    (PinNote(Wish("pin", "c", id="1")), '{"act":"pin","id":"1","call_id":"c"}'),
+    (PinNote(Wish("say", text="no tabs", id="1")), '{"act":"say","id":"1","text":"no tabs"}'),
+    (PinNote(), "{}"),
+    (RecallNote("peek", ("a",)), '{"tool":"peek","objects":["a"]}'),
+    (
+        RecallNote("search", (), "c\ud800", ("[hint]",)),
+        '{"tool":"search","objects":[],"call_id":"c\\ud800","hints":["[hint]"]}',
+    ),
+    (
+        IngestNote("o", "/a", HASH, 2, 4, "text"),
+        f'{{"object_id":"o","pathKey":"/a","servedHash":"{HASH.hex}","tokens":2,"chars":4,"description":"text"}}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("note", "stored"), STORED)
+def test_the_stored_form_of_a_note_stays_and_is_read_again(note: Note, stored: str) -> None:
+    kind, data = encode_note(note)
+    assert (kind, data) == (kind_of(type(note)), stored)
+    assert decode_note(kind, stored) == note
+    assert NoteEntry.of(note) == NoteEntry(kind, data)
+
+
+def test_every_class_of_note_has_a_kind_and_an_example() -> None:
+    classes = set(get_args(Note)) - {OtherNote}
+    assert {one.note for one in KINDS} == classes
+    assert {type(note) for note, _ in STORED} == classes
+    assert len({one.name for one in KINDS}) == len(KINDS)
+
+
+def test_the_name_of_a_kind_stands_once_in_the_source() -> None:
+    """Names of several words; `hand`, `recall`, `reading` and others are words of their own."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SOURCE.rglob("*.py")))
+    counts = {
+        one.name: len(re.findall(rf"""["']{re.escape(one.name)}["']""", text)) for one in KINDS if "." in one.name
+    }
+    assert set(counts.values()) == {1}, counts
+
+
+@given(
+    kind=st.sampled_from([*(one.name for one in KINDS), "request.later"]),
+    data=st.text() | st.sampled_from(["{}", "[]", "null", '{"v":1}', '{"tool":1}', '{"readcache":{}}', "[" * 5000]),
+)
+def test_damaged_data_are_kept_as_they_are_stored(kind: str, data: str) -> None:
+    entry = NoteEntry(kind, data)
+    assert entry.note is entry.note  # decoded once
+    assert (entry.kind, entry.data) == (kind, data)
+    if isinstance(entry.note, OtherNote):
+        assert encode_note(entry.note) == (kind, data)
+
+
+def test_a_kind_of_another_program_is_an_other_note() -> None:
+    assert NoteEntry("mine", "[]").note == OtherNote("mine", "[]")
+    assert NoteEntry.of(OtherNote("mine", "[]")) == NoteEntry("mine", "[]")
+
+
+def test_a_damaged_note_whose_presence_counts_is_an_empty_one() -> None:
+    assert decode_note("request.tools", "{}") == ToolsNote(None)
+    assert decode_note("request.exchange", "{}") == ExchangeNote("", (), ())
+    assert decode_note("request.broken", "no json") == BrokenNote()
+    assert decode_note("hand", "no json") == PinNote()
+    assert decode_note("reading", "no json") == MalformedRecord("not a JSON object")
