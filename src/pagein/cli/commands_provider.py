@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pagein.simulator.http_server import Server
     from pagein.simulator.provider_settings import ProviderSettings
 
-_APIS: Final = ("anthropic", "openai-chat", "openai-responses")  # `SimulatedFormat.option`, known without loading them
+APIS: Final = ("anthropic", "openai-chat", "openai-responses")  # `SimulatedFormat.option`, known without loading them
 
 
 def add_to(app: typer.Typer) -> None:
@@ -47,7 +47,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
     api: Annotated[
         list[str] | None,
         typer.Option(
-            "--api", metavar="NAME", help=f"Speak only this: {', '.join(_APIS)}; several times.", show_default="all"
+            "--api", metavar="NAME", help=f"Speak only this: {', '.join(APIS)}; several times.", show_default="all"
         ),
     ] = None,
     prices: Annotated[
@@ -101,8 +101,8 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 
 
 def _apis(names: list[str] | None) -> "tuple[Api, ...]":
-    if strange := [name for name in names or () if name not in _APIS]:
-        raise BadSetting(f"--api {strange[0]}: one of {', '.join(_APIS)}")
+    if strange := [name for name in names or () if name not in APIS]:
+        raise BadSetting(f"--api {strange[0]}: one of {', '.join(APIS)}")
     from pagein.simulator.formats import FORMATS
 
     return tuple(one.name for one in FORMATS if not names or one.option in names)

@@ -26,7 +26,7 @@ from pagein.simulator.simulated_format import SimulatedFormat
 _LOG: Final = logging.getLogger(__name__)
 _GRACE: Final = 1.0
 _STREAM: Final = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
-_KEYS: Final = ("x-api-key", "authorization", "api-key")
+_KEYS: Final = ("x-api-key", "authorization", "api-key", "x-goog-api-key")
 _BEARER: Final = re.compile(r"^bearer\s+", re.IGNORECASE)
 
 

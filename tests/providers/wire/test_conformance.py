@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pagein.cli import commands_provider
 from pagein.errors import BadInput
 from pagein.providers.wire import FORMATS, format_named
 from pagein.simulator import formats as simulator_formats
@@ -75,6 +76,7 @@ def test_every_format_is_checked() -> None:
 
 def test_the_simulated_provider_has_every_format() -> None:
     assert [one.name for one in simulator_formats.FORMATS] == [one.name for one in FORMATS]
+    assert tuple(one.option for one in simulator_formats.FORMATS) == commands_provider.APIS
 
 
 @pytest.mark.parametrize("name", ["", "Anthropic", "openai", "anthropic_messages", "gemini?"])
