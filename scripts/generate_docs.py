@@ -1,5 +1,6 @@
 """Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types, the
-rules of the providers from the tables that the checker works with, the settings from their keys, the Python API from its signatures.
+notes of the journal from the table of their kinds, the rules of the providers from the tables that the checker works with, the
+settings from their keys, the Python API from its signatures.
 
 `--check` writes nothing and fails where a page is stale.
 """
@@ -24,6 +25,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
+from pagein.model.note_forms import KINDS, NoteKind
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
@@ -61,6 +63,7 @@ def main() -> int:
         REFERENCE / "api.md": python_api(),
         REFERENCE / "cli.md": command_line(),
         REFERENCE / "json.md": json_bill(),
+        REFERENCE / "notes.md": journal_notes(),
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
         README: with_agents(_read(README), _read(MEASURED)),
@@ -258,6 +261,26 @@ def _abilities(row: Abilities) -> str:
     refuses = ", ".join(one for one in FEATURES if one in row.refuses)
     binds = {True: "yes" if row.checks else "yes, unchecked", False: "", None: "?"}[row.binds]
     return f"| {row.name} | {row.valid_from or ''} | {refuses} | {binds} | {row.source} |"
+
+
+NOTES_INTRO = """A note is a fact in the [journal](../journal.md) beside the messages and the decisions: an entry `noted` with a `kind` and with `data`, a
+text that is mostly JSON. These are the kinds that pagein writes. The fields of a kind are those of its class in `model/journal_notes.py`;
+`model/note_forms.py` has the stored form. Notes of other kinds, and notes that cannot be understood, are kept as they are and have no effect.
+
+The last column says whether the data may hold words of the conversation, names of files, or digests of either. When all content of a session is
+forgotten, the data of such notes are erased, and so are those of unknown kinds."""
+
+
+def journal_notes() -> str:
+    """Every kind of note in the journal."""
+    parts = [NOTICE, "", "# Notes in the journal", "", NOTES_INTRO, ""]
+    parts += ["| kind | what it records | class | words |", "|---|---|---|---|"]
+    return "\n".join([*parts, *map(_note_kind, KINDS)]) + "\n"
+
+
+def _note_kind(kind: NoteKind) -> str:
+    says = (kind.note.__doc__ or "").partition("\n")[0].rstrip(".")
+    return f"| `{kind.name}` | {says} | `{kind.note.__name__}` | {'yes' if kind.has_words else ''} |"
 
 
 SETTINGS_INTRO = f"""They hold for `pagein.open`, `pagein serve` and `pagein replay` alike. Each key has a value from the last of these places that

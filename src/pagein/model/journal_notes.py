@@ -116,8 +116,9 @@ class UsageNote:
 
 @dataclass(frozen=True, slots=True)
 class CachedPrefixNote:
-    """The part of a branch in the provider's cache, after a reply. See `engine.cache.cache_ttl.CachedPrefix`.
+    """The part of a branch in the provider's cache, after a reply.
 
+    The fields are those of `engine.cache.cache_ttl.CachedPrefix` and its lease.
     Times are in seconds since 1970; None for minus infinity.
     """
 
