@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +22,8 @@ from pagein.model.store_listing import JournalLine
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
 from pagein.ports import WholeStore
+from pagein.store.exchange.export_files import replace_file, unpacked_lines
 from pagein.store.exchange.exporter import ExportReport, export
-from pagein.store.exchange.import_bounds import LONGEST_LINE
 from pagein.store.exchange.importer import ImportReport, import_lines
 from pagein.store.exchange.rlm_exchange import import_rlm, records_of
 from pagein.store.exchange.rlm_format import LOG, append, load_store, session_folder
@@ -58,10 +57,7 @@ SALVAGED: Final = ".salvaged.jsonl"
 STANDARD: Final = "-"
 """The name of standard output and standard input."""
 _PRIVATE: Final = 0o600
-# Successive versions of a file compress about a hundredfold; a decompression bomb compresses a thousandfold.
-_DENSEST: Final = 400
 _DEEPEST: Final = 4  # levels of JSON strings within JSON strings, in a line of a journal
-_UNASKED: Final = 1 << 28
 Tick = Callable[[str], object]
 
 
@@ -77,7 +73,7 @@ def export_to(store: WholeStore, target: str, tick: Tick = _silent) -> ExportRep
     """
     if target == STANDARD:
         return export(store, sys.stdout.buffer.write, tick)
-    with _replace_file(Path(target)) as file:
+    with replace_file(Path(target)) as file:
         if not target.endswith(".gz"):
             return export(store, file.write, tick)
         # no file name and no time stamp: equal content gives an equal file
@@ -111,7 +107,7 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
     if source != STANDARD and _is_store(Path(source)):
         return _import_store(store, Path(source), tick)
     if source == STANDARD:
-        lines = _plain_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
+        lines = unpacked_lines(cast("io.BufferedReader", sys.stdin.buffer), "standard input")
         return _import_export(store, lines, "standard input", tick)
     try:
         handle = os.open(source, os.O_RDONLY)
@@ -119,8 +115,8 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
         raise BadInput(f"{source}: {problem.strerror}") from problem
     with os.fdopen(handle, "rb") as file:
         if source.endswith(SALVAGED):
-            return import_salvage(store, _plain_lines(file, source), source)
-        return _import_export(store, _plain_lines(file, source), source, tick)
+            return import_salvage(store, unpacked_lines(file, source), source)
+        return _import_export(store, unpacked_lines(file, source), source, tick)
 
 
 def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
@@ -295,28 +291,6 @@ def _salvage_lines(path: Path, stack: contextlib.ExitStack) -> Callable[[Journal
     return salvage
 
 
-@contextlib.contextmanager
-def _replace_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` when complete."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as problem:
-        raise BadInput(f"{path}: {problem.strerror}") from problem
-    made = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        made.replace(path)
-    except OSError as problem:
-        made.unlink(missing_ok=True)
-        raise BadInput(f"{path}: {problem.strerror or problem}; nothing was written") from problem
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
-
-
 def _is_store(path: Path) -> bool:
     """Return whether `path` is the file of a store, or the kept old file of a repair."""
     try:
@@ -371,41 +345,3 @@ def _texts_of(store: WholeStore) -> Iterator[str]:
     yield from (one.description for one in store.paged_objects())
     for version in store.log():
         yield from texts_in(version.record, _DEEPEST)
-
-
-class _CountingFile:
-    """A file wrapper that counts the bytes read."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        self._file = file
-        self.count = 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self.count += len(data)
-        return data
-
-
-def _plain_lines(file: io.BufferedReader, name: str) -> Iterator[bytes]:
-    """Yield the lines of a file, decompressed if necessary.
-
-    An overlong line comes truncated, and its reader refuses it.
-    """
-    packed = _CountingFile(file) if file.peek(2)[:2] == b"\x1f\x8b" else None
-    lines = file if packed is None else gzip.GzipFile(fileobj=cast("BinaryIO", packed), mode="rb")
-    taken = 0
-    try:
-        while line := lines.readline(LONGEST_LINE + 1):
-            taken += len(line)
-            if packed is not None and taken > max(_UNASKED, _DENSEST * packed.count):
-                raise BadInput(
-                    f"{name}: unpacks to more than {_DENSEST} times its size; if it is an export all the same, unpack it yourself (gunzip) "
-                    "and import what comes out; nothing was imported"
-                )
-            yield line
-    except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
-        raise BadInput(
-            f"{name}: the compressed file is cut short or damaged ({problem}); nothing was imported"
-        ) from None
-    except OSError as problem:
-        raise BadInput(f"{name}: {problem.strerror or problem}; nothing was imported") from problem

@@ -21,7 +21,7 @@ from pagein import archive, erasure, upkeep, wiring
 from pagein.cli.cli import app
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.recall.session_recall import Lookup
+from pagein.engine.recall.object_search import Lookup
 from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
 from pagein.model.journal_notes import OtherNote

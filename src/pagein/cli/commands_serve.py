@@ -1,43 +1,24 @@
-"""The commands of the gateway, registered by `cli`.
+"""The command `serve`, registered by `cli`.
 
-Exit status: 0; 1 if `doctor` found a reason for a failing gateway; 2 as in `cli`. Heavy imports are inside the
-commands, as in `cli`.
+Heavy imports are inside the commands, as in `cli`.
 """
 
 import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.options import Anthropic, OpenAI, Store, Workspace
 from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
     from pagein.gateway.pages.session_views import HitView, Search
     from pagein.gateway.server import Gateway, GatewayParts
     from pagein.gateway.settings import GatewaySettings
-    from pagein.gateway.setup.checkup import CheckupNote
 
-Anthropic: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--anthropic",
-        metavar="URL",
-        help="Where requests for Anthropic go.",
-        show_default="PAGEIN_ANTHROPIC, or the vendor",
-    ),
-]
-OpenAI: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--openai", metavar="URL", help="Where requests for OpenAI go.", show_default="PAGEIN_OPENAI, or the vendor"
-    ),
-]
-
-_WRONG = 1
 # The options of a gateway that decides, without effect under --measure.
 _OF_CHANGES = ("store", "budget", "recall", "subscriptions", "keep_alive")
 # While a worker decides on a long request, a stream must not wait longer than this for its turn, seconds.
@@ -48,14 +29,11 @@ _PATIENCE = 0.4
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
+    """Add the command of this module."""
     app.command(
         epilog="Examples:\n\npagein serve\n\npagein serve --port 9000 --openai https://llm.example.com/v1 --log gateway.jsonl\n\n"
         "pagein serve --measure"
     )(serve)
-    app.command(epilog="Examples:\n\npagein doctor\n\npagein doctor --url http://127.0.0.1:9000 --json")(doctor)
-    app.command(epilog="Examples:\n\npagein off\n\npagein off --leaving")(off)
-    app.command(epilog="Example: pagein on")(on)
 
 
 def serve(  # noqa: PLR0913 - a command has as many options as it has
@@ -150,86 +128,6 @@ def _refuse_idle(given: dict[str, Any]) -> None:
         )
 
 
-def doctor(
-    *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
-        ),
-    ] = None,
-    anthropic: Anthropic = None,
-    openai: OpenAI = None,
-    workspace: Workspace = Path(),
-    store: Store = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check a setup from end to end: store, switch, gateway, the providers that it sends to, what agents are told, and a round trip.
-
-    Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
-    """
-    from pagein.gateway.http.access_token import default_file
-    from pagein.gateway.setup.checkup import CheckupRequest, check_setup
-
-    settings = _settings({"anthropic": anthropic, "openai": openai}, workspace)
-    given = {"anthropic": anthropic, "openai": openai}
-    asked = CheckupRequest(
-        settings,
-        url or f"http://{settings.host}:{settings.port}",
-        switch=_switch_file(),
-        token=default_file(),
-        environment=dict(os.environ),
-        given={vendor: address for vendor, address in given.items() if address is not None},
-        home=Path.home(),
-        workspace=workspace,
-        store=lambda: _store_finding(store, workspace),
-        round_trip=_round_trip,
-    )
-    findings = check_setup(asked)
-    if as_json:
-        sys.stdout.write(json.dumps({"findings": [one.as_json() for one in findings]}) + "\n")
-    else:
-        for one in findings:
-            sys.stdout.write(_plain(f"{one.level:7} {one.what}: {one.told}") + "\n")
-    if any(one.level == "wrong" for one in findings):
-        raise typer.Exit(_WRONG)
-
-
-def off(
-    *,
-    leaving: Annotated[
-        bool,
-        typer.Option(
-            "--leaving",
-            help="Because agents are to go on without the gateway: says what to do so that no call of theirs is refused.",
-        ),
-    ] = False,
-) -> None:
-    """Make every gateway of yours pass everything through byte for byte, until `pagein on`."""
-    from pagein.gateway.farewell import WHAT_IS_DROPPED
-    from pagein.gateway.kill_switch import turn_off
-
-    turn_off(_switch_file(), leaving=leaving)
-    sys.stdout.write(f"off: {WHAT_IS_DROPPED if leaving else 'requests pass through as they are'}\n")
-
-
-def on() -> None:
-    """Let gateways work again after `pagein off`."""
-    from pagein.gateway.kill_switch import VARIABLE, turn_on
-    from pagein.gateway.settings import is_set
-
-    turn_on(_switch_file())
-    sys.stdout.write("on\n")
-    if is_set(os.environ.get(VARIABLE)):
-        sys.stderr.write(f"pagein: {VARIABLE} is set here; a gateway that is started so stays off\n")
-
-
-def _switch_file() -> Path:
-    from pagein.gateway.kill_switch import default_switch
-
-    return default_switch()
-
-
 def _settings(given: dict[str, Any], workspace: Path) -> "GatewaySettings":
     from pagein.settings.sources import load_config
 
@@ -244,10 +142,10 @@ def _parts(
         from pagein.gateway.server import GatewayParts
     except ImportError as problem:
         raise BadSetting(f"the gateway needs more: pip install 'pagein[gateway]' ({problem})") from problem
-    from pagein.gateway.kill_switch import Switch
+    from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.gateway.pages.json_logs import logger_to
 
-    switch, logger, token = Switch(_switch_file(), os.environ), logger_to(_log_stream(log)), _token()
+    switch, logger, token = Switch(default_switch(), os.environ), logger_to(_log_stream(log)), _token()
     if measure:
         return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
@@ -358,49 +256,3 @@ def _greet(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
         lines += [f"  ({note})" for note in one.notes]
     lines += ["", f"dashboard {gateway.page} (this link opens it for whoever has it)"]
     return "\n".join([*lines, f"health {url}/healthz, figures {url}/metrics with the token; all off: pagein off"])
-
-
-def _store_finding(store: str | None, workspace: Path) -> "CheckupNote":
-    from pagein import wiring
-    from pagein.errors import PageinError
-    from pagein.gateway.setup.checkup import CheckupNote, open_to_others
-
-    try:
-        watch = wiring.file_watch(store, workspace=workspace)
-        file = watch.path if watch is not None else None
-        if watch is not None and (unsound := watch(thorough=False)):
-            return CheckupNote("wrong", "store", unsound)
-        exposed = open_to_others(file) if file is not None else ""
-        opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
-        try:
-            opened.put(b"pagein doctor")  # a blob without an object: `pagein gc` removes it
-        finally:
-            opened.close()
-    except (PageinError, OSError) as problem:
-        return CheckupNote("wrong", "store", f"cannot be written: {problem}")
-    if file is None:
-        return CheckupNote("fine", "store", "the database can be written")
-    if exposed:
-        again = open_to_others(file)
-        return CheckupNote("wrong" if again else "note", "store", exposed if again else f"{exposed}; not any more")
-    return CheckupNote("fine", "store", f"{file} can be written, and only its owner can read it")
-
-
-def _round_trip() -> "CheckupNote":
-    from pagein import wiring
-    from pagein.gateway.setup.checkup import CheckupNote, round_trip
-
-    try:
-        from pagein.gateway.curation.engine_curator import EngineCurator
-        from pagein.simulator import SimulatedProvider
-    except ModuleNotFoundError as problem:
-        return CheckupNote("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
-
-    with SimulatedProvider([[{"text": "well"}]]) as provider:
-        return round_trip(provider.url, EngineCurator(wiring.open(wiring.MEMORY)))
-
-
-def _plain(text: str) -> str:
-    from pagein.ui.figures import plain
-
-    return plain(text)

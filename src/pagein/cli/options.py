@@ -24,3 +24,18 @@ SessionName: TypeAlias = Annotated[
     typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Anthropic: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--anthropic",
+        metavar="URL",
+        help="Where requests for Anthropic go.",
+        show_default="PAGEIN_ANTHROPIC, or the vendor",
+    ),
+]
+OpenAI: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--openai", metavar="URL", help="Where requests for OpenAI go.", show_default="PAGEIN_OPENAI, or the vendor"
+    ),
+]

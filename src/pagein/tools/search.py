@@ -3,7 +3,8 @@
 from typing import Final
 
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.engine.recall.session_recall import Bounds, Hits, Lookup
+from pagein.engine.recall.object_search import Hits, Lookup
+from pagein.engine.recall.session_recall import Bounds
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
 from pagein.model.search_query import ObjectMatch

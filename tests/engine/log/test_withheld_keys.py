@@ -9,7 +9,7 @@ from tests.engine.log.test_withheld_requests import APIS, EAGER, WORK, Step, ope
 from tests.policy.privacy.test_secrets import KEYS, drawn
 
 import pagein
-from pagein.engine.recall.session_recall import Lookup
+from pagein.engine.recall.object_search import Lookup
 from pagein.errors import BadInput
 from pagein.model.journal_notes import OtherNote
 from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.engine.window.sized_sessions import PATIENT, opened, shown, spoken
 
-from pagein.engine.recall.session_recall import Lookup
+from pagein.engine.recall.object_search import Lookup
 from pagein.engine.session import Session
 from pagein.errors import BadInput, BadSetting
 from pagein.model.entries import EpochEntry

@@ -17,7 +17,7 @@ from tests.laws.test_client_requests import EAGER, TURNS, Run
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.recall.session_recall import Lookup
+from pagein.engine.recall.object_search import Lookup
 from pagein.engine.window.old_thinking import NOT_SHOWN, count_finished
 from pagein.errors import StoreError
 from pagein.model.entries import EpochEntry

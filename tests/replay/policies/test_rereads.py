@@ -142,8 +142,8 @@ def test_a_marker_is_evicted_with_its_base_and_later_needs_are_recalled() -> Non
     ledger = run(told(talk).says(f"it was\n{FILE.split(chr(10))[10]}").recording(CHARGED), EAGER)
     assert ledger.tally.faults == 1
     results = [block for block in ledger.recording.calls.blocks if block.kind == "result"]
-    assert {results[0].ordinal, results[1].ordinal} <= ledger.hidden.keys()
-    assert not ledger._answers
+    assert {results[0].ordinal, results[1].ordinal} <= ledger.shown.hidden.keys()
+    assert not ledger.shown.answers
 
 
 def test_a_read_that_a_marker_stands_for_was_not_paged_out_when_it_is_read_again() -> None:

@@ -83,6 +83,14 @@ def is_success(result: ToolResult) -> bool:
     return not result.is_error
 
 
+def successful_calls(piece: WindowPiece) -> Iterator[tuple[str, int]]:
+    """Yield the successful calls answered in a message, each with the first model call after the answer."""
+    if piece.born is not None:
+        for block in piece.message.blocks:
+            if isinstance(block, ToolResult) and is_success(block):
+                yield block.call_id, piece.born
+
+
 def half_masked(texts: Resident, paged: PagedOut, rules: ArgumentRules) -> Resident | None:
     """Return half-masked arguments as a resident for further masking; None if masking more gains too little."""
     if not paged.short or not paged.chars:

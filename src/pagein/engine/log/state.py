@@ -6,15 +6,16 @@ old one.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from pagein.engine.log import pin_state as the_hand
-from pagein.engine.log.argument_masks import CallMessage, half_masked, is_success
+from pagein.engine.log.argument_masks import CallMessage, half_masked, is_success, successful_calls
 from pagein.engine.log.argument_masks import residents as masked_residents
+from pagein.engine.log.piece_changes import changed_piece, tokens_in_place
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import Cell, WindowPiece, cells_of, cut, length, pieces_since, push, size
 from pagein.engine.log.repair import RequestDraft
-from pagein.engine.log.turn_removal import without
+from pagein.engine.log.turn_removal import is_spoken, without
 from pagein.model.entries import (
     Body,
     CompactionEntry,
@@ -29,13 +30,12 @@ from pagein.model.entries import (
     TurnsLeft,
 )
 from pagein.model.journal_notes import StoredNote, UsageNote, WithheldReadNote
-from pagein.model.messages import Block, Message, Text, ToolCall, ToolResult, Usage
+from pagein.model.messages import Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.recall_warmth import COLD, Warmth
 from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet, removable
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
-from pagein.policy.stubs.turn_stubs import SHORTENED
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -73,7 +73,6 @@ class State:
 
 
 START: Final = State()
-_Changes: TypeAlias = Mapping[tuple[int, int], PagedOut | Restoration]
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
 
@@ -161,7 +160,7 @@ def _with_draft(
     answered: dict[str, int] = {}
     for place, piece in enumerate(pieces, start=known):
         standing = _worked_on(standing, piece, calls)
-        answered.update(_calls_done(piece))
+        answered.update(successful_calls(piece))
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
             if resident.call_id not in state.hand.calls_that_stay:
                 standing = standing.born(replace(resident, before=in_front))
@@ -174,14 +173,6 @@ def _with_draft(
     # a new access to a file makes its older reads wait again
     hasty = hasty or (bool(dropping) and standing.old_tokens != state.standing.old_tokens)
     return replace(state, draft=draft, standing=standing, hasty=hasty)
-
-
-def _calls_done(piece: WindowPiece) -> Iterator[tuple[str, int]]:
-    """Yield the successful calls answered in a message, each with the first model call after the answer."""
-    if piece.born is not None:
-        for block in piece.message.blocks:
-            if isinstance(block, ToolResult) and is_success(block):
-                yield block.call_id, piece.born
 
 
 def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
@@ -203,13 +194,6 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
             standing = standing.touch(access.path, piece.born, edited=changed, whole=whole)
     return standing.spoken(piece.born) if is_spoken(piece.message) else standing
-
-
-def is_spoken(message: Message) -> bool:
-    """Return whether the message holds words of a person, not only text of the client."""
-    return message.role == "user" and any(
-        isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
-    )
 
 
 def _calibrate(state: State, usage: Usage | None) -> State:
@@ -255,7 +239,7 @@ def _residents(
             paths = [access.path for access in call.accesses if access.op == "read"]
             path = paths[0] if paths and rules.residency.files is not None else ""
             whole = kept.get((place, index)) or hand.stands_for(block)
-            shown = count if whole is None else _tokens_of(block.text, whole)
+            shown = count if whole is None else tokens_in_place(block.text, whole)
             yield Resident(block.call_id, place, index, shown, piece.born, is_read=bool(paths), kept=whole, path=path)
 
 
@@ -266,7 +250,7 @@ def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State
     kept = {(one.message, one.block): one for one in previews.paged}
     tip = cut(draft.tip, known)
     for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
-        tip = push(tip, _stub_piece(place, piece, kept))
+        tip = push(tip, changed_piece(place, piece, kept))
     return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
@@ -280,7 +264,7 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
     in_front: dict[int, int] = {}
     for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
         in_front[place] = size(tip)
-        tip = push(tip, _stub_piece(place, piece, gone))
+        tip = push(tip, changed_piece(place, piece, gone))
     standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.calls_that_stay
@@ -324,49 +308,6 @@ def _with_halves(
         left = None if half is None else half_masked(one, half, settings)
         standing = standing if left is None else standing.with_return(left.behind(in_front))
     return standing
-
-
-def _stub_piece(place: int, piece: WindowPiece, gone: _Changes) -> WindowPiece:
-    if not any((place, index) in gone for index in range(len(piece.message.blocks))):
-        return piece
-    # A stub is too short to leave again, so its place in `tokens` may stay as it is.
-    blocks = tuple(_replace_block(block, gone.get((place, index))) for index, block in enumerate(piece.message.blocks))
-    spared = 0
-    for index, block in enumerate(piece.message.blocks):
-        paged = gone.get((place, index))
-        if paged is not None and isinstance(block, ToolResult | ToolCall | Text):
-            text = block.arguments if isinstance(block, ToolCall) else block.text
-            spared += _weight_in(text, paged) - _weight_in(_text_in(paged), paged)
-    return replace(piece, message=replace(piece.message, blocks=blocks), weight=max(0, piece.weight - spared))
-
-
-def _tokens_of(text: str, paged: PagedOut) -> int:
-    """Return the tokens of a text in place of an evicted result, at the tokens per character of that result."""
-    return round(len(text) * paged.tokens / paged.chars) if paged.chars else 0
-
-
-def _weight_in(text: str, change: PagedOut | Restoration) -> int:
-    if isinstance(change, PagedOut):
-        return _tokens_of(text, change)
-    return round(len(text) * change.tokens / len(change.text)) if change.text else 0
-
-
-def _text_in(change: PagedOut | Restoration) -> str:
-    return change.stub if isinstance(change, PagedOut) else change.text
-
-
-def _replace_block(block: Block, change: PagedOut | Restoration | None) -> Block:
-    if change is None:
-        return block
-    # a stub is pagein's text and stored whole, even if a text in it is erased later; a recalled text is the client's
-    withheld = block.withheld if isinstance(change, Restoration) and isinstance(block, ToolCall | ToolResult) else None
-    if isinstance(block, ToolCall):
-        return replace(block, arguments=_text_in(change), withheld=withheld)
-    if isinstance(block, Text):
-        return Text(_text_in(change), injected=SHORTENED)
-    return (
-        replace(block, text=_text_in(change), shown=None, withheld=withheld) if isinstance(block, ToolResult) else block
-    )
 
 
 # --- pins ---
@@ -415,7 +356,7 @@ def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[R
         if any(isinstance(block, ToolResult) and block.call_id in wanted for block in piece.message.blocks):
             found = _residents(place, piece, calls, rules, {}, state.hand)
             yield from (replace(one, before=in_front) for one in found if one.call_id in wanted)
-            done = {call: born for call, born in _calls_done(piece) if call in wanted}
+            done = {call: born for call, born in successful_calls(piece) if call in wanted}
             yield from _arguments(asking, done, state.hand, rules)
         in_front += piece.weight
 

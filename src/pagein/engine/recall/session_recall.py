@@ -11,7 +11,7 @@ Rules of this file
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pagein.engine.log.folds import Entries, Fold
@@ -19,6 +19,7 @@ from pagein.engine.log.holdings import Holdings, step
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
+from pagein.engine.recall.object_search import HitPage, Hits, Lookup
 from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
 from pagein.model.entries import EntryId, EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
@@ -135,44 +136,6 @@ class RecallPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """A search request.
-
-    pattern: text or expression to find.
-    scope: ids of objects; None for the session's objects.
-    skip: number of matches shown before.
-    everything: True to search the archive too.
-    """
-
-    pattern: str
-    scope: tuple[str, ...] | None = None
-    skip: int = 0
-    everything: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """The result of a search, in objects from newest to oldest.
-
-    hits: the matches.
-    unsearched: objects that could not be searched, with reasons.
-    more: True if there are further matches.
-    looked_into: number of searched objects.
-    of: number of objects in scope.
-    notice: how the pattern was interpreted; None if as given.
-    failure: why the recall is not journaled; None if it is.
-    """
-
-    hits: tuple[ObjectMatch, ...]
-    unsearched: tuple[tuple[str, str], ...] = ()
-    more: bool = False
-    looked_into: int = 0
-    of: int = 0
-    notice: str | None = None
-    failure: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RecallFigures:
     """Figures on a session's recall.
 
@@ -184,29 +147,6 @@ class RecallFigures:
     held: Holdings
     store_bytes: int | None
     trajectory: str | None = None
-
-
-@dataclass(slots=True)
-class _HitPage:
-    """The answer of a search in progress.
-
-    most: most matches to show; the search looks for one match more, to set `more`.
-    """
-
-    skip: int
-    most: int
-    hits: list[ObjectMatch] = field(default_factory=list)
-    unsearched: list[tuple[str, str]] = field(default_factory=list)
-    looked_into: int = 0
-
-    def full(self) -> bool:
-        return len(self.hits) > self.most
-
-    def take(self, hit: ObjectMatch) -> None:
-        if self.skip > 0:
-            self.skip -= 1
-        else:
-            self.hits.append(hit)
 
 
 class SessionRecall:
@@ -264,7 +204,7 @@ class SessionRecall:
         began = self._clock()
         pattern = pattern_search.understood(lookup.pattern)
         names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
-        page = _HitPage(max(0, lookup.skip), self.bounds.matches)
+        page = HitPage(max(0, lookup.skip), self.bounds.matches)
         for name in names:
             if page.full() or self._clock() - began > self.bounds.seconds:
                 break
@@ -360,7 +300,7 @@ class SessionRecall:
     def _names(self) -> tuple[str, ...]:
         return tuple(one.object_id for one in self.holdings.newest_first())
 
-    def _look_into(self, name: str, pattern: pattern_search.Pattern, page: _HitPage) -> None:
+    def _look_into(self, name: str, pattern: pattern_search.Pattern, page: HitPage) -> None:
         try:
             text = self._text(name)
         except PageinError as problem:
@@ -371,7 +311,7 @@ class SessionRecall:
             if count >= self.bounds.per_object or page.full():
                 return
 
-    def _look_beyond(self, pattern: pattern_search.Pattern, page: _HitPage) -> None:
+    def _look_beyond(self, pattern: pattern_search.Pattern, page: HitPage) -> None:
         archive = self._reach.archive
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))

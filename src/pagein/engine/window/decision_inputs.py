@@ -4,7 +4,8 @@ from itertools import takewhile
 
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
 from pagein.engine.log.rendering import WindowPiece, cut, length, pieces_since, shared_length, size
-from pagein.engine.log.state import Rules, State, is_spoken
+from pagein.engine.log.state import Rules, State
+from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (

@@ -23,6 +23,7 @@ from pagein.engine.window.decision_inputs import account_after_previews, moment_
 from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
+from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
 from pagein.model.messages import ToolCall, ToolResult
@@ -230,7 +231,7 @@ def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval]
     after = step(state, EpochEntry(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
     pieces = pieces_since(after.draft.ready().tip, 0)
     room = _full_window(scene).room()
-    return [full_window.store_turns(scene.session, pieces, one, room, pager, scene.way) for one in whole]
+    return [store_turns(scene.session, pieces, one, room, pager, scene.way) for one in whole]
 
 
 def _with_turns(

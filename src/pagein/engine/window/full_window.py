@@ -16,19 +16,15 @@ from itertools import pairwise
 from typing import Final
 
 from pagein.engine.log.message_weight import words_of
-from pagein.engine.log.pageout import Pager, text_name
-from pagein.engine.log.pin_state import is_ours
-from pagein.engine.log.rendering import Absent, WindowPiece
-from pagein.engine.log.state import is_spoken
-from pagein.engine.log.turn_removal import beside
-from pagein.model.entries import TurnsLeft
+from pagein.engine.log.pageout import text_name
+from pagein.engine.log.rendering import WindowPiece
+from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.stubs import turn_stubs as policy
-from pagein.policy.stubs.recall_ways import Way
-from pagein.policy.stubs.result_stubs import LONGEST, stub
+from pagein.policy.stubs.result_stubs import LONGEST
 
 _TOKENS_PER_CHAR: Final = 0.25
 _FOR_WORDS, _FOR_INSTRUCTIONS = 0.05, 0.2
@@ -73,7 +69,7 @@ class FullWindow:
 
     def __post_init__(self) -> None:
         # computed once: each needs a walk through the window, and every candidate step asks for them
-        object.__setattr__(self, "first_answer", _first(self.pieces))
+        object.__setattr__(self, "first_answer", first_answer(self.pieces))
         object.__setattr__(self, "last_answer", _last(self.pieces, lambda one: one.role == "assistant"))
         object.__setattr__(self, "last_spoken", _last(self.pieces, is_spoken))
 
@@ -312,79 +308,6 @@ def _of_steps(seen: FullWindow, weights: Sequence[int], turn: _Turn, most: float
     return TurnRemoval(carrier, tuple(runs), 0, gain) if gain > 0 else None
 
 
-# --- storing turns ---
-
-
-def store_turns(
-    session: str, pieces: Sequence[WindowPiece], going: TurnRemoval, room: Room, pager: Pager, way: Way
-) -> TurnsLeft:
-    """Store turns or steps, and return the record with the text in their place. Raises StoreError.
-
-    pieces: the window after the other evictions. way: how the model recalls.
-    """
-    gone = [pieces[place] for place in going.places if pieces[place].message.role != "system"]
-    carrier = pieces[going.carrier]
-    known = beside(carrier, not going.turns)
-    messages = [one.message for one in gone]
-    before = [one.left for piece in gone for one in piece.absent] + ([] if known is None else [known.left])
-    text = policy.transcript(messages)
-    if known is not None:  # the stored text also names the turns removed before
-        text = "\n\n".join([known.left.text, text] if known.left.are_steps else [text, known.left.text])
-    tokens = sum(one.weight for one in gone)
-    calls = tuple(block.id for one in messages for block in one.blocks if isinstance(block, ToolCall))
-    stored = pager.keep_said(session, text_name(text), text, tokens)
-    said = policy.bound_words(_words(gone, known))
-    turns = going.turns + sum(one.turns for one in before) if going.turns else 0
-    instructions = next((one.instructions for one in before if one.instructions), "") if going.turns else ""
-    if going.turns and not instructions:
-        first = _first(pieces)
-        front = (pieces[place].message for place in going.places if place < first)
-        instructions = policy.instructions_in(front, room.instructions)
-    left = f"{turns:,} turns" if turns else "steps of a turn"
-    about = stub(stored.id, "conversation", tokens, f"{left}, {len(text):,} characters", way)
-    told = (
-        policy.for_turns(about, turns, said, instructions, room.words)
-        if turns
-        else policy.for_steps(about, said, room.words)
-    )
-    return TurnsLeft(
-        object_id=str(stored.id),
-        content=stored.content,
-        tokens=tokens,
-        chars=len(text),
-        text=told,
-        weight=round(len(told) * room.each),
-        message=going.carrier,
-        places=going.runs,
-        calls=calls,
-        turns=turns,
-        words=said,
-        instructions=instructions,
-        names=tuple(_names(messages)),
-    )
-
-
-def _words(gone: Sequence[WindowPiece], known: Absent | None) -> list[str]:
-    """Return the user's words in these messages and in earlier removals, in order."""
-    found: list[str] = []
-    for piece in gone:
-        found += (one for absent in piece.absent for one in absent.left.words if not absent.left.are_steps)
-        said = policy.words_of([piece.message])
-        found += [said] if said else []
-        found += (one for absent in piece.absent for one in absent.left.words if absent.left.are_steps)
-    if known is None:
-        return found
-    return [*known.left.words, *found] if known.left.are_steps else [*found, *known.left.words]
-
-
-def _names(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield the names of pagein's texts after these messages."""
-    for message in messages:
-        for block in message.blocks:
-            if isinstance(block, Text) and is_ours(block.injected) and block.injected:
-                yield from block.injected.split()[1:]
-
-
 # ---
 
 
@@ -392,7 +315,7 @@ def _last(pieces: Sequence[WindowPiece], wanted: Callable[[Message], bool]) -> i
     return next((place for place in range(len(pieces) - 1, -1, -1) if wanted(pieces[place].message)), -1)
 
 
-def _first(pieces: Sequence[WindowPiece]) -> int:
+def first_answer(pieces: Sequence[WindowPiece]) -> int:
     """Return the place of the first assistant message; earlier messages begin the conversation."""
     return next((place for place, piece in enumerate(pieces) if piece.message.role == "assistant"), len(pieces))
 

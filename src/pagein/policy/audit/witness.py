@@ -25,6 +25,7 @@ from typing import Final
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import ReadClaim
+from pagein.policy.audit.diff_sides import ShownDiff
 from pagein.policy.audit.proof_sheets import MisledReader, Sheet, numbers_of
 
 _WHOLE: Final = re.compile(r"\[readcache: unchanged, (\d+) lines\]")
@@ -36,8 +37,6 @@ _MOVED: Final = re.compile(
 )
 _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed of (\d+)\]")
 _CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+)(?: of (\d+))?\]")
-_HEAD: Final = re.compile(r"--- a/[^\n]*\n\+\+\+ b/[^\n]*\n")
-_HUNK: Final = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 _TOLD: Final = re.compile(r"\[(?:(\d+) more lines in file|Showing lines \d+-\d+ of (\d+))\b")
 """A host's notice after the lines of a file that goes on."""
 
@@ -250,7 +249,7 @@ class _RequestPass:
         found = (_CHANGED if claim.kind == "diff" else _CHANGED_IN).fullmatch(head)
         if found is None:
             raise MisledReader("a diff does not say how much it changes")
-        patch = _Patch(body, sheet.taken, sheet.end)
+        patch = ShownDiff(body, sheet.taken, sheet.end)
         first, last, total = 1, claim.total, found[2]
         if claim.kind == "range_diff":
             first, last, total = int(found[2]), int(found[3]), found[4]
@@ -314,86 +313,6 @@ class _RequestPass:
                 content.decode("utf-8", "replace").split("\n") if right and content is not None else None
             )
         return self._truth[version]
-
-
-class _Patch:
-    """A unified diff, applied to the seen lines of its base."""
-
-    def __init__(self, body: str, old: Mapping[int, str], old_total: int) -> None:
-        self.added = 0
-        self.removed = 0
-        self._old = old
-        self._old_total = old_total
-        self._new: dict[int, str] = {}
-        self._shifts: list[tuple[int, int]] = []
-        self._unended: dict[str, bool] = {"-": False, "+": False}
-        head = _HEAD.match(body)
-        rows = body[head.end() :].split("\n") if head is not None else []
-        if not rows or rows.pop():
-            raise MisledReader("a diff that is none")
-        at = 0
-        while at < len(rows):
-            at = self._hunk(rows, at)
-
-    def _hunk(self, rows: Sequence[str], at: int) -> int:
-        found = _HUNK.fullmatch(rows[at])
-        if found is None:
-            raise MisledReader("a diff with a hunk that is none")
-        old, olds, new, news = (int(number) for number in found.groups())
-        old, new = old + (olds == 0), new + (news == 0)
-        if not self._shifts:
-            self._shifts.append((1, old - new))
-        end_old, end_new = old + olds, new + news
-        at += 1
-        while at < len(rows) and not rows[at].startswith("@@"):
-            sign, text = rows[at][:1], rows[at][1:]
-            if sign == "\\":
-                self._end(rows[at - 1][:1])
-            if sign in ("-", " ") and sign:
-                if self._old.get(old, text) != text:
-                    raise MisledReader("a diff quotes another text than was shown", old)
-                old += 1
-                self.removed += sign == "-"
-            if sign in ("+", " ") and sign:
-                self._new[new] = text
-                new += 1
-                self.added += sign == "+"
-            at += 1
-        if (old, new) != (end_old, end_new):
-            raise MisledReader("a diff whose hunk has another length than it says")
-        self._shifts.append((new, old - new))
-        return at
-
-    def _end(self, sign: str) -> None:
-        for side in "-+" if sign == " " else sign:
-            self._unended[side] = True
-
-    def line(self, n: int, total: int) -> str:
-        """Return line `n` of the new side, which has `total` lines."""
-        if n in self._new:
-            return self._new[n]
-        shift = self._shift(n)
-        text = self._old.get(n + shift)
-        if text is None:
-            # after a last newline there is an empty line, which no diff shows
-            if n == total and n + shift >= self._old_total and not self._unended["+"]:
-                return ""
-            raise MisledReader(f"line {n + shift} of the base was never shown", n)
-        return text
-
-    def _shift(self, n: int) -> int:
-        shift = 0
-        for first, by in self._shifts:
-            if first > n:
-                break
-            shift = by
-        return shift
-
-    def length(self) -> int:
-        """Return the number of lines of the new side."""
-        ended = self._old_total - self._shifts[-1][1] if self._shifts else self._old_total
-        # the empty line after the last newline comes or goes with that newline
-        return ended + self._unended["-"] - self._unended["+"]
 
 
 def _first_missing(block: Sequence[str], leaves: Sequence[str]) -> int | None:

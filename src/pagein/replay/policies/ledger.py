@@ -5,7 +5,6 @@ The loop is the same for all policies; a policy only decides, before each call, 
 checked before the recall.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,6 +13,8 @@ from typing import Literal, Protocol, TypeAlias
 from pagein.model.bill import EpochMark
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, CacheUsage, Chains, bill
 from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.shown_blocks import ShownBlocks
+from pagein.replay.policies.stress_needs import StressNeeds
 from pagein.replay.policies.tally import Tally, Trace
 from pagein.replay.prompt.hidden_tokens import HiddenGrowth
 from pagein.replay.prompt.model_calls import Block
@@ -26,8 +27,8 @@ from pagein.replay.prompt.prompt_changes import (
     RemovedTurns,
 )
 from pagein.replay.prompt.prompt_sizes import SizedCall
-from pagein.replay.prompt.prompt_window import PARTS, Part, PromptWindow
-from pagein.replay.prompt.recorded_needs import Holder, NeededText, Needs
+from pagein.replay.prompt.prompt_window import Part, PromptWindow
+from pagein.replay.prompt.recorded_needs import Holder, Needs
 from pagein.replay.prompt.recording import BillableSession
 
 Recall: TypeAlias = Literal["slice", "full"]
@@ -35,7 +36,6 @@ Changes: TypeAlias = dict[int, tuple[tuple[object, ...], Part, float]]
 
 SLICE_TOKENS = 1500.0
 RECALL_OUTPUT = 60.0
-STRESS_SHARE, STRESS_REACH, STRESS_PREVIEWS = 0.10, 30, 0.25
 SUMMARY_TOKENS, SUMMARY_OUTPUT = 2800.0, 2500.0
 _SYSTEM_POSITION = 1
 
@@ -84,19 +84,12 @@ class Ledger:
         self.trace = Trace() if trace else None
         self.window = PromptWindow(Chains())
         self.resident: deque[Removable] = deque()  # blocks that may be evicted, oldest first
-        self.hidden: dict[int, Removable] = {}  # originals replaced by a stub, by ordinal
-        self.gone_before = 0  # blocks with lower ordinals are in no window any more (compaction by the policy)
-        self._stress = stress
+        self.shown = ShownBlocks()
+        self._stress = StressNeeds(recording.head.id, drawn=stress)
         self._simulator = CacheSimulator(prices.cache)
         self.arguments: dict[str, Removable] = {}  # by call id
-        # character ranges still shown of previewed originals and masked arguments
-        self._cover: dict[int, tuple[tuple[int, int], ...]] = {}
-        # answered reads, each with the earlier read shown again
-        self._answers: dict[int, int | None] = {}
         self._position: dict[int, int] = {}
         self._growth = HiddenGrowth()
-        self._copies: dict[int, list[Removable]] = {}
-        self._due: dict[int, list[int]] = {}
         self._previous_end = 0
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier breakpoint of the last request, 0: none
@@ -140,11 +133,9 @@ class Ledger:
         own = ("floor", "own", self._windows)
         self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
         self._windows += 1
-        for state in (self.resident, self.hidden, self._position, self._growth, self._copies, self._due):
+        for state in (self.resident, self._position, self._growth, self._stress, self.arguments):
             state.clear()
-        for shown in (self._cover, self._answers, self.arguments):
-            shown.clear()
-        self.gone_before = ordinal
+        self.shown = ShownBlocks(gone_before=ordinal)
         self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = 0
 
     def _append(self, block: Block, tokens: float) -> None:
@@ -166,7 +157,7 @@ class Ledger:
         """Yield the user's unchanged blocks: ordinal, position and tokens of each."""
         blocks = self.recording.calls.blocks
         for ordinal, position in self._position.items():
-            if blocks[ordinal].kind == "user" and ordinal not in self.hidden:
+            if blocks[ordinal].kind == "user" and ordinal not in self.shown.hidden:
                 yield ordinal, position, self.window.tokens_at(position)
 
     # ── evictions ──────────────────────────────────────────────────────────
@@ -179,14 +170,14 @@ class Ledger:
         for removable, stub in hide.stubs:
             changes[removable.position] = (("s", *removable.key), "stubs", stub)
             if removable.key[0] == "b":
-                self.hidden[removable.holder] = removable
-                self._draw(sized.call.index, removable.holder)
+                self.shown.hidden[removable.holder] = removable
+                self._stress.draw(sized.call.index, removable.holder)
             elif removable.key[0] == "p":
-                del self._cover[removable.holder]
+                del self.shown.cover[removable.holder]
             elif removable.key[0] == "a":
                 self._unanswer(sized.call.index, removable)
             else:
-                self._copies[removable.holder].remove(removable)
+                self.shown.copies[removable.holder].remove(removable)
         for masked in hide.masked:
             changes[masked.block.position] = self._mask(masked, sized.call.index)
         self.tally.stubs += len(changes)
@@ -217,15 +208,15 @@ class Ledger:
             whole = Removable(
                 ("b", ordinal), position, self.window.tokens_at(position), block.born, ordinal, block.call_id
             )
-            if ordinal not in self.hidden:
-                self.hidden[ordinal] = whole
-                self._draw(index, ordinal)
-            self._cover.pop(ordinal, None)
-            self._answers.pop(ordinal, None)
+            if ordinal not in self.shown.hidden:
+                self.shown.hidden[ordinal] = whole
+                self._stress.draw(index, ordinal)
+            self.shown.cover.pop(ordinal, None)
+            self.shown.answers.pop(ordinal, None)
             changes[position] = (("g", ordinal), "stubs", 0.0)
             left.append(whole)
         for copy in gone.copies:
-            copies = self._copies.get(copy.holder, [])
+            copies = self.shown.copies.get(copy.holder, [])
             if copy in copies:
                 copies.remove(copy)
                 changes[copy.position] = (("g", *copy.key), "stubs", 0.0)
@@ -241,10 +232,10 @@ class Ledger:
         """Mask texts in arguments; the rest is shown as before."""
         block = masked.block
         ordinal = block.holder
-        if ordinal not in self.hidden:
-            self._draw(index, ordinal)
-        self.hidden[ordinal] = block
-        self._cover[ordinal] = masked.shown
+        if ordinal not in self.shown.hidden:
+            self._stress.draw(index, ordinal)
+        self.shown.hidden[ordinal] = block
+        self.shown.cover[ordinal] = masked.shown
         part: Part = "arguments" if block.is_arguments else "user"
         return (("m", ordinal, masked.shown), part, masked.tokens)
 
@@ -254,32 +245,32 @@ class Ledger:
         chars = self.recording.calls.blocks[whole.holder].chars
         small = replace(whole, key=("p", whole.holder), tokens=one.tokens)
         self._stand_in(whole, small)
-        self._cover[whole.holder] = ((0, one.head), (chars - one.tail, 1 << 62))
-        self._draw_preview(sized.call.index, whole.holder)
+        self.shown.cover[whole.holder] = ((0, one.head), (chars - one.tail, 1 << 62))
+        self._stress.draw_preview(sized.call.index, whole.holder)
 
     def _read_again(self, one: ReadAgain) -> None:
         """Replace a read by its shorter answer before its first request: nothing before the tail changes."""
         whole = one.block
         small = replace(whole, key=("a", whole.holder), tokens=one.tokens)
         self._stand_in(whole, small)
-        self._cover[whole.holder] = one.shown
-        self._answers[whole.holder] = one.again
+        self.shown.cover[whole.holder] = one.shown
+        self.shown.answers[whole.holder] = one.again
         if one.again is not None:
-            self._copies.setdefault(one.again, []).append(small)
+            self.shown.copies.setdefault(one.again, []).append(small)
 
     def _unanswer(self, index: int, answer: Removable) -> None:
         """Evict an answer together with the text it was given for."""
-        del self._cover[answer.holder]
-        again = self._answers.pop(answer.holder)
+        del self.shown.cover[answer.holder]
+        again = self.shown.answers.pop(answer.holder)
         if again is not None:
-            self._copies[again].remove(answer)
-        self._draw(index, answer.holder)
+            self.shown.copies[again].remove(answer)
+        self._stress.draw(index, answer.holder)
 
     def _stand_in(self, whole: Removable, small: Removable) -> None:
         """Put a smaller block in the place of another."""
         self.resident = deque(small if other.key == whole.key else other for other in self.resident)
         self.window.replace({whole.position: (small.key, "stubs", small.tokens)})
-        self.hidden[whole.holder] = whole
+        self.shown.hidden[whole.holder] = whole
         self.tally.stubs += 1
 
     def _compact(self, sized: SizedCall, hide: Hide) -> None:
@@ -297,20 +288,6 @@ class Ledger:
             saved = round(before - self.window.size)
             self.trace.epochs.append(EpochMark(call=sized.call.index, reason=hide.reason, paged=0, tokens=saved))
 
-    def _draw(self, index: int, ordinal: int) -> None:
-        """Stress model: a share of the hidden blocks is needed again although no text shows it."""
-        if not self._stress:
-            return
-        digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
-        if int.from_bytes(digest[:4]) < STRESS_SHARE * (1 << 32):
-            self._due.setdefault(index + 1 + digest[4] % STRESS_REACH, []).append(ordinal)
-
-    def _draw_preview(self, index: int, ordinal: int) -> None:
-        """Stress model: a quarter of the previewed blocks is needed at once."""
-        digest = hashlib.sha256(f"{self.recording.head.id}\0{ordinal}".encode()).digest()
-        if self._stress and int.from_bytes(digest[8:12]) < STRESS_PREVIEWS * (1 << 32):
-            self._due.setdefault(index, []).append(ordinal)
-
     # ── needs and recalls ──────────────────────────────────────────────────
 
     def _look(self, sized: SizedCall, needs: Needs) -> None:
@@ -320,45 +297,24 @@ class Ledger:
             shown = any(map(self._is_shown, quote.holders)) or bool(
                 quote.spans and all(map(self._is_shown, quote.spans))
             )
-            shown = shown or any(self._is_covered(place, quote.length) for place in quote.places)
+            shown = shown or any(self.shown.is_covered(place, quote.length) for place in quote.places)
             tally.quotes_visible += shown
             tally.quotes_lost += quote.visible_raw and not shown
-        tally.rereads += sum(not self._whole(one) and one not in self._answers for one in needs.rereads)
+        tally.rereads += sum(not self.shown.is_whole(one) and one not in self.shown.answers for one in needs.rereads)
         wanted: dict[int, Holder] = {}
         for need in needs.needs:
-            if not self._met(need) and not any(holder.ordinal in wanted for holder in need.holders):
+            if not self.shown.meets(need) and not any(holder.ordinal in wanted for holder in need.holders):
                 wanted[need.holders[-1].ordinal] = need.holders[-1]
         tally.faults += len(wanted)
-        for ordinal in self._due.pop(sized.call.index, ()):
-            if not self._whole(ordinal) and ordinal not in wanted and ordinal not in self._copies:
+        for ordinal in self._stress.due(sized.call.index):
+            if not self.shown.is_whole(ordinal) and ordinal not in wanted and ordinal not in self.shown.copies:
                 wanted[ordinal] = Holder(ordinal, 0)
                 tally.stress_recalls += 1
         if wanted:
             self._bring_back(sized, wanted.values())
 
-    def _whole(self, ordinal: int) -> bool:
-        """Return whether the whole block is visible unchanged."""
-        return ordinal >= self.gone_before and ordinal not in self.hidden
-
     def _is_shown(self, ordinal: int) -> bool:
-        """Return whether the whole block is visible, in place or as a recalled copy."""
-        chars = self.recording.calls.blocks[ordinal].chars
-        return self._whole(ordinal) or any(
-            copy.first == 0 and copy.last >= chars for copy in self._copies.get(ordinal, ())
-        )
-
-    def _met(self, need: NeededText) -> bool:
-        return any(
-            self._whole(holder.ordinal)
-            or self._is_covered(holder, need.length)
-            or any(copy.first <= holder.offset <= copy.last for copy in self._copies.get(holder.ordinal, ()))
-            for holder in need.holders
-        )
-
-    def _is_covered(self, holder: Holder, length: int) -> bool:
-        """Return whether a preview or the rest of masked arguments shows this text."""
-        runs = self._cover.get(holder.ordinal, ())
-        return any(first <= holder.offset and (holder.offset + length <= last) for first, last in runs)
+        return self.shown.is_shown(ordinal, self.recording.calls.blocks[ordinal].chars)
 
     def _bring_back(self, sized: SizedCall, wanted: Iterable[Holder]) -> None:
         """Send an extra request before the real request; append the recalled texts to the prompt."""
@@ -368,13 +324,13 @@ class Ledger:
         self.tally.recall_cost += self.tally.cost - before
         for holder in holders:
             copy = self._copy(sized.call.index, holder)
-            self._copies.setdefault(holder.ordinal, []).append(copy)
+            self.shown.copies.setdefault(holder.ordinal, []).append(copy)
             self._stay(copy)
             self.policy.note_recall(copy, self)
 
     def _copy(self, index: int, holder: Holder) -> Removable:
         block = self.recording.calls.blocks[holder.ordinal]
-        original = self.hidden.get(holder.ordinal)
+        original = self.shown.hidden.get(holder.ordinal)
         tokens = original.tokens if original is not None else block.chars / self.recording.chars_per_token
         first, last = 0, block.chars
         if self.policy.recall == "slice" and tokens > SLICE_TOKENS:
@@ -407,7 +363,11 @@ class Ledger:
             served = CacheUsage(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
         self._served_before = True
         self._previous_end, self._first_changed = len(self.window), 0
-        self._note(served, call.at, counted=counted)
+        cost = bill(served, self.prices, call.at)
+        self.tally.add_request(served, cost, self.recording.floor[0])
+        if self.trace is not None:
+            self.trace.add_request(served, cost, self.tally.calls, self.window.by_part if counted else None)
+        self.tally.calls += counted
         return served
 
     def _marks(self) -> tuple[Breakpoint, ...]:
@@ -436,32 +396,3 @@ class Ledger:
         if frontier > 0 and first > self._rewritten:
             return first - 1
         return self._frontier if self._frontier < first else 0
-
-    def _note(self, served: CacheUsage, at: float, *, counted: bool) -> None:
-        tally = self.tally
-        cost = bill(served, self.prices, at)
-        tally.cost += cost
-        tally.read += served.read
-        tally.written += served.written
-        tally.fresh += served.fresh
-        tally.output += served.output
-        tally.floor += self.recording.floor[0]
-        if self.trace is not None:
-            self._trace(served, cost, counted=counted)
-        if counted:
-            tally.calls += 1
-
-    def _trace(self, served: CacheUsage, cost: float, *, counted: bool) -> None:
-        trace = self.trace
-        if trace is None:
-            return
-        while len(trace.cost) <= self.tally.calls:
-            for column in (trace.read, trace.written, trace.fresh, trace.cost):
-                column.append(0.0)
-        trace.read[-1] += served.read
-        trace.written[-1] += served.written
-        trace.fresh[-1] += served.fresh
-        trace.cost[-1] += cost
-        if counted:
-            trace.reasons.append(served.reason)
-            trace.parts.append({part: self.window.by_part[part] for part in PARTS})

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, MissingBlob
 from pagein.model.codec import decode_entry
-from pagein.model.entries import Entry, EntryId, is_bridge
+from pagein.model.entries import Entry, is_bridge
 from pagein.model.json_text import encode_json
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
@@ -27,9 +27,10 @@ from pagein.model.version_hash import SealedDraft, decode_content, object_hash_o
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
-from pagein.store.exchange.export_redaction import ExportRedaction, hashes_of_excluded, is_withheld
+from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of
 from pagein.store.exchange.import_bounds import count, moment, record, text
+from pagein.store.exchange.import_state import ImportedSession, KnownHistory
 
 _BATCH: Final = 500
 _MOST_WAITING: Final = 16_000_000
@@ -109,7 +110,7 @@ class _ImportReader:
             "session": self._session,
             "entry": self._entry,
         }
-        self._histories: dict[str, _History] = {}
+        self._histories: dict[str, KnownHistory] = {}
         self._seen: set[tuple[str, str]] = set()
         # for excluded files: their objects, the contents of their versions, and the hashes of contents recorded by reads
         self._excluded: set[str] = set()
@@ -117,7 +118,7 @@ class _ImportReader:
         self._left_behind: set[ContentHash] = set()
         self._fresh: set[ContentHash] = set()
         self._needed: set[ContentHash] = set()
-        self._journal: _ImportSession | None = None
+        self._journal: ImportedSession | None = None
         # Blobs not yet stored: a version stores its blobs as deltas against the version before, unless they are known already.
         self._waiting: dict[ContentHash, bytes] = {}
         self._waiting_bytes = 0
@@ -251,7 +252,7 @@ class _ImportReader:
         history = self._histories.get(version.id)
         if history is None:
             known = [(one.number, one.object_hash) for one in self._store.history(version.id)]
-            history = self._histories[version.id] = _History(known)
+            history = self._histories[version.id] = KnownHistory(known)
         if number != history.told + 1:
             raise BadInput(
                 f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
@@ -269,7 +270,7 @@ class _ImportReader:
             self._put_back(history, version, history.left_out, at)
         self._put_waiting()
 
-    def _put_back(self, history: "_History", version: Version, number: int, at: float) -> None:
+    def _put_back(self, history: "KnownHistory", version: Version, number: int, at: float) -> None:
         """Restore a lost version between its neighbours."""
         if self._store.put_version(self._as_written(version, at), number):
             history.known.insert(history.place, (number, version.object_hash))
@@ -331,7 +332,7 @@ class _ImportReader:
         here = self._store.leaf(name)
         if here is None and leaf is not None:
             self._count_added("session")
-        self._journal = _ImportSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
+        self._journal = ImportedSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
 
     def _entry(self, fields: Fields) -> None:
         if self._journal is None:
@@ -353,7 +354,7 @@ class _ImportReader:
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
 
-    def _keep_waiting(self, journal: "_ImportSession") -> None:
+    def _keep_waiting(self, journal: "ImportedSession") -> None:
         if journal.waiting:
             self._store.append(journal.name, journal.waiting)
             journal.waiting = []
@@ -367,75 +368,6 @@ class _ImportReader:
             self._store.stand(journal.name, leaf)
         if journal.ended:
             self._store.end_session(journal.name)
-
-
-@dataclass(slots=True)
-class _History:
-    """Known versions of an object, compared with the versions in the file.
-
-    The file may lack some: it counts only its own.
-
-    known: numbers and hashes in the store
-    place: position in `known` reached by the file
-    told: number of versions of the object in the file so far
-    left_out: number of the last requested version, if missing here between existing neighbours
-    """
-
-    known: list[tuple[int, ContentHash]]
-    place: int = 0
-    told: int = 0
-    left_out: int | None = None
-
-    def is_next(self, version: ContentHash) -> bool:
-        """Return whether the file's next version is new here.
-
-        Raises BadInput for a conflict with the stored history.
-        """
-        self.left_out = None
-        if self.place >= len(self.known):
-            return True
-        found = next((place for place in range(self.place, len(self.known)) if self.known[place][1] == version), None)
-        if found is not None:
-            self.place = found + 1
-            return False
-        before = self.known[self.place - 1][0] if self.place else 0
-        if self.known[self.place][0] == before + 1:
-            raise BadInput(f"version {before + 1} of this object is another one here: the histories have parted")
-        self.left_out = before + 1
-        return False
-
-
-@dataclass(slots=True)
-class _ImportSession:
-    """Import state of a session.
-
-    here: leaf of the stored session of this name; None for a new session
-    ended: whether to mark the session as ended
-    known: entries already stored
-    bridged: entries of which the store only has a bridge
-    withholding: redactor of the entries
-    parents: parent of each entry read so far
-    """
-
-    name: str
-    leaf: EntryId | None
-    here: EntryId | None
-    ended: bool
-    known: set[EntryId]
-    bridged: set[EntryId]
-    withholding: ExportRedaction = field(default_factory=ExportRedaction)
-    parents: dict[EntryId, EntryId | None] = field(default_factory=dict)
-    waiting: list[Entry] = field(default_factory=list)
-
-    def stands_at(self) -> EntryId:
-        """Return the session's leaf after the import."""
-        leaf = self.leaf if self.leaf in self.parents else next(reversed(self.parents))
-        if self.here is None:
-            return str(leaf)
-        above: EntryId | None = leaf
-        while above is not None and above != self.here:
-            above = self.parents[above]
-        return str(leaf) if above == self.here else self.here
 
 
 def _chars(content: bytes) -> int | None:

@@ -1,33 +1,19 @@
-"""Interfaces to the outside world, as Protocols whose docstrings are contracts."""
+"""Interfaces to a store, as the engine uses it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Protocol
 
-from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import Entry, EntryId
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.references import Reference
-from pagein.model.store_listing import JournalLine, KeptSession
-from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
+from pagein.model.text_removal import Tombstone
 from pagein.model.values import Value
 from pagein.model.versions import Version
 from pagein.model.writes import Outcome, Query, Write
-
-
-class TokenCounter(Protocol):
-    """Estimates how many tokens a provider counts for a text.
-
-    Called once for each new tool result, from any thread. Must be fast (a few ns per character), must not raise, and
-    must give the same estimate for the same text until the next calibration. `kind` is `result` for the text of a tool.
-    """
-
-    def count(self, text: str, kind: Literal["result", "said", "user", "system"] = "result") -> float:
-        """Return the estimated tokens of a text."""
-        ...
 
 
 class BlobStore(Protocol):
@@ -288,163 +274,4 @@ class ObjectStore(Protocol):
 
     def close(self) -> None:
         """Close files and connections. Further calls do nothing."""
-        ...
-
-
-class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
-    """A complete store with the operations of its upkeep: export, import, check and garbage collection.
-
-    Called by one thread. Raises StoreError. Dropped content cannot be restored: the caller must first prove that nothing refers to it.
-    """
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Return a context in which this thread reads the store as of its beginning.
-
-        Blocks no writer of another process.
-        """
-        ...
-
-    def sessions(self) -> Sequence[KeptSession]:
-        """Return every session with a journal or an object, by name."""
-        ...
-
-    def paged_objects(self) -> Iterator[StoredObject]:
-        """Return the records of every object made by `put_objects`, in ascending order of ids."""
-        ...
-
-    def blob_sizes(self) -> Mapping[ContentHash, int]:
-        """Return every blob's hash with its stored size in bytes."""
-        ...
-
-    def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
-        """Return the lines of every journal after a place, in append order, including undecodable lines.
-
-        Places are as for `news`.
-        """
-        ...
-
-    def adopt_secret(self, secret: bytes) -> bool:
-        """Set the key of object ids if the store has no key yet. Return whether `secret` is the store's key now."""
-        ...
-
-    def end_session(self, name: str) -> None:
-        """Mark a session as ended by its user. Storing more of the session removes the mark."""
-        ...
-
-    def stand(self, session: str, leaf: EntryId) -> None:
-        """Set a session's leaf to an existing entry."""
-        ...
-
-    def put_entry(self, session: str, place: int, entry: Entry) -> None:
-        """Put an entry at a free place, or in place of the entry already there. Does not move the session's leaf."""
-        ...
-
-    def put_version(self, write: Write, number: int) -> bool:
-        """Restore a lost version of an object between its neighbours, as originally written.
-
-        Returns False if there is no place: the number is taken or the newest, or no version between the neighbours was
-        lost.
-        """
-        ...
-
-    def drop_sessions(self, names: Sequence[str]) -> None:
-        """Delete sessions with their journals. Objects stay."""
-        ...
-
-    def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
-        """Delete objects. A later recall reports them as expired. Their blobs stay."""
-        ...
-
-    def drop_blobs(self, names: Sequence[ContentHash]) -> int:
-        """Delete blobs and return the number of deleted blobs.
-
-        A blob that is the delta base of another blob may stay until later.
-        """
-        ...
-
-    def shrink(self) -> None:
-        """Return free space to the disk, unless another process is at work; then do nothing."""
-        ...
-
-    def faults(self) -> Sequence[str]:
-        """Return the database's own integrity complaints; empty for a sound database."""
-        ...
-
-
-class ForgettingStore(WholeStore, Protocol):
-    """A store from which texts can be erased.
-
-    Rewrites belong to the same transaction as any other work within `exclusive`.
-    """
-
-    def bury(self, tombstones: Iterable[Tombstone]) -> None:
-        """Record tombstones of erased texts. Every process on the store then reloads its sessions."""
-        ...
-
-    def retell(self, key: bytes, finds: Callable[[str], Sequence[PrivateSpan]]) -> Retold:
-        """Rewrite every record with a matching span, without the span.
-
-        key: the store's secret
-        """
-        ...
-
-    def retell_session(self, session: str, key: bytes) -> Retold:
-        """Erase everything said in a session, and its evicted results.
-
-        Content needed by other sessions stays for them.
-        """
-        ...
-
-    def scrub(self) -> Sequence[str]:
-        """Remove every trace of erased content from the store's files. Return the failures, in words."""
-        ...
-
-
-class Clock(Protocol):
-    """Returns the current time for writers. Called from any thread; may go backwards."""
-
-    def __call__(self) -> float:
-        """Seconds since 1970."""
-        ...
-
-
-class IdSource(Protocol):
-    """Creates object ids (UUIDv7).
-
-    Called from any thread; never repeats an id, and later ids sort after earlier ids.
-    """
-
-    def __call__(self, at: float) -> str:
-        """Return a new id for this time, in seconds since 1970."""
-        ...
-
-
-class Signal(Protocol):
-    """A caller's cancellation signal for a read, such as a `threading.Event`.
-
-    Polled between steps, from the reading thread; must not block.
-    """
-
-    def is_set(self) -> bool:
-        """Return whether the caller has cancelled."""
-        ...
-
-
-class Files(Protocol):
-    """The files an agent works on, as seen by the engine.
-
-    Called from several threads at once. For an unusable path or file, `locate` and `read` raise BadInput with a message meant for
-    the model; `read` also raises Aborted. Nothing is remembered between two calls.
-    """
-
-    def locate(self, path: str, *, offset: float | None = None, limit: float | None = None) -> LocatedFile:
-        """Return the file named by a read call, and whether its content may be stored. The file may be missing."""
-        ...
-
-    def read(self, located: LocatedFile, signal: Signal | None = None) -> Document:
-        """Read the file's bytes once."""
-        ...
-
-    def same_file(self, located: LocatedFile, among: Iterable[str]) -> str | None:
-        """Return the key in `among` of the same file under another name through a hard link, or None."""
         ...

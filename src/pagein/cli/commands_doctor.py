@@ -1,0 +1,119 @@
+"""The command `doctor`, registered by `cli`: check a setup from end to end.
+
+Exit status: 0; 1 if it found a reason for a failing gateway; 2 as in `cli`. Heavy imports are inside the commands, as
+in `cli`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pagein.cli.options import Anthropic, AsJson, OpenAI, Store, Workspace
+
+if TYPE_CHECKING:
+    from pagein.gateway.setup.checkup import CheckupNote
+
+_WRONG = 1
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(epilog="Examples:\n\npagein doctor\n\npagein doctor --url http://127.0.0.1:9000 --json")(doctor)
+
+
+def doctor(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
+        ),
+    ] = None,
+    anthropic: Anthropic = None,
+    openai: OpenAI = None,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a setup from end to end: store, switch, gateway, the providers that it sends to, what agents are told, and a round trip.
+
+    Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
+    """
+    from pagein.gateway.http.access_token import default_file
+    from pagein.gateway.kill_switch import default_switch
+    from pagein.gateway.setup.checkup import CheckupRequest, check_setup
+    from pagein.settings.sources import load_config
+
+    named = {"anthropic": anthropic, "openai": openai}
+    given = {vendor: address for vendor, address in named.items() if address is not None}
+    settings = load_config(workspace, given).gateway
+    asked = CheckupRequest(
+        settings,
+        url or f"http://{settings.host}:{settings.port}",
+        switch=default_switch(),
+        token=default_file(),
+        environment=dict(os.environ),
+        given=given,
+        home=Path.home(),
+        workspace=workspace,
+        store=lambda: _store_finding(store, workspace),
+        round_trip=_round_trip,
+    )
+    findings = check_setup(asked)
+    if as_json:
+        sys.stdout.write(json.dumps({"findings": [one.as_json() for one in findings]}) + "\n")
+    else:
+        for one in findings:
+            sys.stdout.write(_plain(f"{one.level:7} {one.what}: {one.told}") + "\n")
+    if any(one.level == "wrong" for one in findings):
+        raise typer.Exit(_WRONG)
+
+
+def _store_finding(store: str | None, workspace: Path) -> "CheckupNote":
+    from pagein import wiring
+    from pagein.errors import PageinError
+    from pagein.gateway.setup.checkup import CheckupNote, open_to_others
+
+    try:
+        watch = wiring.file_watch(store, workspace=workspace)
+        file = watch.path if watch is not None else None
+        if watch is not None and (unsound := watch(thorough=False)):
+            return CheckupNote("wrong", "store", unsound)
+        exposed = open_to_others(file) if file is not None else ""
+        opened = wiring.open_for_upkeep(store, workspace=workspace, new=True)
+        try:
+            opened.put(b"pagein doctor")  # a blob without an object: `pagein gc` removes it
+        finally:
+            opened.close()
+    except (PageinError, OSError) as problem:
+        return CheckupNote("wrong", "store", f"cannot be written: {problem}")
+    if file is None:
+        return CheckupNote("fine", "store", "the database can be written")
+    if exposed:
+        again = open_to_others(file)
+        return CheckupNote("wrong" if again else "note", "store", exposed if again else f"{exposed}; not any more")
+    return CheckupNote("fine", "store", f"{file} can be written, and only its owner can read it")
+
+
+def _round_trip() -> "CheckupNote":
+    from pagein import wiring
+    from pagein.gateway.setup.checkup import CheckupNote, round_trip
+
+    try:
+        from pagein.gateway.curation.engine_curator import EngineCurator
+        from pagein.simulator import SimulatedProvider
+    except ModuleNotFoundError as problem:
+        return CheckupNote("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
+
+    with SimulatedProvider([[{"text": "well"}]]) as provider:
+        return round_trip(provider.url, EngineCurator(wiring.open(wiring.MEMORY)))
+
+
+def _plain(text: str) -> str:
+    from pagein.ui.figures import plain
+
+    return plain(text)

@@ -1,0 +1,68 @@
+"""A search in stored texts: what is asked, and what is found."""
+
+from dataclasses import dataclass, field
+
+from pagein.model.search_query import ObjectMatch
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A search request.
+
+    pattern: text or expression to find.
+    scope: ids of objects; None for the session's objects.
+    skip: number of matches shown before.
+    everything: True to search the archive too.
+    """
+
+    pattern: str
+    scope: tuple[str, ...] | None = None
+    skip: int = 0
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The result of a search, in objects from newest to oldest.
+
+    hits: the matches.
+    unsearched: objects that could not be searched, with reasons.
+    more: True if there are further matches.
+    looked_into: number of searched objects.
+    of: number of objects in scope.
+    notice: how the pattern was interpreted; None if as given.
+    failure: why the recall is not journaled; None if it is.
+    """
+
+    hits: tuple[ObjectMatch, ...]
+    unsearched: tuple[tuple[str, str], ...] = ()
+    more: bool = False
+    looked_into: int = 0
+    of: int = 0
+    notice: str | None = None
+    failure: str | None = None
+
+
+@dataclass(slots=True)
+class HitPage:
+    """The answer of a search in progress.
+
+    most: most matches to show; the search looks for one match more, to set `more`.
+    """
+
+    skip: int
+    most: int
+    hits: list[ObjectMatch] = field(default_factory=list)
+    unsearched: list[tuple[str, str]] = field(default_factory=list)
+    looked_into: int = 0
+
+    def full(self) -> bool:
+        """Return whether the page holds all that it shows, and one match more."""
+        return len(self.hits) > self.most
+
+    def take(self, hit: ObjectMatch) -> None:
+        """Add the next match, unless it was shown before."""
+        if self.skip > 0:
+            self.skip -= 1
+        else:
+            self.hits.append(hit)

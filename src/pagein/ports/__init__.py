@@ -1,0 +1,19 @@
+"""Interfaces to the outside world, as Protocols whose docstrings are contracts."""
+
+from pagein.ports.machine import Clock, Files, IdSource, Signal, TokenCounter
+from pagein.ports.stores import BlobStore, JournalStore, ObjectStore, SnapshotStore
+from pagein.ports.whole_stores import ForgettingStore, WholeStore
+
+__all__ = [
+    "BlobStore",
+    "Clock",
+    "Files",
+    "ForgettingStore",
+    "IdSource",
+    "JournalStore",
+    "ObjectStore",
+    "Signal",
+    "SnapshotStore",
+    "TokenCounter",
+    "WholeStore",
+]
