@@ -30,7 +30,7 @@ from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, 
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.audit.witness import witness
-from pagein.policy.clients.window_files import FileLedger
+from pagein.policy.clients.window_files import FileChains
 from pagein.ports import BlobStore, TokenCounter
 from pagein.providers.validity import Api
 from pagein.providers.wire import Checker, check_messages, render
@@ -112,7 +112,7 @@ class Laws:
         if len(self.request) <= _SHORT or self.requests % _OFTEN == 0:
             assert check_messages(self.request) == [], "a provider would refuse it (law 3)"
 
-    def _lossless(self, message: Message, reads: FileLedger) -> None:
+    def _lossless(self, message: Message, reads: FileChains) -> None:
         """Each result is what was said, or what stands for it; and what stands for it leads to what was said, or is proven."""
         for block in message.blocks:
             if isinstance(block, ToolCall):
@@ -145,7 +145,7 @@ class Laws:
         for said, shown in _leaves(json.loads(original), json.loads(call.arguments)):
             assert said == shown or _ID.search(str(shown)), "something else changed in a call"
 
-    def _proven(self, session: Session, reads: FileLedger) -> None:
+    def _proven(self, session: Session, reads: FileChains) -> None:
         """The witness reads the request and the journal's claims: markers and diffs, where there are any."""
         told = make_testimony(session.evidence, self.request if session.evidence.files.path_of else (), self._stored)
         assert told.objections(self._stored) == (), "a marker or diff is not borne out (law 2)"

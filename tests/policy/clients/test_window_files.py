@@ -1,11 +1,11 @@
-"""One ledger answers what must stay with what, whoever read the file."""
+"""One place answers what must stay with what, whoever read the file."""
 
 from dataclasses import replace
 
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.clients.window_files import EMPTY, FileLedger, FileStatement, Repeat, WindowFiles
+from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement, Repeat, WindowFiles
 from pagein.policy.eviction.read_ages import FileRules, Work
 
 TEXT = "one\ntwo\nthree"
@@ -22,16 +22,16 @@ def marker(call: str, born: int, path: str = "a.py") -> FileStatement:
     return FileStatement(call, event, born, TEXT)
 
 
-def ledger(*made: FileStatement) -> FileLedger:
-    found = EMPTY
+def chains_of(*made: FileStatement) -> FileChains:
+    found = NO_CHAINS
     for one in made:
         found = found.with_statement(one.event.path, one)
     return found
 
 
 BOTH = WindowFiles(
-    own=ledger(whole("r1", 1), marker("r2", 5), whole("r3", 1, "b.py")),
-    client=ledger(whole("c1", 1), marker("c2", 5), whole("c3", 1, "b.py")),
+    own=chains_of(whole("r1", 1), marker("r2", 5), whole("r3", 1, "b.py")),
+    client=chains_of(whole("c1", 1), marker("c2", 5), whole("c3", 1, "b.py")),
 )
 
 
@@ -60,20 +60,22 @@ def test_an_answer_of_the_client_stays_as_long_as_its_file_is_worked_on() -> Non
 
 
 def test_the_base_of_the_client_s_own_marker_stays_until_it_has_left() -> None:
-    repeated = replace(ledger(whole("c1", 1)), repeats=EMPTY.repeats.put("c9", Repeat("c1", 5)))
+    repeated = replace(chains_of(whole("c1", 1)), repeats=NO_CHAINS.repeats.put("c9", Repeat("c1", 5)))
     assert WindowFiles(client=repeated).calls_needed_by_young(4) == {"c1"}
     assert WindowFiles(client=replace(repeated, gone=frozenset({"c1"}))).calls_needed_by_young(4) == frozenset()
 
 
 def test_an_answer_that_came_without_proof_leaves_with_the_next_eviction() -> None:
-    unproven = WindowFiles(own=replace(ledger(marker("r2", 5)), unproven=frozenset({"r2"})))
+    unproven = WindowFiles(own=replace(chains_of(marker("r2", 5)), unproven=frozenset({"r2"})))
     assert unproven.calls_depending_on(()) == {"r2"}
     assert unproven.calls_depending_on({"r2"}) == frozenset()
 
 
 def test_an_evicted_write_still_changed_the_file() -> None:
     write = FileWrite("a.py", VERSION, 3, Spans.of((1, 3)), whole=True)
-    left = ledger(whole("c1", 1), FileStatement("c2", write, 2, TEXT), marker("c3", 3)).without(frozenset({"c1", "c2"}))
+    left = chains_of(whole("c1", 1), FileStatement("c2", write, 2, TEXT), marker("c3", 3)).without(
+        frozenset({"c1", "c2"})
+    )
     assert [(one.call, one.event) for one in left.statements("a.py")][:1] == [("", write.unseen)]
     assert dict(left.path_of) == {"c3": "a.py"}
     assert set(left.claims()) == {"c3"}
@@ -81,7 +83,7 @@ def test_an_evicted_write_still_changed_the_file() -> None:
 
 def test_a_refresh_takes_no_proof_from_older_answers() -> None:
     shown = whole("c0", 1), whole("c1", 1)
-    refreshed = ledger(*shown, FileStatement("", FileRefresh("a.py"), 2), marker("c2", 3))
+    refreshed = chains_of(*shown, FileStatement("", FileRefresh("a.py"), 2), marker("c2", 3))
     assert WindowFiles(client=refreshed).calls_depending_on({"c0"}) == frozenset()
     assert WindowFiles(client=refreshed).calls_depending_on({"c0", "c1"}) == {"c2"}
     assert set(refreshed.claims()) == {"c0", "c1", "c2"}

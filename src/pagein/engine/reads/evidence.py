@@ -5,11 +5,11 @@ Rules of this file
 1. Reads and writes are journaled when they happen, and then found in the window by their text: an answer in the result
    of a call, written text in the arguments of a call. Until the next request every event counts as visible; from then
    on only found events count, because the request holds nothing else.
-2. What was found is a statement in the ledger `files` (`policy.clients.window_files`), which answers what depends on
+2. What was found is a statement in the chains of `files` (`policy.clients.window_files`), which answers what depends on
    what. Two states are folded from it. *Known* is the basis of the policy: it ends at a compaction, and a refresh
    reduces it. *Seen* is everything that the window proves: it includes texts that a compaction kept.
 3. When results are evicted, the states of their files are folded anew without them. Answers without proof are listed
-   in the ledger, and must be evicted too or be shown in full before the next request.
+   there, and must be evicted too or be shown in full before the next request.
 4. A text that could belong to several calls belongs to none: that only costs a saving.
 """
 
@@ -23,7 +23,7 @@ from pagein.model.entries import Body, CompactionEntry, EpochEntry, MessageEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
-from pagein.policy.clients.window_files import EMPTY, FileLedger, FileStatement, unproven_calls
+from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement, unproven_calls
 from pagein.policy.eviction.shared_queues import QueueLink, in_order, link_items
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, proven, refold_path
 from pagein.policy.reads.knowledge import step as with_event
@@ -64,7 +64,7 @@ class Evidence:
 
     known: Knowledge = NOTHING
     seen: Knowledge = NOTHING
-    files: FileLedger = EMPTY
+    files: FileChains = NO_CHAINS
     said: int = 0
     turn: int = 0
     calls: int = 0

@@ -9,7 +9,7 @@ from pagein.model.read_events import FileRead, FileRefresh
 from pagein.model.shared_map import SharedMap
 from pagein.model.spans import Spans
 from pagein.policy.clients.shown_files import path_key
-from pagein.policy.clients.window_files import EMPTY, FileLedger, FileStatement
+from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, refold_path
 from pagein.policy.reads.knowledge import step as with_event
 
@@ -27,7 +27,7 @@ class ClientReads:
     """
 
     known: Knowledge = NOTHING
-    files: FileLedger = EMPTY
+    files: FileChains = NO_CHAINS
     texts: SharedMap[str | None] = field(default_factory=SharedMap)
     calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
     asked: SharedMap[str] = field(default_factory=SharedMap)

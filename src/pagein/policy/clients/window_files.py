@@ -1,7 +1,7 @@
 """What the window shows of files: the statements of calls about each file, with dependencies.
 
 A statement is a read, a write or an edit of a file, as the request shows it. Two sources make statements: pagein's own
-read tool (`engine.reads.evidence`) and the client's tools (`policy.clients.client_reads`). Each has a ledger. Whoever
+read tool (`engine.reads.evidence`) and the client's tools (`policy.clients.client_reads`). Each has its chains. Whoever
 decides what may leave the window asks `WindowFiles`, which answers from both.
 
 Rules of this file
@@ -77,12 +77,12 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class FileLedger:
+class FileChains:
     """The statements of one source about files; immutable, with shared structure.
 
     chains: statements by path, the last one first.
     path_of: path, by call.
-    unproven: calls whose answers the window did not prove when they came.
+    unproven: calls whose answers the window does not prove; kept for pagein's own tool alone.
     repeats: the client's own references to earlier reads, by call.
     gone: calls of reads whose text left the window, or never was there.
     """
@@ -166,13 +166,13 @@ class FileLedger:
 
     # --- changes ---
 
-    def with_statement(self, path: str, made: FileStatement) -> "FileLedger":
-        """Return the ledger with a further statement about a file."""
+    def with_statement(self, path: str, made: FileStatement) -> "FileChains":
+        """Return the chains with a further statement about a file."""
         chains = self.chains.put(path, QueueLink(made, self.chains.get(path)))
         return replace(self, chains=chains, path_of=self.path_of.put(made.call, path) if made.call else self.path_of)
 
-    def with_chain(self, path: str, statements: Iterable[FileStatement]) -> "FileLedger":
-        """Return the ledger with these of a file's statements, changed or not, in place of all."""
+    def with_chain(self, path: str, statements: Iterable[FileStatement]) -> "FileChains":
+        """Return the chains with these statements about a file in place of all earlier ones."""
         left = list(statements)
         gone = {one.call for one in walk(self.chains.get(path))} - {one.call for one in left}
         path_of, chain = self.path_of, link_items(left)
@@ -181,15 +181,15 @@ class FileLedger:
         chains = self.chains.without(path) if chain is None else self.chains.put(path, chain)
         return replace(self, chains=chains, path_of=path_of, unproven=self.unproven - gone)
 
-    def without(self, calls: frozenset[str]) -> "FileLedger":
-        """Return the ledger after the texts of these calls left the window."""
-        ledger = self
+    def without(self, calls: frozenset[str]) -> "FileChains":
+        """Return the chains after the texts of these calls left the window."""
+        chains = self
         for path in self.paths_of(calls):
-            ledger = ledger.with_chain(path, _without_calls(self.statements(path), calls))
-        return ledger
+            chains = chains.with_chain(path, _without_calls(self.statements(path), calls))
+        return chains
 
 
-EMPTY: Final = FileLedger()
+NO_CHAINS: Final = FileChains()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +200,8 @@ class WindowFiles:
     client: by the client's tools.
     """
 
-    own: FileLedger = EMPTY
-    client: FileLedger = EMPTY
+    own: FileChains = NO_CHAINS
+    client: FileChains = NO_CHAINS
 
     def claims(self) -> dict[str, ReadClaim]:
         """Return the claim of each call in the window, for the witness."""

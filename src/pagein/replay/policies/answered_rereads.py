@@ -13,7 +13,7 @@ from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.read_events import FileRead
 from pagein.policy.clients.profile import Profile
-from pagein.policy.clients.window_files import FileLedger, FileStatement
+from pagein.policy.clients.window_files import FileChains, FileStatement
 from pagein.replay.prompt.model_calls import Block, without_gutter
 from pagein.replay.prompt.prompt_changes import ReadAgain, Removable
 from pagein.replay.prompt.recording import BillableSession
@@ -29,7 +29,7 @@ class RecordedRereads:
         self._results = {block.call_id: block for block in blocks if block.kind == "result"}
         self._calls = {block.call_id: block for block in blocks if block.kind == "arguments"}
 
-    def stand_in_for(self, paged: PagedOut, resident: Removable, reads: FileLedger) -> ReadAgain | None:
+    def stand_in_for(self, paged: PagedOut, resident: Removable, reads: FileChains) -> ReadAgain | None:
         """Return the answer shown in place of a repeated read, or None for a preview.
 
         paged: the result as it entered the window.

@@ -22,7 +22,7 @@ from pagein.model.bill import Why
 from pagein.model.entries import InsertEntry, PagedOut, RequestSent
 from pagein.model.journal_notes import ClientNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
-from pagein.policy.clients.window_files import EMPTY
+from pagein.policy.clients.window_files import NO_CHAINS
 from pagein.policy.economics.decision_prices import economics_of
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.stubs.previews import Previews, preview
@@ -210,7 +210,7 @@ class PageinPolicy:
         """Return the results that entered with this call in another form than recorded and were not evicted at once."""
         left = {one.call_id for one in prepared.opened.paged} if prepared.opened is not None else set[str]()
         entered = [one for one in prepared.previewed if one.call_id in residents and one.call_id not in left]
-        reads = self._session.window_files.client if entered else EMPTY
+        reads = self._session.window_files.client if entered else NO_CHAINS
         previews, rereads = list[PreviewedBlock](), list[ReadAgain]()
         for paged in entered:
             answer = self._rereads.stand_in_for(paged, residents[paged.call_id], reads)
