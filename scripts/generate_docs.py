@@ -28,6 +28,8 @@ from pagein.model import bill
 from pagein.model.note_forms import KINDS, NoteKind
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import Residency
+from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
+from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
@@ -42,6 +44,7 @@ from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
+RESIDENCY = ROOT / "docs" / "residency.md"
 MEASURED = ROOT / "docs" / "clients-measured.md"
 AGENTS = ("<!-- agents: written by scripts/generate_docs.py -->\n", "<!-- /agents -->")
 # Columns of docs/clients-measured.md that the README shows, and what it calls them.
@@ -67,6 +70,7 @@ def main() -> int:
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
         README: with_agents(_read(README), _read(MEASURED)),
+        RESIDENCY: with_residency_rules(_read(RESIDENCY)),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
     if "--check" in sys.argv[1:]:
@@ -94,6 +98,40 @@ def with_agents(readme: str, measured: str) -> str:
     places = [rows[0].index(name) for name in SHOWN]
     lines = [list(SHOWN.values()), ["---"] * len(places), *([row[place] for place in places] for row in rows[2:])]
     return before + begin + "".join(f"| {' | '.join(line)} |\n" for line in lines) + end + after
+
+
+def with_residency_rules(page: str) -> str:
+    """The page with the rows of the residency table between its marks: those for results, those for arguments of calls."""
+    results = [row for row in USUAL.rows if row.kind not in ARGUMENT_KINDS]
+    arguments = [row for row in USUAL.rows if row.kind in ARGUMENT_KINDS]
+    for name, rows in (("results", results), ("arguments", arguments)):
+        begin, end = f"<!-- {name}: written by scripts/generate_docs.py -->\n", f"<!-- /{name} -->"
+        before, first, rest = page.partition(begin)
+        _, second, after = rest.partition(end)
+        if not (first and second):
+            raise SystemExit(f"docs/residency.md has lost its marks: {begin}")
+        page = before + begin + "\n".join(_residency_table(rows)) + "\n" + end + after
+    return page
+
+
+def _residency_table(rows: list[ResidencyRule]) -> Iterator[str]:
+    thrifty = {row.name: row for row in USUAL.thrifty().rows}
+    yield "| what | may leave after | thrifty | where a rewrite is cheap anyway | why | measured |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows:
+        cheap = "the same" if row.cheap_wait is None else _calls(row.cheap_wait)
+        ages = (_since(row), _calls(thrifty[row.name].wait), "never" if row.wait is None else cheap)
+        yield f"| {row.says} | {' | '.join(ages)} | {row.why} | {row.measured} |"
+
+
+def _since(row: ResidencyRule) -> str:
+    setting = f" (`{row.after.name}`)" if row.after.says else ""
+    clock = {"shown": "", "touched": " without a touch of the file", "shown whole": " after that"}[row.clock]
+    return "never" if row.wait is None else f"{_calls(row.wait)}{clock}{setting}"
+
+
+def _calls(wait: int | None) -> str:
+    return "never" if wait is None else f"{wait} calls"
 
 
 def _read(path: Path) -> str:

@@ -22,13 +22,13 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import Valve
-from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.tool_offers import ToolOffer
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60))
 BIG = "word " * 300
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 TALK = Conversation("please do it")
@@ -326,7 +326,7 @@ def test_what_may_not_be_stored_stays_in_the_request_after_a_restart(tmp_path: P
 
 
 def test_outputs_enter_as_previews_in_the_clients_bytes(tmp_path: Path) -> None:
-    settings = Settings(Residency(batch_tokens=10**6, min_tokens=60, previews=Previews(1000, 400)))
+    settings = Settings(eager(batch_tokens=10**6, min_tokens=60, previews=Previews(1000, 400)))
     with opened(tmp_path, settings) as engine:
         prepared = walk(engine, "openai_responses", 2)[-1]
         assert prepared.replaced == 2
@@ -385,7 +385,7 @@ def test_a_report_too_small_for_the_prompt_prefix_measures_the_prefix_anew(tmp_p
 def test_a_cache_that_was_read_less_than_expected_is_explained(
     tmp_path: Path, second: Manner, at: float, read: int, cause: str, who: str
 ) -> None:
-    with opened(tmp_path, Settings(Residency(batch_tokens=10**6))) as engine:
+    with opened(tmp_path, Settings(eager(batch_tokens=10**6))) as engine:
         talk = Conversation("word " * 4000)
         asked = engine.prepare(clients.body(talk, "anthropic"), "anthropic", at=0.0, hint="one")
         first = engine.observe(asked, reply(0, 6000))
@@ -588,7 +588,7 @@ def test_a_client_that_changes_its_first_message_from_call_to_call_does_not_fill
 
 
 def test_a_window_that_is_full_of_what_must_stay_is_told_of(tmp_path: Path) -> None:
-    settings = Settings(Residency(batch_tokens=10**6), valve=Valve(window=2000))
+    settings = Settings(eager(batch_tokens=10**6), valve=Valve(window=2000))
     with opened(tmp_path, settings) as engine:
         small = clients.body(worked(0), "anthropic")
         assert not engine.prepare(small, "anthropic", at=0.0, hint="small").crowded

@@ -14,13 +14,13 @@ from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.entries import Entry, EpochEntry
 from pagein.model.messages import FileAccess, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.objects import ObjectId, StoredObject
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.wire import check_messages
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.blob_store import an_object
+from pagein.testing.eager_residency import eager
 from pagein.testing.memory_journals import MemoryJournals
 
-EAGER = Settings(Residency(batch_tokens=1000, keep_calls=2, min_tokens=100))
+EAGER = Settings(eager(batch_tokens=1000, keep_calls=2, min_tokens=100))
 ASK = Message("user", (Text("please"),))
 
 
@@ -406,7 +406,7 @@ def test_a_session_goes_on_in_another_process_as_if_nothing_had_happened(tmp_pat
 
 
 def test_a_request_says_only_what_is_new_however_long_the_session() -> None:
-    settings = Settings(Residency(batch_tokens=10**9, keep_calls=2))
+    settings = Settings(eager(batch_tokens=10**9, keep_calls=2))
     session = engine(settings=settings).session("one")
     session.append(ASK)
     for number in range(3000):

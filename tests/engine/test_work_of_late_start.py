@@ -12,14 +12,14 @@ import pagein
 from pagein.engine.engine import Settings
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 
 FEW = 80
 SLACK = 1.25
 """For what is built as a tree, which grows with the logarithm. What grows with the square would be called twice as often for each turn."""
 ALLOWED = 200
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60), valve=NO_VALVE)
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60), valve=NO_VALVE)
 SMALL = Settings(valve=Valve(window=4_000))
 """Nearly all of the session must leave."""
 

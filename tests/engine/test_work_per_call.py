@@ -13,11 +13,11 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.session import Session
 from pagein.model.messages import Usage
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 
 SHORT, LONG = 150, 1200  # messages; what grows with them is called a thousand times more in the longer one
 ALLOWED = 150
-NOTHING_LEAVES = Settings(Residency(batch_tokens=1 << 40))
+NOTHING_LEAVES = Settings(eager(batch_tokens=1 << 40))
 ARGUMENTS = {"Bash": "command", "Read": "file_path", "Write": "file_path"}
 LINE = "a line of it, as tools print them\n"
 

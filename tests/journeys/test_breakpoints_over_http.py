@@ -9,14 +9,14 @@ from pathlib import Path
 
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.simulator.records import ProviderBill
+from pagein.testing.eager_residency import eager
 from pagein.testing.recorded_drive import Drive
 from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
 MODEL = "claude-sonnet-4-5"
-RESIDENCY = Residency(batch_tokens=9000, keep_calls=2, min_tokens=200)
+RESIDENCY = eager(batch_tokens=9000, keep_calls=2, min_tokens=200)
 NOON = 1_790_000_000.0
 CALLS = 60
 

@@ -16,10 +16,10 @@ from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
-from pagein.policy.eviction.residency import Residency
 from pagein.simulator import SimulatedProvider
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=1000, keep_calls=1, min_tokens=60, thinking="leaves"))
+EAGER = Settings(eager(batch_tokens=1000, keep_calls=1, min_tokens=60, thinking="leaves"))
 CALL = {"tool": "Bash", "args": {"command": "make all"}}
 TASK: list[object] = [
     [{"thinking": "first make"}, CALL],

@@ -13,13 +13,13 @@ from tests.engine import wire_clients as clients
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import NOTHING_RECEIVED, Api
 from pagein.providers.wire import check_body, with_request
 from pagein.providers.wire.request_body import open_body
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 
 TEXTS = st.builds(

@@ -13,10 +13,10 @@ import pagein
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.policy.audit.witness import witness
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.wire.request_body import decode
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(residency=Residency(batch_tokens=300, keep_calls=2, keep_reads=3, min_tokens=50), witness=True)
+EAGER = Settings(residency=eager(batch_tokens=300, keep_calls=2, keep_reads=3, min_tokens=50), witness=True)
 PLACE = st.integers(1, 30)
 STEPS = st.one_of(
     st.tuples(st.just("read"), st.none() | PLACE, st.none() | PLACE),

@@ -24,14 +24,14 @@ from pagein.engine.send import outgoing_body
 from pagein.engine.send.outgoing_body import RequestRenderer
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
-from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.request_body import open_body
 from pagein.providers.wire.tool_offers import ToolOffer
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 PEEK = ToolOffer("peek", "Bring back what was paged out.")
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 LONG = {"type": "ephemeral", "ttl": "1h"}

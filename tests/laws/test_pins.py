@@ -21,15 +21,15 @@ from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
-from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
+from pagein.testing.eager_residency import eager
 
 TEXTS = ("Never touch the migrations.", "Tabs, not spaces.\n\tAlways.", "a\u2028b")
 SETTINGS = (
-    Settings(Residency(batch_tokens=1000, keep_calls=2, min_tokens=100)),
-    Settings(Residency(batch_tokens=10**9, keep_calls=1, min_tokens=100, previews=Previews(1000, 400)), valve=NO_VALVE),
+    Settings(eager(batch_tokens=1000, keep_calls=2, min_tokens=100)),
+    Settings(eager(batch_tokens=10**9, keep_calls=1, min_tokens=100, previews=Previews(1000, 400)), valve=NO_VALVE),
     Settings(
-        Residency(batch_tokens=1, keep_calls=2, min_tokens=100, economics=Economics()),
+        eager(keep_calls=2, min_tokens=100, economics=Economics()),
         valve=Valve(window=6000),
         manifest=True,
     ),

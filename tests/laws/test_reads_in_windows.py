@@ -19,13 +19,13 @@ from pagein.model.read_events import FileRead, FileWrite, ReadClaim, claim_of
 from pagein.model.read_records import decode
 from pagein.model.spans import Spans
 from pagein.policy.audit.witness import witness
-from pagein.policy.eviction.residency import Residency
 from pagein.policy.reads.baseline import baseline
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.eager_residency import eager
 from pagein.upkeep import check_store
 
 FILES = ("a.py", "sub/b.md", "big.txt")
-EAGER = Residency(batch_tokens=600, keep_calls=2, min_tokens=20)
+EAGER = eager(batch_tokens=600, keep_calls=2, min_tokens=20)
 
 
 class OneToken:

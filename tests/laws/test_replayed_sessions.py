@@ -26,13 +26,14 @@ from pagein.replay.prompt.model_calls import gather
 from pagein.replay.prompt.prompt_sizes import SourceFacts
 from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.readers import Source, find, read_source
+from pagein.testing.eager_residency import eager
 from pagein.testing.story import Story
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "sessions"
 CORPUS = ROOT.parent / "shared" / "corpus"
 CHARGED = prices("generic:r=.1,w=1.25,min=1")
-EAGER = Residency(batch_tokens=2000, keep_calls=2, keep_reads=3, min_tokens=60, previews=Previews(1500, 600))
+EAGER = eager(batch_tokens=2000, keep_calls=2, keep_reads=3, min_tokens=60, previews=Previews(1500, 600))
 _RATIO = 3.3
 
 
@@ -161,7 +162,16 @@ def test_under_no_prices_a_session_costs_over_two_percent_more(
     _worth_it(recording, _replayed(recording, Watch(), charged), charged)
 
 
-MASKING = replace(EAGER, keep_calls=3, arguments=ArgumentRules(replaced=1, alone=2, gain=20))
+MASKING = eager(
+    batch_tokens=2000,
+    keep_calls=3,
+    keep_reads=3,
+    min_tokens=60,
+    previews=Previews(1500, 600),
+    arguments=ArgumentRules(gain=20),
+    replaced=1,
+    alone=2,
+)
 FILE = "".join(f"line {n} of a file, with words\n" for n in range(60))
 CALLS = st.lists(
     st.tuples(
@@ -210,7 +220,7 @@ def _written(calls: list[tuple[str, str, bool, float]]) -> Story:
 def test_a_broken_law_is_reported_by_the_watched_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of the test: an engine whose store forgets is found out."""
     recording = _told([([5000], 5.0, "")] * 3).recording(CHARGED)
-    watch = Watch(replace(EAGER, batch_tokens=1, keep_calls=1))
+    watch = Watch(eager(keep_calls=1, keep_reads=3, min_tokens=60, previews=Previews(1500, 600)))
     monkeypatch.setattr(WatchedEngine, "recall", lambda _engine, _object_id: "something else")
     with pytest.raises(AssertionError, match="law 1"):
         _replayed(recording, watch)

@@ -15,12 +15,12 @@ from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.tokens.counters import RatioCounter
+from pagein.testing.eager_residency import eager
 
 Op: TypeAlias = tuple[str, int]
 
-BY_SIZE = Residency(batch_tokens=1200, keep_calls=2, keep_reads=3, min_tokens=60, previews=Previews(2500, 700))
-BY_PRICE = Residency(
-    batch_tokens=1,
+BY_SIZE = eager(batch_tokens=1200, keep_calls=2, keep_reads=3, min_tokens=60, previews=Previews(2500, 700))
+BY_PRICE = eager(
     keep_calls=2,
     keep_reads=3,
     min_tokens=60,

@@ -21,13 +21,13 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.outgoing_body import RequestRenderer
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.messages import Usage
-from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.validity import NOTHING_RECEIVED
 from pagein.providers.wire import check_body, with_request
 from pagein.providers.wire.tool_offers import ToolOffer
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
 PEEK = ToolOffer("peek", "Bring back what was paged out. " * 20)
 BASH = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}
 Wire = dict[str, Any]

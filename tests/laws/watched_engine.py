@@ -329,6 +329,6 @@ def _told(state: State) -> tuple[object, ...]:
     return (
         [piece.message for piece in pieces_since(ready.tip, 0)],
         list(state.standing.all()),
-        (state.standing.old_tokens, state.standing.old_gain, state.standing.old_since),
+        (state.standing.old_tokens, state.standing.old_gain, state.standing.rent(1.0)),
         (state.epoch, state.account, state.floor, state.scale, state.sent_at, state.now),
     )

@@ -18,9 +18,9 @@ DEMO = str(ROOT / "examples" / "demo-session.jsonl.gz")
 def test_settings_hold_but_for_the_prices() -> None:
     usual = Settings(residency=THRIFTY, manifest=True)
     found = settings_for(prices("claude-opus-4-6"), 300, usual)
-    assert (found.residency.keep_reads, found.manifest) == (THRIFTY.keep_reads, True)
+    assert (found.residency.rules, found.manifest) == (THRIFTY.rules, True)
     assert found.residency.economics == settings_for(prices("claude-opus-4-6"), 300).residency.economics
-    assert settings_for(prices("claude-opus-4-6"), 300).residency.keep_reads == PRICED.keep_reads
+    assert settings_for(prices("claude-opus-4-6"), 300).residency.rules == PRICED.rules
 
 
 def test_a_setting_that_cannot_be_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 import contextlib
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +56,8 @@ def test_each_layer_holds_over_those_before(users: Write, workspace: Path) -> No
     told = {"PAGEIN_CONFIG": str(mine), "PAGEIN_MIN_TOKENS": "302", "PAGEIN_PORT": "2", "PAGEIN_MANIFEST": "yes"}
     found = load_config(workspace, {"port": 3}, told)
     residency = found.engine.residency
-    assert (residency.keep_calls, residency.keep_reads, residency.min_tokens) == (6, 22, 302)
+    ages = residency.rules.ages
+    assert (ages["keep_calls"].calls, ages["keep_reads"].calls, residency.min_tokens) == (6, 22, 302)
     assert (found.gateway.port, found.engine.valve.share, found.engine.manifest) == (3, 0.8, True)
     assert found.origins["keep_calls"] == str(mine)
     assert found.origins["keep_reads"] == str(workspace / "pagein.toml")
@@ -115,7 +116,7 @@ def test_variables_that_are_empty_say_nothing() -> None:
 def test_thrifty_is_the_preset_unless_a_part_of_it_is_set() -> None:
     assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
     found = merge_layers([SettingsLayer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
-    assert (found.keep_reads, found.files) == (12, THRIFTY.files)
+    assert found == replace(THRIFTY, rules=THRIFTY.rules.with_ages({"keep_reads": 12}))
 
 
 def test_previews_can_be_turned_off() -> None:

@@ -10,11 +10,11 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
 
-EAGER = Settings(Residency(batch_tokens=1, keep_calls=1, min_tokens=1))
+EAGER = Settings(eager(keep_calls=1, min_tokens=1))
 
 
 class OneToken:

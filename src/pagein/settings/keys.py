@@ -24,6 +24,9 @@ _ENGINE = Settings()
 _READING, _RECALL = _ENGINE.reading, _ENGINE.recall
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 
+AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.says}
+"""The ages of the residency table that users may set."""
+
 ENGINE: Final[tuple[Key, ...]] = (
     choice(
         "residency",
@@ -31,17 +34,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("usual", "thrifty"),
         "How long results stay in the window. `thrifty` lowers the bill further: file reads leave sooner, so more edits must recall the text that they quote.",
     ),
-    whole("keep_calls", _RESIDENCY.keep_calls, "Minimum number of model calls that a result stays."),
-    whole(
-        "keep_reads",
-        _RESIDENCY.keep_reads,
-        "Minimum number of model calls that a file read stays if its file is not known.",
-    ),
-    whole(
-        "keep_calls_free",
-        _RESIDENCY.keep_calls_free,
-        "Minimum number of model calls that other results stay when a rewrite is cheap: after a pause or at a new user turn.",
-    ),
+    *(whole(age.name, age.calls, age.says) for age in AGES.values()),
     whole("min_tokens", _RESIDENCY.min_tokens, "Results with fewer tokens than this never leave."),
     whole(
         "previews_from",

@@ -20,7 +20,7 @@ from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import PRICED, THRIFTY
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
-from pagein.settings.keys import GATEWAY, KEYS
+from pagein.settings.keys import AGES, GATEWAY, KEYS
 
 PAGE: Final = "docs/reference/settings.md"
 DEFAULT: Final = "default"
@@ -110,7 +110,7 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
         values |= layer.values
         origins |= dict.fromkeys(layer.values, layer.name)
     if values["residency"] == "thrifty":
-        values |= {name: getattr(THRIFTY, name) for name in _AGES if origins[name] == DEFAULT}
+        values |= {name: THRIFTY.rules.ages[name].calls for name in AGES if origins[name] == DEFAULT}
     try:
         store = values["store"]
         gateway = GatewaySettings(**{key.name: values[key.name] for key in GATEWAY})  # type: ignore[arg-type]
@@ -120,8 +120,7 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
         raise BadSetting(f"{problem} (set are {', '.join(set_by)})") from problem
 
 
-_AGES: Final = ("keep_calls", "keep_reads", "keep_calls_free", "min_tokens")
-_AS_NAMED: Final = (*_AGES, "thinking")
+_AS_NAMED: Final = ("min_tokens", "thinking")
 _READING: Final = tuple(name.removeprefix("read_") for name in KEYS if name.startswith("read_"))
 
 
@@ -142,7 +141,13 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     arguments = rules if values["arguments"] else None
     return replace(
         Settings(**own),
-        residency=replace(usual, previews=previews, arguments=arguments, **{name: values[name] for name in _AS_NAMED}),
+        residency=replace(
+            usual,
+            rules=usual.rules.with_ages({name: values[name] for name in AGES}),
+            previews=previews,
+            arguments=arguments,
+            **{name: values[name] for name in _AS_NAMED},
+        ),
         reading=ReadingSettings(**{name: values[f"read_{name}"] for name in _READING}),
         recall=Bounds(
             ReadCaps(values["recall_lines"], values["recall_bytes"]),

@@ -13,11 +13,11 @@ from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft, Provenance, Writer, deletion
 from pagein.model.writes import Write
-from pagein.policy.eviction.residency import Residency
 from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.testing.eager_residency import eager
 from pagein.wiring import open as open_engine
 
-EAGER = Settings(Residency(batch_tokens=600, keep_calls=2, min_tokens=100))
+EAGER = Settings(eager(batch_tokens=600, keep_calls=2, min_tokens=100))
 FILES = ("a.py", "b.txt", "c.md")
 
 

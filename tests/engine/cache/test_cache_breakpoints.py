@@ -22,12 +22,12 @@ from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import CompactionEntry, NoteEntry
 from pagein.model.journal_notes import BreakpointChoice
 from pagein.model.messages import Usage
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.tool_offers import ToolOffer
+from pagein.testing.eager_residency import eager
 
-RESIDENCY = Residency(batch_tokens=6000, keep_calls=2, min_tokens=60)
+RESIDENCY = eager(batch_tokens=6000, keep_calls=2, min_tokens=60)
 EXTENDED, RESPECTED = Settings(RESIDENCY), Settings(RESIDENCY, marks="respected")
 BIG = "word " * 1500
 SYSTEM = "You work on a repository. " * 400
@@ -123,14 +123,14 @@ def test_a_request_that_is_not_written_anew_gets_no_mark(tmp_path: Path) -> None
 
 
 def test_what_is_the_clients_own_stays_it_however_much_is_written(tmp_path: Path) -> None:
-    with opened(tmp_path, Settings(Residency(batch_tokens=10**9, keep_calls=2, min_tokens=60))) as engine:
+    with opened(tmp_path, Settings(eager(batch_tokens=10**9, keep_calls=2, min_tokens=60))) as engine:
         for turns, at in ((6, 0.0), (7, 9000.0)):
             assert not ask(engine, turns, at).is_changed
 
 
 def test_behind_a_pause_an_entry_is_left_where_the_next_epoch_may_begin(tmp_path: Path) -> None:
     """Nothing leaves yet, but tools of ours make the request another one than its client's."""
-    with opened(tmp_path, Settings(Residency(batch_tokens=10**9, keep_calls=2, min_tokens=60))) as engine:
+    with opened(tmp_path, Settings(eager(batch_tokens=10**9, keep_calls=2, min_tokens=60))) as engine:
         found = [ask(engine, turns, at, tools=[TOOL]) for turns, at in ((6, 0.0), (7, 20.0), (8, 9000.0))]
     assert all(one.offered and one.opened is None for one in found)
     assert [len(places(one.body)) for one in found] == [2, 1, 2]

@@ -16,12 +16,12 @@ from pagein.model.entries import Entry, EpochEntry, PagedOut
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.policy.eviction.argument_masks import ArgumentRules
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.wire import check_body
 from pagein.providers.wire.request_body import with_arguments
+from pagein.testing.eager_residency import eager
 
-RULES = ArgumentRules(replaced=1, alone=3, gain=20)
-EAGER = Settings(residency=Residency(batch_tokens=1, keep_calls=2, min_tokens=50, arguments=RULES))
+RULES = ArgumentRules(gain=20)
+EAGER = Settings(residency=eager(keep_calls=2, min_tokens=50, arguments=RULES, replaced=1, alone=3))
 OLD = "".join(f"an old line {n} of the file\n" for n in range(60))
 NEW = "".join(f"a new line {n} of the file\n" for n in range(60))
 CLIENTS = ("claude-code", "codex", "opencode")

@@ -11,9 +11,9 @@ from pagein.errors import HostError
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
 from pagein.model.messages import Message, Text, ToolResult
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 
-SETTINGS = Rules(Residency(batch_tokens=10, keep_calls=1, min_tokens=0))
+SETTINGS = Rules(eager(batch_tokens=10, keep_calls=1, min_tokens=0))
 
 
 def fold(state: State, body: Body) -> State:

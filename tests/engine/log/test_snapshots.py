@@ -36,9 +36,9 @@ from pagein.model.graphs import Graphs
 from pagein.model.journal_notes import BreakpointChoice, PrefixDigests
 from pagein.model.messages import Message, Text, Usage
 from pagein.policy.clients.profile import Profile
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60))
 BIG = "word " * 400
 
 

@@ -15,10 +15,10 @@ from pagein import wiring
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60))
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 BIG = "word " * 300
 SECRET = "TOKEN=correct-horse-battery-staple\n" * 40

@@ -13,10 +13,10 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.audit.witness import witness
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 41))
-EAGER = Settings(residency=Residency(batch_tokens=1, keep_calls=2, keep_reads=2, min_tokens=50), witness=True)
+EAGER = Settings(residency=eager(keep_calls=2, keep_reads=2, min_tokens=50), witness=True)
 
 
 @dataclass
@@ -168,7 +168,7 @@ def test_an_answer_that_the_user_has_restored_is_the_client_s_text_again_and_a_b
 
 
 def test_a_base_stays_as_long_as_a_young_reference_to_it(tmp_path: Path) -> None:
-    patient = Settings(residency=Residency(batch_tokens=1, keep_calls=4, keep_reads=4, min_tokens=50))
+    patient = Settings(residency=eager(keep_calls=4, keep_reads=4, min_tokens=50))
     with opened(tmp_path, patient) as engine:
         client = Client("claude-code", engine)
         first = client.read()

@@ -16,16 +16,16 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import call, outgoing_body, splice
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import RequestSent
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.breakpoint_edits import Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks as marked_as
 from pagein.providers.wire.tool_offers import ToolOffer
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
-QUIET = Settings(Residency(batch_tokens=10**9))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60))
+QUIET = Settings(eager(batch_tokens=10**9))
 BIG = "word " * 300
 PEEK = ToolOffer("peek", "Bring back what was paged out.")
 TOOL = {"name": "Bash", "input_schema": {"type": "object", "properties": {"command": {}}}}

@@ -17,9 +17,10 @@ from pagein.errors import HostError
 from pagein.model.entries import NoteEntry, RequestSent
 from pagein.model.journal_notes import OtherNote, PinNote, UsageNote
 from pagein.model.messages import Usage
-from pagein.policy.eviction.residency import PRICED, Residency
+from pagein.policy.eviction.residency import PRICED
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=300, keep_calls=1, min_tokens=60))
+EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60))
 LONG = {"type": "ephemeral", "ttl": "1h"}
 PRICED_ALONE = Settings(PRICED)
 BIG = "word " * 1500

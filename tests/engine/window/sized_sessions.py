@@ -11,11 +11,12 @@ from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.testing.eager_residency import eager
 
-PATIENT = Residency(batch_tokens=100_000, keep_calls=2, min_tokens=100)
+PATIENT = eager(batch_tokens=100_000, keep_calls=2, min_tokens=100)
 """Nothing leaves by itself: it would take more than any test says."""
-EAGER = Residency(batch_tokens=1000, keep_calls=2, min_tokens=100)
-PRICED = Residency(batch_tokens=1, keep_calls=2, min_tokens=100, economics=Economics())
+EAGER = eager(batch_tokens=1000, keep_calls=2, min_tokens=100)
+PRICED = eager(keep_calls=2, min_tokens=100, economics=Economics())
 ASK = Message("user", (Text("please"),))
 
 

@@ -16,11 +16,11 @@ from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
 from pagein.model.read_records import decode
 from pagein.model.spans import Spans
-from pagein.policy.eviction.residency import Residency
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.eager_residency import eager
 from pagein.upkeep import check_store
 
-EAGER = Residency(batch_tokens=1000, keep_calls=2, min_tokens=100)
+EAGER = eager(batch_tokens=1000, keep_calls=2, min_tokens=100)
 ASK = Message("user", (Text("please"),))
 STUB = "[pagein: pg-"
 

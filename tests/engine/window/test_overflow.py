@@ -13,8 +13,8 @@ from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Economics, Moment
 from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, high_estimate, is_full, likely
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.wire import check_messages
+from pagein.testing.eager_residency import eager
 
 SMALL = Valve(window=6000)
 """Nine tenths are 5,400 tokens, of which three quarters, 4,050, may stand by our estimate until the provider reports."""
@@ -45,7 +45,7 @@ def _epochs_of(session: Session) -> list[str]:
     return [entry.body.reason for entry in session.journal if isinstance(entry.body, EpochEntry)]
 
 
-HELD_BACK = Residency(batch_tokens=10**6, keep_calls=2, min_tokens=100, economics=Economics(share=0.0))
+HELD_BACK = eager(batch_tokens=10**6, keep_calls=2, min_tokens=100, economics=Economics(share=0.0))
 """The policy itself takes nothing out, and the bankroll is empty."""
 
 

@@ -10,12 +10,12 @@ import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.policy.eviction.overflow import FULL, Valve
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
+from pagein.testing.eager_residency import eager
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
-QUIET = Settings(Residency(batch_tokens=10**9, keep_calls=1, min_tokens=60), valve=Valve(window=10**9))
+QUIET = Settings(eager(batch_tokens=10**9, keep_calls=1, min_tokens=60), valve=Valve(window=10**9))
 RULE = "Never touch the migrations."
 
 
@@ -130,7 +130,7 @@ def test_near_the_end_of_the_window_results_leave_over_the_wire_too(tmp_path: Pa
 
 
 def test_the_window_is_that_of_the_model_that_the_request_names(tmp_path: Path) -> None:
-    settings = Settings(Residency(batch_tokens=10**9, keep_calls=1, min_tokens=60))
+    settings = Settings(eager(batch_tokens=10**9, keep_calls=1, min_tokens=60))
     agent = Agent(tmp_path, "anthropic", settings, model="claude-haiku-4-5")
     with agent.engine:
         for mark in "abcde":

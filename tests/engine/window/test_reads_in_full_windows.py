@@ -13,11 +13,11 @@ from pagein.engine.engine import Engine, Settings
 from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.overflow import Valve
-from pagein.policy.eviction.residency import Residency
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.eager_residency import eager
 from pagein.upkeep import check_store
 
-NEVER = Residency(batch_tokens=10**6, keep_calls=1, min_tokens=20)
+NEVER = eager(batch_tokens=10**6, keep_calls=1, min_tokens=20)
 WORDS = "why is that so, and not otherwise? " * 12
 
 

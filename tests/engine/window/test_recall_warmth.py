@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
-from tests.engine.window.sized_sessions import EAGER, PATIENT, begun, body, ids, opened, says, turn, whole
+from tests.engine.window.sized_sessions import begun, body, ids, opened, says, turn, whole
 
 from pagein.engine.session import Session
 from pagein.model.journal_notes import RecallNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.eviction.recall_warmth import WARM_CALLS
+from pagein.testing.eager_residency import eager
 
 
 def peeked(session: Session, object_id: str, call_id: str) -> list[Message]:
@@ -20,7 +21,7 @@ def peeked(session: Session, object_id: str, call_id: str) -> list[Message]:
 
 
 def test_the_result_of_a_recall_stays_while_it_is_warm(tmp_path: Path) -> None:
-    quick = type(EAGER)(batch_tokens=100, keep_calls=1, min_tokens=100)
+    quick = eager(batch_tokens=100, keep_calls=1, min_tokens=100)
     with opened(tmp_path, quick) as engine:
         session = begun(engine, "abc")
         assert "a" not in whole(session)
@@ -34,7 +35,7 @@ def test_the_result_of_a_recall_stays_while_it_is_warm(tmp_path: Path) -> None:
 
 
 def test_an_ordered_epoch_leaves_what_is_warm(tmp_path: Path) -> None:
-    quick = type(PATIENT)(batch_tokens=100_000, keep_calls=1, min_tokens=100)
+    quick = eager(batch_tokens=100_000, keep_calls=1, min_tokens=100)
     with opened(tmp_path, quick) as engine:
         session = begun(engine, "abc")
         session.hand.epoch()
@@ -49,7 +50,7 @@ def test_an_ordered_epoch_leaves_what_is_warm(tmp_path: Path) -> None:
 
 
 def test_warmth_is_of_the_branch(tmp_path: Path) -> None:
-    quick = type(PATIENT)(batch_tokens=100_000, keep_calls=1, min_tokens=100)
+    quick = eager(batch_tokens=100_000, keep_calls=1, min_tokens=100)
     with opened(tmp_path, quick) as engine:
         session = begun(engine, "abc")
         session.hand.epoch()

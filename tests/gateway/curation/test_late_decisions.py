@@ -20,11 +20,11 @@ from pagein.errors import StoreError
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, Guard, PassThrough, UsageAccount
 from pagein.gateway.settings import GatewaySettings
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.wire.streams.model_reply import ModelReply
+from pagein.testing.eager_residency import eager
 
 SESSIONS, TURNS = 24, 9
-EAGER = Settings(Residency(batch_tokens=2_000, keep_calls=2, min_tokens=60))
+EAGER = Settings(eager(batch_tokens=2_000, keep_calls=2, min_tokens=60))
 LINE = "one line of what a command printed, and it prints many of them\n"
 ANSWER = b'{"type":"message","role":"assistant","content":[],"usage":{"input_tokens":9,"output_tokens":1}}'
 LAST = b'{"model":"m","messages":[{"role":"user","content":"as it was sent last"}]}'

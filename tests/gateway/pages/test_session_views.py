@@ -8,9 +8,9 @@ from tests.call_counts import counted
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.gateway.pages.session_views import EngineLooker
-from pagein.policy.eviction.residency import Residency
+from pagein.testing.eager_residency import eager
 
-EAGER = Settings(Residency(batch_tokens=600, keep_calls=1, min_tokens=60))
+EAGER = Settings(eager(batch_tokens=600, keep_calls=1, min_tokens=60))
 
 
 def requests(engine: Engine, first: int, last: int) -> None:

@@ -40,9 +40,11 @@ def _cold(size: int = 100_000) -> Moment:
 def _standing(calls: int, tokens: int = 2000, *, reads: bool = False, now: int | None = None) -> ResidentSet:
     standing = EMPTY
     for call in range(calls):
-        resident = Resident(f"c{call}", 2 * call + 1, 0, tokens, call, before=call * (tokens + 100), is_read=reads)
-        standing = standing.born(resident).at_call(call + 1, PRICED)
-    return standing.at_call(calls if now is None else now, PRICED)
+        resident = Resident(
+            f"c{call}", 2 * call + 1, 0, tokens, call, before=call * (tokens + 100), kind="read" if reads else "result"
+        )
+        standing = standing.born(resident, PRICED.rules).at_call(call + 1, PRICED.rules)
+    return standing.at_call(calls if now is None else now, PRICED.rules)
 
 
 def test_a_pause_of_the_lifetime_makes_the_cache_cold_and_an_unknown_time_does_not() -> None:
@@ -131,9 +133,9 @@ def test_a_read_stays_longer_than_other_results_even_where_it_is_cold() -> None:
 def test_sums_are_the_sums_of_the_residents(told: list[tuple[int, bool]], later: int) -> None:
     standing = EMPTY
     for call, (tokens, is_read) in enumerate(told):
-        resident = Resident(f"c{call}", call, 0, tokens, call, before=call, is_read=is_read)
-        standing = standing.born(resident).at_call(call + 1, PRICED)
-    standing = standing.at_call(max(later, len(told)), PRICED)
+        resident = Resident(f"c{call}", call, 0, tokens, call, before=call, kind="read" if is_read else "result")
+        standing = standing.born(resident, PRICED.rules).at_call(call + 1, PRICED.rules)
+    standing = standing.at_call(max(later, len(told)), PRICED.rules)
     old = list(standing.old())
     assert standing.old_tokens == sum(one.tokens for one in old)
     assert standing.old_gain == sum(one.gain for one in old)
@@ -141,7 +143,7 @@ def test_sums_are_the_sums_of_the_residents(told: list[tuple[int, bool]], later:
     assert standing.first_before(ripe_too=False) == min((one.before for one in old), default=0)
     assert len(list(standing.all())) == len(told)
     for one in old:
-        assert standing.call - one.born >= (PRICED.reads_wait if one.is_read else PRICED.keep_calls)
+        assert standing.call - one.born >= (20 if one.kind == "read" else 5)
 
 
 # --- what the client voids, and price cliffs ---
@@ -175,7 +177,9 @@ def test_a_rewrite_that_brings_requests_below_a_price_cliff_pays_sooner() -> Non
     made = plan(standing, replace(settings, economics=steeper), _warm(), rich)
     assert made.epoch is not None
     assert made.epoch.reason == "price cliff"
-    assert made.account.saved > made.alone.saved - rewrite_cost(_warm(), steeper, standing.old_before, gain)
+    assert made.account.saved > made.alone.saved - rewrite_cost(
+        _warm(), steeper, standing.first_before(ripe_too=False), gain
+    )
     assert plan(standing, replace(settings, economics=steeper), _warm(), Account()).epoch is None
 
 

@@ -3,9 +3,10 @@
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
 from pagein.policy.eviction.dependencies import plan_without
 from pagein.policy.eviction.residency import EMPTY, EpochPlan, Residency, Resident, ResidentSet, plan
+from pagein.testing.eager_residency import eager
 
-BY_SIZE = Residency(batch_tokens=1000, keep_calls=2)
-PRICED = Residency(batch_tokens=1, keep_calls=2, economics=Economics())
+BY_SIZE = eager(batch_tokens=1000, keep_calls=2)
+PRICED = eager(keep_calls=2, economics=Economics())
 COLD = Moment(now=10_000.0, last=0.0, size=20_000, new=10)
 WARM = Moment(now=10.0, last=9.0, size=20_000, new=10)
 RICH = Account(bill=1e6, saved=1e6)
@@ -14,9 +15,9 @@ RICH = Account(bill=1e6, saved=1e6)
 def standing(*tokens: int, settings: Residency, call: int = 9) -> ResidentSet:
     made, before = EMPTY, 0
     for place, count in enumerate(tokens):
-        made = made.born(Resident(f"c{place}", place, 0, count, place, before=before))
+        made = made.born(Resident(f"c{place}", place, 0, count, place, before=before), settings.rules)
         before += count
-    return made.at_call(call, settings)
+    return made.at_call(call, settings.rules)
 
 
 def calls(found: EpochPlan) -> list[str]:
@@ -58,7 +59,7 @@ def test_where_the_cache_is_cold_the_rest_leaves_whatever_its_size() -> None:
 def test_where_the_rest_has_not_paid_for_its_rewrite_nothing_leaves() -> None:
     residents = standing(9000, 300, settings=PRICED, call=400)
     for call in range(401, 460):
-        residents = residents.at_call(call, PRICED)
+        residents = residents.at_call(call, PRICED.rules)
     planned = plan(residents, PRICED, WARM, RICH)
     assert calls(planned) == ["c0", "c1"]
     assert plan_without(planned, frozenset({"c0"}), residents, PRICED, WARM).epoch is None

@@ -7,23 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
-from pagein.policy.eviction.read_ages import FileRules
-from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet
+from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet
+from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules
 
-RULES = FileRules(after_edit=2, after_task=4)
-SETTINGS = Residency(batch_tokens=1, keep_calls=1, files=RULES)
+RULES = USUAL.with_ages({"keep_calls": 1, "keep_reads": 1, "after_edit": 2, "after_task": 4})
 
 
 def _read(call: int, path: str = "a.py") -> Resident:
-    return Resident(f"c{call}", 2 * call, 0, 500, call, before=100 * call, is_read=True, path=path)
+    return Resident(f"c{call}", 2 * call, 0, 500, call, before=100 * call, kind="file read", path=path)
 
 
-def _old(standing: ResidentSet, call: int, settings: Residency = SETTINGS) -> list[str]:
-    return [one.call_id for one in standing.at_call(call, settings).old()]
+def _old(standing: ResidentSet, call: int, rules: ResidencyRules = RULES) -> list[str]:
+    return [one.call_id for one in standing.at_call(call, rules).old()]
 
 
-def _shown(call: int = 1) -> ResidentSet:
-    return EMPTY.at_call(call, SETTINGS).touch("a.py", call, edited=False).born(_read(call))
+def _shown(call: int = 1, rules: ResidencyRules = RULES) -> ResidentSet:
+    return EMPTY.at_call(call, rules).touch("a.py", call, rules, edited=False).born(_read(call), rules)
 
 
 def test_a_read_of_the_task_at_hand_stays_however_old_it_is() -> None:
@@ -31,54 +30,56 @@ def test_a_read_of_the_task_at_hand_stays_however_old_it_is() -> None:
 
 
 def test_a_read_may_go_once_its_file_was_edited_and_then_left_alone() -> None:
-    edited = _shown().touch("a.py", 5, edited=True)
+    edited = _shown().touch("a.py", 5, RULES, edited=True)
     assert _old(edited, 6) == []
     assert _old(edited, 7) == ["c1"]
 
 
 def test_an_edit_that_failed_is_a_touch_and_no_edit() -> None:
-    assert _old(_shown().touch("a.py", 5, edited=False), 100) == []
+    assert _old(_shown().touch("a.py", 5, RULES, edited=False), 100) == []
 
 
 def test_an_edit_before_the_read_does_not_let_it_go() -> None:
-    read_again = EMPTY.touch("a.py", 1, edited=True).born(_read(3))
+    read_again = EMPTY.touch("a.py", 1, RULES, edited=True).born(_read(3), RULES)
     assert _old(read_again, 100) == []
 
 
 def test_a_read_of_an_older_task_may_go_when_its_file_was_left_alone() -> None:
-    spoken = _shown().at_call(3, SETTINGS).spoken(3)
+    spoken = _shown().at_call(3, RULES).spoken(3, RULES)
     assert _old(spoken, 4) == []
     assert _old(spoken, 5) == ["c1"]
 
 
 def test_what_a_person_says_with_the_first_read_begins_no_newer_task() -> None:
-    assert _old(EMPTY.spoken(1).born(_read(1)), 100) == []
+    assert _old(EMPTY.spoken(1, RULES).born(_read(1), RULES), 100) == []
 
 
 def test_a_touch_makes_a_read_that_might_have_gone_wait_again() -> None:
-    standing = _shown().touch("a.py", 5, edited=True).at_call(7, SETTINGS)
-    again = standing.touch("a.py", 7, edited=True)
+    standing = _shown().touch("a.py", 5, RULES, edited=True).at_call(7, RULES)
+    again = standing.touch("a.py", 7, RULES, edited=True)
     assert again.old_tokens == 0
     assert _old(again, 8) == []
     assert _old(again, 9) == ["c1"]
 
 
 def test_those_that_stay_old_beside_a_touched_file_keep_their_rent() -> None:
-    standing = _shown().born(_read(2, "b.py")).touch("a.py", 3, edited=True).touch("b.py", 3, edited=True)
-    aged = standing.at_call(5, SETTINGS).at_call(10, SETTINGS)
+    standing = (
+        _shown().born(_read(2, "b.py"), RULES).touch("a.py", 3, RULES, edited=True).touch("b.py", 3, RULES, edited=True)
+    )
+    aged = standing.at_call(5, RULES).at_call(10, RULES)
     rent = aged.rent(0.1)
-    assert aged.touch("b.py", 10, edited=True).rent(0.1) == pytest.approx(rent / 2)
+    assert aged.touch("b.py", 10, RULES, edited=True).rent(0.1) == pytest.approx(rent / 2)
 
 
 def test_untouched_bounds_the_wait_where_it_is_set() -> None:
-    bounded = Residency(batch_tokens=1, keep_calls=1, files=FileRules(untouched=9))
-    assert _old(_shown(), 9, bounded) == []
-    assert _old(_shown(), 10, bounded) == ["c1"]
+    bounded = RULES.with_ages({"untouched": 9})
+    assert _old(_shown(rules=bounded), 9, bounded) == []
+    assert _old(_shown(rules=bounded), 10, bounded) == ["c1"]
 
 
 def test_a_wait_of_nothing_is_refused() -> None:
     with pytest.raises(BadSetting, match="after_edit"):
-        FileRules(after_edit=0)
+        USUAL.with_ages({"after_edit": 0})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,29 +98,28 @@ _HAPPENINGS = st.lists(
 def test_the_queues_say_what_a_look_at_the_whole_past_says(
     told: list[_Happened], untouched: int | None, later: int
 ) -> None:
-    rules = FileRules(after_edit=2, after_task=4, untouched=untouched)
-    settings = Residency(batch_tokens=1, keep_calls=1, files=rules)
+    rules = RULES.with_ages({"untouched": untouched})
     standing = EMPTY
     for call, one in enumerate(told, start=1):
         if one.kind == "spoken":
-            standing = standing.spoken(call)
+            standing = standing.spoken(call, rules)
         elif one.kind != "idle":
-            standing = standing.touch(one.path, call, edited=one.kind == "edit")
+            standing = standing.touch(one.path, call, rules, edited=one.kind == "edit")
         if one.kind == "read":
-            standing = standing.born(_read(call, one.path))
-        standing = standing.at_call(call + 1, settings)
+            standing = standing.born(_read(call, one.path), rules)
+        standing = standing.at_call(call + 1, rules)
     now = len(told) + 1 + later
     for call in range(len(told) + 2, now + 1):
-        standing = standing.at_call(call, settings)
+        standing = standing.at_call(call, rules)
     old = list(standing.old())
-    assert {one.call_id for one in old} == _by_looking(told, now, rules)
+    assert {one.call_id for one in old} == _by_looking(told, now, untouched)
     assert standing.old_tokens == sum(one.tokens for one in old)
     assert standing.old_gain == sum(one.gain for one in old)
     assert standing.first_before(ripe_too=False) == min((one.before for one in old), default=0)
     assert len(list(standing.all())) == sum(one.kind == "read" for one in told)
 
 
-def _by_looking(told: list[_Happened], now: int, rules: FileRules) -> set[str]:
+def _by_looking(told: list[_Happened], now: int, untouched: int | None) -> set[str]:
     past = list(enumerate(told, start=1))
     task = max((call for call, one in past if one.kind == "spoken"), default=0)
     found = set()
@@ -129,8 +129,8 @@ def _by_looking(told: list[_Happened], now: int, rules: FileRules) -> set[str]:
         mine = [(call, one) for call, one in past if one.path == read.path and one.kind in ("read", "edit", "fail")]
         touched = max(call for call, _ in mine)
         edited = any(one.kind == "edit" and call >= born for call, one in mine)
-        waits = [rules.after_edit] * edited + [rules.after_task] * (born < task)
-        waits += [] if rules.untouched is None else [rules.untouched]
+        waits = [2] * edited + [4] * (born < task)
+        waits += [] if untouched is None else [untouched]
         if waits and now - touched >= min(waits):
             found.add(f"c{born}")
     return found

@@ -1,4 +1,5 @@
-from dataclasses import replace
+"""Which results may be evicted, and which are when nobody names prices."""
+
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ from hypothesis import strategies as st
 
 from pagein.errors import BadSetting
 from pagein.model.messages import Image, ToolResult
-from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, ResidentSet, decide, removable
+from pagein.policy.economics.rewrite_cost import Account, Moment
+from pagein.policy.eviction.residency import EMPTY, Epoch, Residency, Resident, ResidentSet, plan, removable
+from pagein.testing.eager_residency import eager
 
-SETTINGS = Residency(batch_tokens=1000, keep_calls=3, low_water_tokens=200)
+SETTINGS = eager(keep_calls=3)
 
 
 def standing(*groups: tuple[int, ...], settings: Residency = SETTINGS, call: int | None = None) -> ResidentSet:
@@ -17,54 +20,50 @@ def standing(*groups: tuple[int, ...], settings: Residency = SETTINGS, call: int
     found = EMPTY
     for born, sizes in enumerate(groups):
         for block, tokens in enumerate(sizes):
-            found = found.born(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born))
-    return found.at_call(len(groups) if call is None else call, settings)
+            found = found.born(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born), settings.rules)
+    return found.at_call(len(groups) if call is None else call, settings.rules)
+
+
+def decide(found: ResidentSet, settings: Residency = SETTINGS) -> Epoch | None:
+    return plan(found, settings, Moment(None, None, 100_000, 0), Account()).epoch
 
 
 def paged(epoch: Epoch | None) -> list[str]:
     return [] if epoch is None else [one.call_id for one in epoch.page_out]
 
 
-def test_nothing_goes_before_a_batch_has_come_together() -> None:
-    assert decide(standing((999,), (), (), ()), SETTINGS) is None
-    assert paged(decide(standing((1000,), (), (), ()), SETTINGS)) == ["call-0-0"]
+def test_without_prices_a_result_is_evicted_as_soon_as_it_is_old_enough() -> None:
+    assert decide(standing((), (5000,), (5000,), (5000,), call=3)) is None
+    assert paged(decide(standing((), (5000,), (5000,), (5000,), call=4))) == ["call-1-0"]
 
 
-def test_what_was_there_for_fewer_calls_does_not_count() -> None:
-    assert decide(standing((), (5000,), (5000,), (5000,), call=3), SETTINGS) is None
-    assert paged(decide(standing((), (5000,), (5000,), (5000,), call=4), SETTINGS)) == ["call-1-0"]
-
-
-def test_the_oldest_go_first_down_to_the_low_water_mark() -> None:
-    epoch = decide(standing((400,), (400,), (100,), (100,), (), (9999,), ()), SETTINGS)
-    assert paged(epoch) == ["call-0-0", "call-1-0"]
-    epoch = decide(standing((400,), (400,), (100,), (101,), (), (9999,), ()), SETTINGS)
-    assert paged(epoch) == ["call-0-0", "call-1-0", "call-2-0"]
-
-
-def test_a_group_goes_as_a_whole() -> None:
-    epoch = decide(standing((900, 50, 50), (100,), (), (), ()), SETTINGS)
-    assert paged(epoch) == ["call-0-0", "call-0-1", "call-0-2"]
+def test_a_group_is_evicted_as_a_whole() -> None:
+    assert paged(decide(standing((900, 50, 50), (100,), (), ()))) == [
+        "call-0-0",
+        "call-0-1",
+        "call-0-2",
+        "call-1-0",
+    ]
 
 
 def test_results_of_the_latest_assistant_message_stay_whatever_the_settings() -> None:
-    eager = Residency(batch_tokens=1, keep_calls=0)
-    found = standing((500,), (500,), settings=eager, call=1)
-    assert paged(decide(found, eager)) == ["call-0-0"]
+    at_once = eager(keep_calls=0)
+    found = standing((500,), (500,), settings=at_once, call=1)
+    assert paged(decide(found, at_once)) == ["call-0-0"]
 
 
 def test_the_frontier_is_the_first_message_that_changes() -> None:
-    epoch = decide(standing((), (), (600,), (600,), (), (), ()), SETTINGS)
+    epoch = decide(standing((), (), (600,), (600,), (), (), ()))
     assert epoch is not None
     assert epoch.frontier == 4
 
 
-def test_what_was_paged_out_is_not_considered_again() -> None:
+def test_an_evicted_result_is_not_considered_again() -> None:
     before = standing((1000,), (1000,), (), (), ())
-    epoch = decide(before, SETTINGS)
+    epoch = decide(before)
     assert epoch is not None
-    after = before.without([(one.message, one.block) for one in epoch.page_out])
-    assert decide(after, SETTINGS) is None
+    after = before.without([one.place for one in epoch.page_out])
+    assert decide(after) is None
     assert list(after.all()) == []
 
 
@@ -82,44 +81,33 @@ def test_errors_images_and_small_results_stay(result: ToolResult, tokens: int, *
     assert removable(result, tokens, SETTINGS) is may
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"batch_tokens": 0}, {"keep_calls": -1}, {"low_water_tokens": -1}, {"min_tokens": -1}, {"low_water_tokens": 1000}],
-)
+@pytest.mark.parametrize("change", [{"keep_calls": -1}, {"keep_reads": -1}, {"min_tokens": -1}])
 def test_a_setting_outside_its_range_is_refused_by_name(change: dict[str, Any]) -> None:
     with pytest.raises(BadSetting, match=next(iter(change))):
-        replace(SETTINGS, **change)
+        eager(**change)
 
 
 GROUPS = st.lists(st.lists(st.integers(1, 700), max_size=3).map(tuple), max_size=30)
 
 
-@given(GROUPS)
-def test_moving_on_call_by_call_is_moving_on_at_once(groups: list[tuple[int, ...]]) -> None:
+@given(GROUPS, st.integers(0, 3))
+def test_moving_on_call_by_call_is_moving_on_at_once(groups: list[tuple[int, ...]], cheap: int) -> None:
+    settings = eager(keep_calls=3, keep_calls_free=cheap)
     slow = EMPTY
     for born, sizes in enumerate(groups):
         for block, tokens in enumerate(sizes):
-            slow = slow.born(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born))
-        slow = slow.at_call(born + 1, SETTINGS)
-    fast = standing(*groups)
+            slow = slow.born(Resident(f"call-{born}-{block}", 2 * born, block, tokens, born), settings.rules)
+        slow = slow.at_call(born + 1, settings.rules)
+    fast = standing(*groups, settings=settings)
     assert list(slow.old()) == list(fast.old())
+    assert list(slow.ripe()) == list(fast.ripe())
     assert list(slow.all()) == list(fast.all())
     assert slow.old_tokens == fast.old_tokens == sum(one.tokens for one in fast.old())
+    assert slow.ripe_gain == fast.ripe_gain == sum(one.gain for one in fast.ripe())
 
 
 @given(GROUPS)
-def test_a_decision_is_a_prefix_of_whole_groups_of_what_may_go(groups: list[tuple[int, ...]]) -> None:
+def test_without_prices_exactly_what_is_old_enough_is_evicted(groups: list[tuple[int, ...]]) -> None:
     found = standing(*groups)
-    epoch = decide(found, SETTINGS)
-    old = list(found.old())
-    assert all(one.born <= len(groups) - SETTINGS.keep_calls for one in old)
-    if epoch is None:
-        assert found.old_tokens < SETTINGS.batch_tokens
-        return
-    gone = list(epoch.page_out)
-    assert gone == old[: len(gone)]
-    assert not {one.born for one in gone} & {one.born for one in old[len(gone) :]}
-    assert sum(one.tokens for one in old[len(gone) :]) <= SETTINGS.low_water_tokens
-    # One group less would have been too little.
-    kept_longer = [one for one in old if one.born >= gone[-1].born]
-    assert sum(one.tokens for one in kept_longer) > SETTINGS.low_water_tokens
+    old = [one for one in found.all() if one.born <= len(groups) - 3]
+    assert paged(decide(found)) == [one.call_id for one in old]

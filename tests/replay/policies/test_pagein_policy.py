@@ -10,24 +10,24 @@ from hypothesis import strategies as st
 
 from pagein import wiring
 from pagein.engine.engine import Engine, Settings
-from pagein.policy.eviction.residency import Residency
 from pagein.ports import TokenCounter
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND, APPEND_5M
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import OpenEngine, PageinPolicy, settings_for
 from pagein.replay.prompt.recording import BillableSession
+from pagein.testing.eager_residency import eager
 from pagein.testing.story import Story
 
 
-def eager(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 overruled
-    """Pages out by size alone, so that small stories are enough."""
-    by_size = Settings(residency=Residency(batch_tokens=40_000, keep_calls=10))
-    return wiring.open_for_replay(store, counter=counter, settings=by_size)
+def by_age(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 overruled
+    """Evicts by age alone, so that small stories are enough."""
+    early = Settings(residency=eager(batch_tokens=40_000, keep_calls=10))
+    return wiring.open_for_replay(store, counter=counter, settings=early)
 
 
 def _bill(
-    recording: BillableSession, charged: Prices, open_engine: OpenEngine = eager, *, stress: bool = False
+    recording: BillableSession, charged: Prices, open_engine: OpenEngine = by_age, *, stress: bool = False
 ) -> Ledger:
     with PageinPolicy(recording, open_engine, charged) as paging:
         ledger = Ledger(recording, paging, charged, stress=stress, trace=True)
@@ -78,7 +78,7 @@ def test_needs_of_later_steps_are_answered_from_the_store(story: Story, charged:
 
 
 def test_a_lost_store_is_counted_and_not_hidden(story: Story, charged: Prices) -> None:
-    with PageinPolicy(_long(story).recording(), eager, charged) as paging:
+    with PageinPolicy(_long(story).recording(), by_age, charged) as paging:
         ledger = Ledger(story.recording(), paging, charged, stress=False, trace=False)
         ledger.run()
         assert ledger.tally.stubs > 0
@@ -93,7 +93,7 @@ def _forget_everything(paging: PageinPolicy) -> None:
 
 
 def test_the_settings_of_the_engine_decide(story: Story, charged: Prices) -> None:
-    never = Settings(residency=Residency(batch_tokens=10**9))
+    never = Settings(residency=eager(batch_tokens=10**9))
 
     def patient(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:  # noqa: ARG001 overruled
         return wiring.open(store, counter=counter, settings=never)

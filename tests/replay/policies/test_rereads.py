@@ -15,17 +15,17 @@ from pagein.model.bill import Figures
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.clients.file_accesses import accesses
 from pagein.policy.clients.profiles import profile_by_calls
-from pagein.policy.eviction.residency import Residency
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import PageinPolicy
 from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.session_bill import ReplayTerms, bill_session
+from pagein.testing.eager_residency import eager
 from pagein.testing.story import RATIO, Story
 
 FILE = "".join(f"def line_{n}_of_the_file() -> None: ...  # with words of its own\n" for n in range(1, 201))
-NEVER = Settings(residency=Residency(batch_tokens=10**9))
+NEVER = Settings(residency=eager(batch_tokens=10**9))
 CLIENTS = ("claude-code", "codex", "opencode", "pi")
 CHARGED = prices("generic:r=.1,w=1.25,min=1")
 
@@ -130,7 +130,7 @@ def test_lines_that_only_the_answer_shows_are_met_by_the_answer() -> None:
     assert (tally.quotes_visible, tally.quotes_lost, tally.faults) == (1, 0, 0)
 
 
-EAGER = Settings(residency=Residency(batch_tokens=100, keep_calls=2, keep_reads=2, min_tokens=60))
+EAGER = Settings(residency=eager(batch_tokens=100, keep_calls=2, keep_reads=2, min_tokens=60))
 
 
 def test_a_marker_is_evicted_with_its_base_and_later_needs_are_recalled() -> None:

@@ -116,10 +116,10 @@ def test_a_recall_is_charged_to_the_decision_that_evicted_its_text(story: Story,
     [
         ([20] * 30, f"no result of {PRICED.min_tokens} tokens and more that may leave was in the window"),
         (
-            [3000] * PRICED.keep_calls,
-            f"nothing was old enough: {PRICED.keep_calls} calls, {PRICED.reads_wait} for reads of files",
+            [3000] * 5,
+            "nothing was old enough: 5 calls, 20 for reads of files",
         ),
-        ([3000] * (PRICED.keep_calls + 2), "taking them out"),
+        ([3000] * 7, "taking them out"),
     ],
 )
 def test_where_nothing_left_the_reason_is_told(story: Story, charged: Prices, sizes: list[int], told: str) -> None:

@@ -62,7 +62,16 @@ def residents(
         path = next((one.path for one in call.accesses if one.op in ("write", "edit")), "")
         kept = hand.stands_for_arguments(call)
         whole = Resident(
-            call.id, asking.place, index, asking.share(call), born, asking.before, kept=kept, path=path, form="texts"
+            call.id,
+            asking.place,
+            index,
+            asking.share(call),
+            born,
+            asking.before,
+            kept=kept,
+            path=path,
+            kind="file text",
+            form="texts",
         )
         yield from _forms(whole, held, rules)
 
@@ -73,7 +82,7 @@ def _forms(whole: Resident, held: Weight, rules: ArgumentRules) -> Iterator[Resi
     each = whole.tokens / held.chars
     forms = (
         replace(whole, stays=round(each * held.without_any)),
-        replace(whole, stays=round(each * held.without_replaced), form="replaced"),
+        replace(whole, stays=round(each * held.without_replaced), kind="replaced text", form="replaced"),
     )
     yield from (one for one in forms if one.gain >= rules.gain)
 

@@ -35,6 +35,7 @@ from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.recall_warmth import COLD, Warmth
 from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet, removable
+from pagein.policy.eviction.resident_kinds import kinds_of_result, path_read
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 
 
@@ -134,7 +135,7 @@ def _add_message(state: State, said: MessageEntry, rules: Rules) -> State:
     now = _latest(state.now, said.message.at)
     standing = moved.standing
     if standing is not state.standing or standing.call != moved.draft.calls:  # otherwise no resident has aged
-        standing = standing.at_call(moved.draft.calls, rules.residency)
+        standing = standing.at_call(moved.draft.calls, rules.residency.rules)
     usage = said.message.usage if said.message.role == "assistant" else None
     return _calibrate(_hasten_residents(replace(moved, standing=standing, now=now)), usage)
 
@@ -159,16 +160,16 @@ def _with_draft(
     in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
     answered: dict[str, int] = {}
     for place, piece in enumerate(pieces, start=known):
-        standing = _worked_on(standing, piece, calls)
+        standing = _worked_on(standing, piece, calls, rules)
         answered.update(successful_calls(piece))
         for resident in _residents(place, piece, calls, rules, kept or {}, state.hand):
             if resident.call_id not in state.hand.calls_that_stay:
-                standing = standing.born(replace(resident, before=in_front))
+                standing = standing.born(replace(resident, before=in_front), rules.residency.rules)
                 hasty = hasty or resident.call_id in dropping
         in_front += piece.weight
     for resident in _arguments(before, answered, state.hand, rules):
         if resident.call_id not in state.hand.calls_that_stay:
-            standing = standing.born(resident)
+            standing = standing.born(resident, rules.residency.rules)
             hasty = hasty or resident.call_id in dropping
     # a new access to a file makes its older reads wait again
     hasty = hasty or (bool(dropping) and standing.old_tokens != state.standing.old_tokens)
@@ -182,7 +183,7 @@ def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rul
         yield from masked_residents(message, answered, hand, settings, rules.excluded)
 
 
-def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall]) -> ResidentSet:
+def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall], rules: Rules) -> ResidentSet:
     """Record from a message the accessed files, the changed files, and the start of a new task."""
     if piece.born is None:
         return standing
@@ -192,8 +193,8 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             done = isinstance(block, ToolResult) and is_success(block)
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
-            standing = standing.touch(access.path, piece.born, edited=changed, whole=whole)
-    return standing.spoken(piece.born) if is_spoken(piece.message) else standing
+            standing = standing.touch(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
+    return standing.spoken(piece.born, rules.residency.rules) if is_spoken(piece.message) else standing
 
 
 def _calibrate(state: State, usage: Usage | None) -> State:
@@ -235,12 +236,12 @@ def _residents(
             call is not None
             and removable(block, count, rules.residency)
             and not may_show_excluded(call, rules.excluded)
+            and (kind := rules.residency.rules.first_kind(kinds_of_result(call, block))) is not None
         ):
-            paths = [access.path for access in call.accesses if access.op == "read"]
-            path = paths[0] if paths and rules.residency.files is not None else ""
+            path = path_read(call) if kind == "file read" else ""
             whole = kept.get((place, index)) or hand.stands_for(block)
             shown = count if whole is None else tokens_in_place(block.text, whole)
-            yield Resident(block.call_id, place, index, shown, piece.born, is_read=bool(paths), kept=whole, path=path)
+            yield Resident(block.call_id, place, index, shown, piece.born, kind=kind, kept=whole, path=path)
 
 
 def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State:
@@ -270,7 +271,7 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.calls_that_stay
     # a recalled result counts as new
     rewritten = _with_residents(
-        rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules))
+        rewritten, (replace(one, born=draft.calls) for one in _of_calls(rewritten, back, rules)), rules
     )
     return _without_turns(rewritten, epoch.turns, rules) if epoch.turns else rewritten
 
@@ -291,7 +292,7 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
     tip = cut(old.tip, min(min(one.message, one.places[0][0]) for one in turns))
     for piece in pieces_since(fresh.draft.tip, length(tip)):
         tip = push(tip, piece)
-    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
+    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency.rules)
     return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
 
 
@@ -303,10 +304,10 @@ def _with_halves(
     settings = rules.residency.arguments
     if not halves or settings is None:
         return standing
-    for one in before.texts():
+    for one in before.waiting("file text"):
         half = halves.get((one.message, one.block))
         left = None if half is None else half_masked(one, half, settings)
-        standing = standing if left is None else standing.with_return(left.behind(in_front))
+        standing = standing if left is None else standing.with_return(left.behind(in_front), rules.residency.rules)
     return standing
 
 
@@ -319,8 +320,8 @@ def _apply_pins(state: State, before: Hand, rules: Rules) -> State:
     held = [(one.message, one.block) for one in state.standing.all() if one.call_id in now - before.calls_that_stay]
     if held:
         state = replace(state, standing=state.standing.without(held))
-    back = _with_residents(state, _of_calls(state, before.calls_that_stay - now, rules))
-    standing = back.standing.at_call(back.draft.calls, rules.residency)
+    back = _with_residents(state, _of_calls(state, before.calls_that_stay - now, rules), rules)
+    standing = back.standing.at_call(back.draft.calls, rules.residency.rules)
     return _hasten_residents(replace(back, standing=standing, hasty=True))
 
 
@@ -336,10 +337,10 @@ def _hasten_residents(state: State) -> State:
     return replace(state, standing=state.standing.hasten(dropping, calls), hasty=young)
 
 
-def _with_residents(state: State, residents: Iterable[Resident]) -> State:
+def _with_residents(state: State, residents: Iterable[Resident], rules: Rules) -> State:
     standing = state.standing
     for one in residents:
-        standing = standing.with_return(one)
+        standing = standing.with_return(one, rules.residency.rules)
     return state if standing is state.standing else replace(state, standing=standing)
 
 
@@ -394,5 +395,5 @@ def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
         for block in piece.message.blocks
     ]
     hand = fresh.hand.after_compaction(blocks)
-    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency)
+    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency.rules)
     return replace(fresh, standing=standing, hand=hand)

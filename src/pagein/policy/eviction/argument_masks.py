@@ -36,26 +36,17 @@ _PER_TOKEN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRules:
-    """Ages and sizes, in model calls and characters, at which arguments of file-writing calls may be masked.
+    """Sizes at which arguments of file-writing calls may be masked. Their ages are in the residency table.
 
-    replaced: calls until replaced text may be masked, and written text that a later write or whole read of the file
-        made needless; None: such text has no time of its own.
-    alone: calls without access to the file until every text of its calls may be masked; None: never.
     chars: minimum length of arguments, in characters. text: minimum length of a text in them.
     gain: minimum number of tokens saved.
     """
 
-    replaced: int | None = 3
-    alone: int | None = 20
     chars: int = 1200
     text: int = 240
     gain: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("replaced", "alone"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise BadSetting(f"{name} must be 1 or more, not {value}")
         if self.text <= _STUB_CHARS:
             raise BadSetting(f"text must be more than {_STUB_CHARS} characters, which a stub may have, not {self.text}")
 
@@ -65,7 +56,7 @@ CAREFUL: Final = ArgumentRules(chars=10_000)
 
 A lost quote is as likely with a short text as with a long one, and a long one saves more.
 """
-SOON: Final = ArgumentRules(replaced=2, alone=10)
+SOON: Final = ArgumentRules()
 """Rules for settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`)."""
 
 

@@ -19,7 +19,7 @@ def plan_without(
     epoch = replace(planned.epoch, frontier=min(one.message for one in going), page_out=going)
     economics = settings.economics
     if economics is None:
-        enough = sum(one.tokens for one in going) >= settings.batch_tokens - settings.low_water_tokens
+        enough = sum(one.tokens for one in going) >= settings.batch_tokens
         return replace(planned, epoch=epoch) if enough else nothing
     gain = sum(one.gain for one in going)
     whole = sum(one.gain for one in planned.epoch.page_out)

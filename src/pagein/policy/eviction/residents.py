@@ -1,10 +1,11 @@
-"""The value of a resident: a result open to eviction, or arguments open to masking. `residency` decides which."""
+"""The value of a resident: a result open to eviction, or arguments open to masking. `resident_kinds` decides which."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.entries import PagedOut
+from pagein.policy.eviction.residency_rules import ResidentKind
 
 STUB_TOKENS: Final = 40
 """Assumed size of a stub at the decision; its true size is known once it is written."""
@@ -21,8 +22,8 @@ class Resident:
     message, block: place in the request.
     born: the model call, from 0, that first saw it; results of one group share this.
     before: tokens in front of its message.
-    is_read: whether it shows a file.
-    path: the file; "" where age alone decides.
+    kind: its rows in the residency table.
+    path: the file that it shows, or whose text the arguments hold; "" where age alone decides.
     kept: record of the whole text, where this is a preview of it.
     form: part that leaves.
     stays: tokens of the text in its place afterwards.
@@ -34,11 +35,16 @@ class Resident:
     tokens: int
     born: int
     before: int = 0
-    is_read: bool = False
+    kind: ResidentKind = "result"
     kept: PagedOut | None = None
     path: str = ""
     form: Form = "result"
     stays: int = STUB_TOKENS
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its message and its block."""
+        return self.message, self.block
 
     @property
     def gain(self) -> int:

@@ -13,6 +13,7 @@ from pagein.errors import BadSetting
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.eviction.argument_masks import SOON
 from pagein.policy.eviction.residency import THRIFTY, Residency
+from pagein.policy.eviction.residency_rules import USUAL
 
 FULL: Final = "pagein"
 """The whole planner: which results are evicted, when, and which cache TTL each request asks for."""
@@ -82,6 +83,17 @@ def _thrifty(usual: Residency) -> Residency:
     return replace(_thoughtless(THRIFTY.with_prices_of(usual)), arguments=SOON)
 
 
+def _without_rules(name: str) -> Callable[[PlannerSettings], PlannerSettings]:
+    return _residency(lambda residency: replace(residency, rules=residency.rules.without_layer(name)))
+
+
+_RULES: Final = {
+    row.layer.name: PolicyLayer(row.layer.does, _without_rules(row.layer.name))
+    for row in USUAL.rows
+    if row.layer is not None
+}
+"""The layers that rows of the residency table name."""
+
 LAYERS: Final[Mapping[str, PolicyLayer]] = {
     "birth": PolicyLayer(
         "big outputs enter as previews",
@@ -93,12 +105,9 @@ LAYERS: Final[Mapping[str, PolicyLayer]] = {
     ),
     "epochs": PolicyLayer(
         "old results leave in batches",
-        _residency(lambda residency: replace(residency, economics=None, batch_tokens=_NEVER)),
+        _residency(lambda residency: replace(residency, economics=None, rules=residency.rules.without_ages())),
     ),
-    "files": PolicyLayer(
-        "a read of a file stays for as long as the file is worked on",
-        _residency(lambda residency: replace(residency, files=None)),
-    ),
+    **_RULES,
     "marks": PolicyLayer(
         "a cache mark stands where the next batch would begin",
         lambda planning: replace(planning, frontier_mark=False),

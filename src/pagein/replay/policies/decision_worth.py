@@ -131,7 +131,7 @@ def idle(state: State, residency: Residency) -> str:
     if prices is None or not standing.old_gain:
         return (
             f"of {sum(one.tokens for one in residents):,} tokens that may leave one day, nothing was old enough: "
-            f"{residency.keep_calls} calls, {residency.reads_wait} for reads of files"
+            f"{residency.rules.ages['keep_calls'].calls} calls, {residency.reads_wait} for reads of files"
         )
     moment = moment_of(state, state.sent_at)
     rent = moment.scale * standing.rent(prices.read)

@@ -1,0 +1,294 @@
+"""The residency table: one row per rule, which says which kind of resident may leave the window, and when.
+
+Rules of this file
+------------------
+1. A row is all that a rule needs. The queues (`waiting_residents`), the settings, the ablations of a replay and the
+   table in docs/residency.md are made from the rows.
+2. The kind of a result is resolved once, when it enters (`resident_kinds`). The rows of its kind hold for it.
+3. A resident with several rows may leave when the first of them lets it go.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+from pagein.errors import BadSetting
+
+ResidentKind: TypeAlias = Literal["file read", "read", "web search", "result", "failure", "replaced text", "file text"]
+"""Kind of a result, or of a text in the arguments of a call.
+
+file read: shows a file whose path is known. read: shows files.
+web search: found by a search of the web, of the client's tool or of the provider's.
+result: any other result of a call that succeeded. failure: result of a call that failed.
+replaced text: text that an edit took out of a file. file text: text that a call gave to a file.
+"""
+
+FILE_KINDS: Final[tuple[ResidentKind, ...]] = ("file read", "file text")
+"""Kinds whose ages begin with accesses to files."""
+
+Clock: TypeAlias = Literal["shown", "touched", "shown whole"]
+"""Start of a resident's age: the call that first showed it; the last access to its file, even one that failed; or the
+last access that showed or wrote its whole file.
+"""
+
+Only: TypeAlias = Literal["", "edited", "older task"]
+"""Condition of a rule: none; the file was edited since; or a person has spoken since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Age:
+    """An age in model calls at which residents may leave.
+
+    name: key of the setting where `says` describes it to users.
+    calls: the default; None: never.
+    thrifty: the age under the thrifty settings, where it differs.
+    at_least: name of another age that this one is never below.
+    """
+
+    name: str
+    calls: int | None
+    thrifty: int | None = None
+    says: str = ""
+    at_least: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A group of rules that a replay can leave out (`pagein replay --without NAME`).
+
+    does: what the rules do, for users.
+    """
+
+    name: str
+    does: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResidencyRule:
+    """A row of the table.
+
+    name: identity of the rule. says: the residents, in words.
+    kind, only: the residents that it holds for.
+    clock: start of their age. after: age at which they may leave.
+    cheap: a lower age where a rewrite is cheap anyway; None: no other. Only for the clock `shown`.
+    why: reason. measured: figure that supports it, and how it was measured.
+    layer: name in ablations; None: always part of the policy.
+    """
+
+    name: str
+    says: str
+    kind: ResidentKind
+    after: Age
+    cheap: Age | None = None
+    clock: Clock = "shown"
+    only: Only = ""
+    why: str = ""
+    measured: str = ""
+    layer: Layer | None = None
+
+    def __post_init__(self) -> None:
+        is_of_file = self.kind in FILE_KINDS
+        if is_of_file != (self.clock != "shown"):
+            raise BadSetting(f"rule {self.name!r}: the age of a {self.kind} does not begin when it is {self.clock}")
+        if is_of_file and self.cheap is not None:
+            raise BadSetting(f"rule {self.name!r}: a {self.kind} has no lower age where a rewrite is cheap")
+        if self.only and not is_of_file:
+            raise BadSetting(f"rule {self.name!r}: nothing tells whether a {self.kind} is {self.only}")
+
+    @property
+    def ages(self) -> tuple[Age, ...]:
+        """The ages of the row."""
+        return (self.after,) if self.cheap is None else (self.after, self.cheap)
+
+    @property
+    def wait(self) -> int | None:
+        """Minimum calls that its residents stay, at least 1; None: they never leave by this rule.
+
+        A result that the next call sees for the first time answers the latest assistant message: it stays.
+        """
+        return None if self.after.calls is None else max(self.after.calls, 1)
+
+    @property
+    def cheap_wait(self) -> int | None:
+        """Minimum calls that its residents stay where a rewrite is cheap; None: no other than always."""
+        if self.cheap is None or self.wait is None:
+            return None
+        return min(self.cheap.calls, self.wait) if self.cheap.calls else self.wait
+
+    def holds_for(self, born: int, *, edited: int, task: int) -> bool:
+        """Return whether the condition holds for a resident first shown by call number `born`.
+
+        edited: call that saw the last edit of its file. task: the first call of the current task.
+        """
+        match self.only:
+            case "edited":
+                return born <= edited
+            case "older task":
+                return born < task
+            case _:
+                return True
+
+
+@dataclass(frozen=True)
+class ResidencyRules:
+    """The rows in force. Only a kind with ages that begin with accesses to files may have several."""
+
+    rows: tuple[ResidencyRule, ...]
+
+    def __post_init__(self) -> None:
+        for kind, rows in self._by_kind.items():
+            if len(rows) > 1 and kind not in FILE_KINDS:
+                raise BadSetting(f"the rules {', '.join(repr(row.name) for row in rows)} are for the same {kind}")
+
+    @cached_property
+    def _by_kind(self) -> Mapping[ResidentKind, tuple[ResidencyRule, ...]]:
+        kinds = dict.fromkeys(row.kind for row in self.rows)
+        return {kind: tuple(row for row in self.rows if row.kind == kind) for kind in kinds}
+
+    @cached_property
+    def ages(self) -> Mapping[str, Age]:
+        """Every age by name."""
+        return {age.name: age for row in self.rows for age in row.ages}
+
+    def of(self, kind: ResidentKind) -> tuple[ResidencyRule, ...]:
+        """Return the rows for a kind."""
+        return self._by_kind.get(kind, ())
+
+    def first_kind(self, kinds: Iterable[ResidentKind]) -> ResidentKind | None:
+        """Return the first of these kinds that has rows; None if none has."""
+        return next((kind for kind in kinds if kind in self._by_kind), None)
+
+    def lets_go(self, kind: ResidentKind | None) -> bool:
+        """Return whether residents of a kind may ever leave."""
+        return kind is not None and any(row.after.calls is not None for row in self.of(kind))
+
+    def without_layer(self, name: str) -> "ResidencyRules":
+        """Return the rules without the rows of a layer."""
+        return ResidencyRules(tuple(row for row in self.rows if row.layer is None or row.layer.name != name))
+
+    def with_ages(self, ages: Mapping[str, int | None]) -> "ResidencyRules":
+        """Return the rules with other ages, given by name. Raises BadSetting for an age out of range."""
+        for name, calls in ages.items():
+            if name not in self.ages:
+                raise BadSetting(f"no residency rule has an age {name!r}; there are {', '.join(self.ages)}")
+            least = 0 if self.ages[name].says else 1
+            if calls is not None and calls < least:
+                raise BadSetting(f"{name} must be {least} or more, not {calls}")
+        wanted = {name: ages.get(name, age.calls) for name, age in self.ages.items()}
+
+        def changed(age: Age) -> Age:
+            here, other = wanted[age.name], wanted.get(age.at_least)
+            return replace(age, calls=here if here is None or other is None else max(here, other))
+
+        return ResidencyRules(
+            tuple(
+                replace(row, after=changed(row.after), cheap=None if row.cheap is None else changed(row.cheap))
+                for row in self.rows
+            )
+        )
+
+    def without_ages(self) -> "ResidencyRules":
+        """Return the rules by which nothing ever leaves."""
+        return self.with_ages(dict.fromkeys(self.ages))
+
+    def thrifty(self) -> "ResidencyRules":
+        """Return the rules at the ages of the thrifty settings."""
+        return self.with_ages({name: age.thrifty for name, age in self.ages.items() if age.thrifty is not None})
+
+
+_FILES: Final = Layer("files", "a read of a file stays for as long as the file is worked on")
+
+USUAL: Final = ResidencyRules(
+    (
+        ResidencyRule(
+            "edited file",
+            "a read of a file that was edited since",
+            "file read",
+            Age("after_edit", 4, thrifty=3),
+            clock="touched",
+            only="edited",
+            why="the work on the file is over",
+            measured=".2 quotes per million tokens carried, from 3 calls after the last touch; 10 before",
+            layer=_FILES,
+        ),
+        ResidencyRule(
+            "file of an older task",
+            "a read of a file, not edited since, from before the user's last message",
+            "file read",
+            Age("after_task", 10, thrifty=4),
+            clock="touched",
+            only="older task",
+            why="it belongs to an older task",
+            measured=".2 quotes per million tokens carried",
+            layer=_FILES,
+        ),
+        ResidencyRule(
+            "untouched file",
+            "a read of a file of the current task, not edited since",
+            "file read",
+            Age("untouched", None, thrifty=12),
+            clock="touched",
+            why="an edit may still quote it, however old it is",
+            measured="2 quotes per million tokens carried, after 20 calls almost as often as after 4",
+            layer=_FILES,
+        ),
+        ResidencyRule(
+            "read",
+            "a read of files whose names are not known",
+            "read",
+            Age(
+                "keep_reads",
+                20,
+                thrifty=10,
+                says="Minimum number of model calls that a file read stays if its file is not known.",
+                at_least="keep_calls",
+            ),
+            why="an edit may quote it, and nothing tells when the work on its file is over",
+        ),
+        ResidencyRule(
+            "result",
+            "any other result",
+            "result",
+            Age("keep_calls", 5, says="Minimum number of model calls that a result stays."),
+            Age(
+                "keep_calls_free",
+                3,
+                says="Minimum number of model calls that other results stay when a rewrite is cheap: after a pause or at a new user turn.",
+            ),
+            why="no edit quotes it",
+            measured="of 1,925 quotes that only results held, 4 were held by a result that was no read and over 2 calls old; 3, 4 or 7 calls: -.2, 0, +.1 points of the bill",
+        ),
+        ResidencyRule(
+            "failure",
+            "the result of a call that failed",
+            "failure",
+            Age("after_failure", None),
+            why="it is short, and tells the model what not to try again",
+        ),
+        ResidencyRule(
+            "replaced text",
+            "the text that a successful edit replaced (`old_string` and its like)",
+            "replaced text",
+            Age("replaced", 3, thrifty=2),
+            why="the file no longer holds it, so no later edit quotes it",
+        ),
+        ResidencyRule(
+            "overwritten text",
+            "the text that a file was given, where the file was written or shown whole since",
+            "file text",
+            Age("replaced", 3, thrifty=2),
+            clock="shown whole",
+            why="a later text shows the same file",
+        ),
+        ResidencyRule(
+            "file text",
+            "the text that a file was given (`new_string`, `content`, a patch)",
+            "file text",
+            Age("alone", 20, thrifty=10),
+            clock="touched",
+            why="an edit may quote it for as long as the file is worked on",
+        ),
+    )
+)
+"""The table at the ages of the default settings."""

@@ -1,0 +1,312 @@
+"""The residents too young to leave: one queue per row of the residency table.
+
+A queue holds what waits for its row alone, in the order in which the ages began: residents, where the age begins when
+they are shown; accesses to files, where it begins with the last access. So work per call grows with what is new and
+what leaves, not with what waits. Every access counts, also a failed one.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.model.shared_map import SharedMap
+from pagein.policy.eviction.residency_rules import FILE_KINDS, ResidencyRule, ResidencyRules, ResidentKind
+from pagein.policy.eviction.residents import Resident
+from pagein.policy.eviction.shared_queues import QueueLink, SharedQueue, walk
+
+NEVER: Final = -1
+ARGUMENT_KINDS: Final[frozenset[ResidentKind]] = frozenset(("replaced text", "file text"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """What waits in a queue.
+
+    call: the call at which the age began.
+    one: a resident, or the key of a file whose residents wait together.
+    """
+
+    call: int
+    one: Resident | str
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleQueue:
+    """The queue of a row, and the residents that may leave already where a rewrite is cheap, with their gain."""
+
+    waiting: SharedQueue[_Wait] = field(default_factory=SharedQueue)
+    ripe: SharedQueue[_Wait] = field(default_factory=SharedQueue)
+    ripe_gain: int = 0
+
+    def split_due(self, rule: ResidencyRule, call: int) -> "tuple[_RuleQueue, list[_Wait]]":
+        """Remove and return what is due by the rule before call number `call`."""
+        if rule.wait is None:
+            return self, []
+        last = call - rule.wait
+        if rule.cheap_wait is None:
+            waiting, due = self.waiting.split_ready(lambda wait: wait.call <= last)
+            return (replace(self, waiting=waiting) if due else self), due
+        first = call - max(rule.cheap_wait, 1)
+        waiting, ripened = self.waiting.split_ready(lambda wait: wait.call <= first)
+        ripe = self.ripe
+        for wait in ripened:
+            ripe = ripe.with_item(wait)
+        ripe, due = ripe.split_ready(lambda wait: wait.call <= last)
+        if not ripened and not due:
+            return self, due
+        return _RuleQueue(waiting, ripe, self.ripe_gain + _gain(ripened) - _gain(due)), due
+
+    def without(self, gone: Collection[tuple[int, int]], before: Mapping[int, int]) -> "_RuleQueue":
+        """Remove the residents at these places, and update the tokens in front of the others."""
+        ripe = SharedQueue.of(_waits_left(self.ripe, gone, before))
+        return _RuleQueue(SharedQueue.of(_waits_left(self.waiting, gone, before)), ripe, _gain(ripe))
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The residents of one kind that wait for the accesses to a file.
+
+    touched, edited, shown: calls that first saw its last access, its last edit, its last whole text.
+    left: whether some of its residents may leave by now.
+    """
+
+    touched: int
+    edited: int = NEVER
+    shown: int = NEVER
+    residents: tuple[Resident, ...] = ()
+    left: bool = False
+
+    def may_leave(self, rule: ResidencyRule, task: int) -> list[Resident]:
+        """Return the residents for which the row holds."""
+        return [
+            one
+            for one in self.residents
+            if rule.holds_for(one.born, edited=self.edited, task=task)
+            and (rule.clock != "shown whole" or one.born < self.shown)
+        ]
+
+    def age_began(self, rule: ResidencyRule) -> int:
+        """Return the call at which the age for a row began."""
+        return self.shown if rule.clock == "shown whole" else self.touched
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WaitingResidents:
+    """The residents that wait; immutable, derived from `NONE_WAITING`, with shared structure.
+
+    task: the first call of the current task.
+    has_arguments: whether arguments of calls ever waited.
+    """
+
+    _queues: SharedMap[_RuleQueue] = field(default_factory=SharedMap)
+    _files: SharedMap[_File] = field(default_factory=SharedMap)
+    # Files with residents that were touched since a person spoke last, newest first.
+    _fresh: QueueLink[str] | None = None
+    task: int = 0
+    has_arguments: bool = False
+
+    def with_resident(self, one: Resident, rules: ResidencyRules, *, newest: bool = True) -> "WaitingResidents":
+        """Add a resident.
+
+        newest: whether no waiting resident was shown later; else the resident joins those of its age.
+        """
+        now = self if self.has_arguments or one.kind not in ARGUMENT_KINDS else replace(self, has_arguments=True)
+        if one.kind in FILE_KINDS:
+            return now._with_file_resident(one, rules)  # noqa: SLF001 its own kind
+        queues = now._queues  # noqa: SLF001 its own kind
+        for rule in rules.of(one.kind):
+            queue = queues.get(rule.name) or _RuleQueue()
+            wait = _Wait(one.born, one)
+            if newest:
+                waiting = queue.waiting.with_item(wait)
+            else:
+                waiting = SharedQueue.of(sorted((*queue.waiting, wait), key=lambda each: each.call))
+            queues = queues.put(rule.name, replace(queue, waiting=waiting))
+        return replace(now, _queues=queues)
+
+    def _with_file_resident(self, one: Resident, rules: ResidencyRules) -> "WaitingResidents":
+        key = _key(one.kind, one.path)
+        file = self._files.get(key) or _File(one.born)
+        residents = tuple(sorted((*file.residents, one), key=lambda each: each.place))
+        file = replace(file, touched=max(file.touched, one.born), residents=residents)
+        return self._visit(key, file, (rule for rule in rules.of(one.kind) if _waits_for(file, rule, self.task, one)))
+
+    def _visit(self, key: str, file: _File, rules: Iterable[ResidencyRule]) -> "WaitingResidents":
+        """Set a file, and let its residents wait for these rows."""
+        queues = self._queues
+        for rule in rules:
+            if rule.wait is not None:
+                queue = queues.get(rule.name) or _RuleQueue()
+                wait = _Wait(file.age_began(rule), key)
+                queues = queues.put(rule.name, replace(queue, waiting=queue.waiting.with_item(wait)))
+        return replace(self, _queues=queues, _files=self._files.put(key, file), _fresh=QueueLink(key, self._fresh))
+
+    def touch(
+        self, path: str, call: int, rules: ResidencyRules, *, edited: bool, whole: bool
+    ) -> "tuple[WaitingResidents, list[ResidentKind]]":
+        """Record an access to a file, first seen by call number `call`.
+
+        whole: the whole file was written or shown.
+        Also return the kinds of which residents that might have left wait again.
+        """
+        now, again = self, list[ResidentKind]()
+        for kind in FILE_KINDS:
+            key = _key(kind, path)
+            file = self._files.get(key)
+            if file is None:
+                continue
+            rows = rules.of(kind)
+            # a resident that a whole text of the file made needless does not wait again
+            needless = whole and any(rule.clock == "shown whole" for rule in rows)
+            if file.left and not needless:
+                again.append(kind)
+            file = replace(
+                file,
+                touched=max(file.touched, call),
+                edited=call if edited else file.edited,
+                shown=call if whole else file.shown,
+                left=False,
+            )
+            waiting = (
+                rule
+                for rule in rows
+                if (rule.clock == "shown whole" and whole) or _waits_since_touch(file, rule, self.task)
+            )
+            now = now._visit(key, file, waiting)
+        return now, again
+
+    def spoken(self, call: int, rules: ResidencyRules) -> "WaitingResidents":
+        """Start a new task at call number `call`, the first call after a person spoke."""
+        keys = dict.fromkeys(walk(self._fresh))
+        queues = self._queues
+        for kind in FILE_KINDS:
+            rows = [rule for rule in rules.of(kind) if rule.only == "older task" and rule.wait is not None]
+            found = [key for key in keys if rows and key.startswith(_key(kind, ""))]
+            visits = [_Wait(file.touched, key) for key in found if (file := self._files.get(key)) is not None]
+            for rule in rows if visits else ():
+                queue = queues.get(rule.name) or _RuleQueue()
+                waiting = SharedQueue.of(sorted((*queue.waiting, *visits), key=lambda wait: wait.call))
+                queues = queues.put(rule.name, replace(queue, waiting=waiting))
+        return replace(self, _queues=queues, _fresh=None, task=call)
+
+    def at_call(self, call: int, rules: ResidencyRules) -> "tuple[WaitingResidents, list[Resident]]":
+        """Remove and return the residents that may leave before call number `call`.
+
+        A resident whose every file text may leave no longer waits for its replaced text alone.
+        """
+        now, out = self, list[Resident]()
+        for rule in rules.rows:
+            queue = self._queues.get(rule.name)
+            if queue is None:
+                continue
+            left, due = queue.split_due(rule, call)
+            if left is not queue:
+                now = replace(now, _queues=now._queues.put(rule.name, left))
+            for wait in due:
+                if isinstance(wait.one, Resident):
+                    out.append(wait.one)
+                else:
+                    now, gone = now._release(wait.one, wait.call, rule)  # noqa: SLF001 its own kind
+                    out += gone
+        whole = {one.place for one in out if one.form == "texts"}
+        if not whole:
+            return now, out
+        return now._without_replaced(whole, rules), [  # noqa: SLF001 its own kind
+            one for one in out if one.form != "replaced" or one.place not in whole
+        ]
+
+    def _release(self, key: str, call: int, rule: ResidencyRule) -> "tuple[WaitingResidents, list[Resident]]":
+        file = self._files.get(key)
+        if file is None or file.age_began(rule) != call:  # accessed again: a later wait replaces this one
+            return self, []
+        gone = file.may_leave(rule, self.task)
+        if not gone:
+            return self, []
+        stay = tuple(one for one in file.residents if one not in gone)
+        return replace(self, _files=self._files.put(key, replace(file, residents=stay, left=True))), gone
+
+    def _without_replaced(self, places: Collection[tuple[int, int]], rules: ResidencyRules) -> "WaitingResidents":
+        queues = self._queues
+        for rule in rules.of("replaced text"):
+            queue = queues.get(rule.name)
+            if queue is not None:
+                queues = queues.put(rule.name, queue.without(places, {}))
+        return replace(self, _queues=queues)
+
+    def without(self, gone: Collection[tuple[int, int]], before: Mapping[int, int]) -> "WaitingResidents":
+        """Remove the residents at these places, and update the tokens in front of the remaining messages."""
+        queues, files = self._queues, self._files
+        for name in list(queues):
+            queues = queues.put(name, queues[name].without(gone, before))
+        for key in list(files):
+            file = files[key]
+            stay = tuple(one.behind(before) for one in file.residents if one.place not in gone)
+            if stay != file.residents:
+                files = files.put(key, replace(file, residents=stay))
+        return replace(self, _queues=queues, _files=files)
+
+    def without_arguments(self) -> "WaitingResidents":
+        """Return only the results."""
+        arguments = [one.place for one in self if one.kind in ARGUMENT_KINDS]
+        return replace(self.without(frozenset(arguments), {}), has_arguments=False)
+
+    @property
+    def ripe_gain(self) -> int:
+        """Tokens saved by the eviction of the ripe residents."""
+        return sum(queue.ripe_gain for queue in self._queues.values())
+
+    def ripe(self) -> Iterator[Resident]:
+        """Yield the residents that may leave where a rewrite is cheap, oldest first by row."""
+        for queue in self._queues.values():
+            yield from _residents_in(queue.ripe)
+
+    def first_ripe_before(self) -> int | None:
+        """Return the tokens in front of the first ripe resident; None without any."""
+        firsts = (next(_residents_in(queue.ripe), None) for queue in self._queues.values())
+        return min((one.before for one in firsts if one is not None), default=None)
+
+    def of_kind(self, kind: ResidentKind) -> Iterator[Resident]:
+        """Yield the waiting residents of a kind."""
+        return (one for one in self if one.kind == kind)
+
+    def __iter__(self) -> Iterator[Resident]:
+        """Yield every waiting resident, those that wait for files last."""
+        for queue in self._queues.values():
+            yield from _residents_in(queue.ripe)
+            yield from _residents_in(queue.waiting)
+        for file in self._files.values():
+            yield from file.residents
+
+
+NONE_WAITING: Final = WaitingResidents()
+
+
+def _key(kind: ResidentKind, path: str) -> str:
+    return f"{kind}\n{path}"
+
+
+def _waits_since_touch(file: _File, rule: ResidencyRule, task: int) -> bool:
+    return rule.clock == "touched" and bool(file.may_leave(rule, task) or not rule.only)
+
+
+def _waits_for(file: _File, rule: ResidencyRule, task: int, one: Resident) -> bool:
+    """Return whether a file waits for a row once a resident was added."""
+    return one.born < file.shown if rule.clock == "shown whole" else _waits_since_touch(file, rule, task)
+
+
+def _waits_left(
+    waits: Iterable[_Wait], gone: Collection[tuple[int, int]], before: Mapping[int, int]
+) -> Iterator[_Wait]:
+    for wait in waits:
+        if not isinstance(wait.one, Resident):
+            yield wait
+        elif wait.one.place not in gone:
+            yield replace(wait, one=wait.one.behind(before))
+
+
+def _residents_in(waits: Iterable[_Wait]) -> Iterator[Resident]:
+    return (wait.one for wait in waits if isinstance(wait.one, Resident))
+
+
+def _gain(waits: Iterable[_Wait]) -> int:
+    return sum(one.gain for one in _residents_in(waits))
