@@ -3,10 +3,10 @@
 import pytest
 
 from pagein.errors import BadSetting
-from pagein.model.messages import FileAccess, Other, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, ToolCall, ToolResult
 from pagein.policy.eviction.residency import EMPTY, PRICED, THRIFTY, Resident
 from pagein.policy.eviction.residency_rules import USUAL, Age, Layer, ResidencyRule, ResidencyRules
-from pagein.policy.eviction.resident_kinds import kinds_of_result, kinds_of_server_result
+from pagein.policy.eviction.resident_kinds import kinds_of_result
 from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import KEYS
 
@@ -50,13 +50,6 @@ def test_a_kind_without_a_row_falls_under_the_general_one() -> None:
     kinds = kinds_of_result(call("WebSearch"), ToolResult("c", "text"))
     assert USUAL.first_kind(kinds) == "result"
     assert ResidencyRules((*USUAL.rows, WEB)).first_kind(kinds) == "web search"
-
-
-def test_a_result_that_the_provider_found_leaves_only_by_a_row_for_its_kind() -> None:
-    kinds = kinds_of_server_result(Other("web_search_tool_result", "{}"))
-    assert USUAL.first_kind(kinds) is None
-    assert ResidencyRules((*USUAL.rows, WEB)).first_kind(kinds) == "web search"
-    assert kinds_of_server_result(Other("document", "{}")) == ()
 
 
 def test_a_new_row_is_enough_for_a_new_age() -> None:

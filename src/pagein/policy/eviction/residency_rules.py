@@ -19,7 +19,7 @@ ResidentKind: TypeAlias = Literal["file read", "read", "web search", "result", "
 """Kind of a result, or of a text in the arguments of a call.
 
 file read: shows a file whose path is known. read: shows files.
-web search: found by a search of the web, of the client's tool or of the provider's.
+web search: found by the client's tool that searches the web.
 result: any other result of a call that succeeded. failure: result of a call that failed.
 replaced text: text that an edit took out of a file. file text: text that a call gave to a file.
 """
