@@ -40,9 +40,7 @@ from pagein.gateway.pages.call_report import FinishedCall, Measurable, Reporter
 from pagein.gateway.settings import GatewaySettings
 from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_more
-from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.streams.model_reply import ModelReply
 
 # Headers that the HTTP client would add if the agent sent none.
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
@@ -50,7 +48,6 @@ _SWITCHED_OFF: Final = ("off", "leaving", "asked")
 # Stop reasons after which a client may continue its conversation.
 _SAID: Final = ("end_turn", "stop_sequence", "tool_use")
 _LOGIN: Final = "subscription"
-_FEATURES: Final = ("anthropic-beta", "openai-beta")
 
 
 class Relay:
@@ -190,7 +187,7 @@ class Relay:
         if plain is None:
             return replace(outgoing, data=original)
         body = await self._guard.unchanged_request(
-            CurationRequest(plain, api, outgoing.hint, outgoing.at, _context(given))
+            CurationRequest(plain, api, outgoing.hint, outgoing.at, names.beta_features(given))
         )
         sent = names.forward_headers(given, length=False)
         if body == plain:
@@ -212,7 +209,13 @@ class Relay:
             return OutgoingRequest(found, sent, original, hint, passed="coding", at=at, began=began)
         decision = await self._guard.decide(
             CurationRequest(
-                body, found.api, hint, at, _context(given), self._keepalive_limit(given, found, hint), model=found.model
+                body,
+                found.api,
+                hint,
+                at,
+                names.beta_features(given),
+                self._keepalive_limit(given, found, hint),
+                model=found.model,
             )
         )
         self.keep_alive.came(decision.curated.conversation)
@@ -230,7 +233,8 @@ class Relay:
 
     def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float:
         """Return the cost limit of a keep-alive request sent with these headers, in BIT; 0 if none may be sent."""
-        if not self._settings.keep_alive or not _takes_ttls(found.api) or is_subscription(given):
+        takes_ttls = found.api is not None and format_named(found.api).cache.takes_ttls
+        if not self._settings.keep_alive or not takes_ttls or is_subscription(given):
             return 0.0
         return self.keep_alive.allows(hint.key if hint is not None else "")
 
@@ -245,7 +249,7 @@ class Relay:
             return self._http.request(
                 method,
                 address,
-                headers=CIMultiDict(given if data is first else _again(given)),
+                headers=CIMultiDict(given if data is first else names.continuation_headers(given)),
                 data=sendable(data),
                 allow_redirects=False,
                 skip_auto_headers=_NOT_ADDED,
@@ -301,7 +305,8 @@ class Relay:
             await answer.write_eof()
         except BrokenAnswer:
             self._reporter.broke("upstream", outgoing.route)
-            _hang_up(request)
+            if request.transport is not None:  # the answer has no end; bytes already written still go out
+                request.transport.close()
         except ConnectionError:  # the client's connection: an upstream failure is BrokenAnswer here
             self._reporter.broke("client", outgoing.route)
         except asyncio.CancelledError:
@@ -350,7 +355,9 @@ class Relay:
         if not parts or api is None:
             return None
         coding = names.value_of(given, "content-encoding")
-        return Measurable(parts, coding, api, outgoing.hint, outgoing.at, _context(given), outgoing.route.model)
+        return Measurable(
+            parts, coding, api, outgoing.hint, outgoing.at, names.beta_features(given), outgoing.route.model
+        )
 
     async def _tell(
         self,
@@ -369,7 +376,9 @@ class Relay:
         ):
             return
         # an answer without recall calls is forwarded unchanged, so only the answer itself follows the request
-        behind = (tee.behind if isinstance(tee, Answerer) else ()) or _said(outgoing.route.api, reply)
+        behind = (tee.behind if isinstance(tee, Answerer) else ()) or format_named(outgoing.route.api).answers.turn(
+            reply, ()
+        ).said
         is_sub = outgoing.hint is not None and bool(outgoing.hint.agent)
         if reply.finished and reply.stop in _SAID and behind and not (is_sub and reply.stop != "tool_use"):
             self.keep_alive.wait(
@@ -387,27 +396,3 @@ def _tee(outgoing: OutgoingRequest, upstream: ClientResponse) -> Tee | None:
     if outgoing.route.api is None or outgoing.passed in _SWITCHED_OFF:
         return None
     return Tee(outgoing.route.api, upstream.headers.items())
-
-
-def _takes_ttls(api: Api | None) -> bool:
-    return api is not None and format_named(api).cache.takes_ttls
-
-
-def _said(api: Api, reply: ModelReply) -> tuple[bytes, ...]:
-    return format_named(api).answers.turn(reply, ()).said
-
-
-def _again(given: Headers) -> Headers:
-    """Return the headers for a continuation, which is a new request: without the idempotency key."""
-    return names.without(given, "idempotency-key")
-
-
-def _hang_up(request: web.Request) -> None:
-    """Close the connection without ending the answer. Bytes already written still go out."""
-    if request.transport is not None:
-        request.transport.close()
-
-
-def _context(given: Headers) -> str:
-    """Return the requested beta features: the provider's cache depends on them."""
-    return ", ".join(value for name, value in given if name.lower() in _FEATURES)

@@ -26,10 +26,9 @@ from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
-from pagein.providers.wire.ttl_edits import anchor_ttl, shorten_ttl
+from pagein.providers.wire.ttl_edits import anchor_ttl, shorten_ttl, takes_own_mark
 
 _MARK: Final = b'"cache_control"'
-_MAY_CARRY: Final = ("tool_use", "tool_result")
 
 Half: TypeAlias = tuple[str, bool]
 """A call id, and True for its arguments, False for its result."""
@@ -167,15 +166,10 @@ def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
         return None
     item, block = place
     for at, parts in ((item, _parts(items[item])[:block]), (item - 1, _parts(items[item - 1]) if item else [])):
-        found = next((back for back in range(len(parts) - 1, -1, -1) if _may_carry(parts[back])), None)
+        found = next((back for back in range(len(parts) - 1, -1, -1) if takes_own_mark(parts[back])), None)
         if found is not None:
             return at, found
     return None
-
-
-def _may_carry(block: Mapping[str, Any]) -> bool:
-    kind = block.get("type")
-    return kind in _MAY_CARRY or (kind == "text" and bool(str(block.get("text", "")).strip()))
 
 
 def apply_breakpoints(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
@@ -201,7 +195,7 @@ def _add_breakpoint(request: WireRequest, place: Address) -> WireRequest:
         return request
     mark = next((part["cache_control"] for part in _parts(behind) if "cache_control" in part), None)
     target = dict(enumerate(_parts(items[item]))).get(block)
-    if not isinstance(mark, dict) or target is None or not _may_carry(target):
+    if not isinstance(mark, dict) or target is None or not takes_own_mark(target):
         return request
     return with_marks(request, Changes(request.api, {place: mark}))
 

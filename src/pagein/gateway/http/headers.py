@@ -17,6 +17,8 @@ PROOF: Final = "x-pagein-token"
 """Carries the gateway's token (`access`)."""
 WARNING: Final = "x-pagein-warning"
 
+_FEATURES: Final = ("anthropic-beta", "openai-beta")
+
 READABLE: Final = frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"})
 """Supported content codings. Brotli is missing, because it would be another dependency for every user."""
 
@@ -157,3 +159,13 @@ def _parse_coding(part: str) -> str:
 def _named_by_connection(headers: Headers) -> frozenset[str]:
     values = (value for name, value in headers if name.lower() == "connection")
     return frozenset(token.lower() for value in values for token in re.split(r"[,\s]+", value) if token)
+
+
+def continuation_headers(given: Headers) -> Headers:
+    """Return the headers for a continuation, which is a new request: without the idempotency key."""
+    return without(given, "idempotency-key")
+
+
+def beta_features(given: Headers) -> str:
+    """Return the requested beta features: the provider's cache depends on them."""
+    return ", ".join(value for name, value in given if name.lower() in _FEATURES)

@@ -23,7 +23,7 @@ _MARK: Final = b'"cache_control"'
 _FIELD: Final = "cache_control"
 _LONG: Final = "1h"
 _LONG_MARK: Final[Mapping[str, Any]] = {"type": "ephemeral", "ttl": _LONG}
-_CARRIES: Final = ("text", "tool_use")
+_CARRIES: Final = ("tool_use", "tool_result")
 _COMPACTS: Final = b'"compact_'
 _NO_RESULT: Final = "..."
 
@@ -139,15 +139,24 @@ def _last_cached_block(marks: RequestBreakpoints, items: Sequence[bytes]) -> Add
         return marks.places[-1][0]
     for message in range(len(items) - 1, -1, -1):
         for block, value in reversed(list(enumerate(blocks_in(items[message])))):
-            if value.get("type") in (*_CARRIES, "tool_result", "image", "document") and value.get("text") != "":
+            if value.get("type") in (*_CARRIES, "text", "image", "document") and value.get("text") != "":
                 return message, block
     return None
+
+
+def takes_own_mark(block: Mapping[str, Any]) -> bool:
+    """Return whether pagein puts a breakpoint of its own on a block: on a call, a result, or text that is not blank.
+
+    The provider accepts more kinds of blocks (`BreakpointForm.may_carry`).
+    """
+    kind = block.get("type")
+    return kind in _CARRIES or (kind == "text" and bool(str(block.get("text", "")).strip()))
 
 
 def _last_markable_block(items: Sequence[bytes], message: int) -> Address | None:
     """The last block of a message that can carry a breakpoint (A9)."""
     for block, one in reversed(list(enumerate(blocks_in(items[message])))) if 0 <= message < len(items) else ():
-        if one.get("type") in (*_CARRIES, "tool_result") and (one["type"] != "text" or str(one.get("text")).strip()):
+        if takes_own_mark(one):
             return message, block
     return None
 
@@ -158,7 +167,7 @@ def _last_said_block(items: Sequence[bytes]) -> Address | None:
         value = decode_json(items[message]) if b'"assistant"' in items[message] else None
         if isinstance(value, dict) and value.get("role") == "assistant":
             for block, one in reversed(list(enumerate(_content(value)))):
-                if one.get("type") in _CARRIES and (one["type"] != "text" or str(one.get("text")).strip()):
+                if takes_own_mark(one):
                     return message, block
             return None
     return None
