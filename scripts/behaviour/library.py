@@ -206,7 +206,7 @@ def _loop(world: World, told: Told) -> None:
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         if number in _ACTS:
             act, *target = _ACTS[number]
-            told.of(f"hand {number} {act}", partial(getattr(session.hand, act), *target))
+            told.of(f"hand {number} {act}", partial(surfaces.order, session, act, *target))
         call(f"call {number}")
         told.see(f"window {number}", surfaces.values(session.hand.window()))
         if number == _RESTART:

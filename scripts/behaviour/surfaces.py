@@ -27,6 +27,7 @@ from pagein.errors import PageinError
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.curation.guarded_curator import CuratedRequest, UsageAccount
 from pagein.model.messages import HostEvent, Message, Text, Thinking, ToolCall, ToolResult
+from pagein.model.pins import name_of
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.replay.readers import Source, find, read_source
@@ -92,6 +93,12 @@ def _talk(name: str, head: object, entries: Sequence[object]) -> Talk:
 def _row(one: Message) -> list[Any]:
     blocks = [[_KINDS.get(type(block), "other"), *values(block)] for block in one.blocks]
     return [one.role, one.at, one.model, one.stop, one.id, values(one.usage), blocks]
+
+
+def order(session: Session, act: str, *target: str) -> object:
+    """Give an order about the window. Returns the failure or None; for a pinned text without a failure, its name."""
+    failure = getattr(session.hand, act)(*target)
+    return name_of(*target) if act == "say" and failure is None else failure
 
 
 def values(one: object) -> Any:  # noqa: ANN401 -- whatever JSON can hold
