@@ -139,9 +139,9 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
     """Decide on evictions before this call; O(1) if nothing is evicted, else linear in the evicted results."""
     economics = settings.economics
     if economics is None:
-        every = tuple(sorted(standing.old(), key=_place))
-        enough = standing.old_tokens >= settings.batch_tokens
-        return EpochPlan(_epoch(every, "batch") if enough else None, account, account)
+        if standing.old_tokens < settings.batch_tokens:
+            return EpochPlan(None, account, account)
+        return EpochPlan(_epoch(tuple(sorted(standing.old(), key=_place)), "batch"), account, account)
     alone = account_after_call(account, moment, economics)
     cold = is_cold(moment, economics)
     if economics.uncached is not None:  # this call leaves no entry in the cache
