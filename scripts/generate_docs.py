@@ -432,7 +432,7 @@ def _class(kind: type) -> Iterator[str]:
     made = inspect.signature(kind).parameters
     yield from (f"### `{_path(kind)}`", "", _about(kind, [*made]), "")
     if dataclasses.is_dataclass(kind):
-        rows = [one for one in dataclasses.fields(kind) if one.name not in ("ticket", "original")]
+        rows = [one for one in dataclasses.fields(kind) if one.name not in ("sent", "original")]
         yield from ("| field | type | default |", "|---|---|---|")
         yield from (f"| `{one.name}` | {_cell(one.type)} | {_given(one)} |" for one in rows)
         yield ""

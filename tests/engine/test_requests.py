@@ -19,6 +19,7 @@ from pagein.engine.send import outgoing_body, splice
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.sent_changes import WindowLayout
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import Valve
@@ -254,7 +255,7 @@ class _locked:  # noqa: N801 -- reads as what it is
 def test_a_bug_of_ours_lets_the_original_out(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     body = clients.body(worked(2), "anthropic")
     traffic = engine.session("one").traffic
-    monkeypatch.setattr(traffic._placing, "resolve", lambda *_: 1 / 0)
+    monkeypatch.setattr(traffic._stages, "run", lambda *_: 1 / 0)
     prepared = engine.prepare(body, "anthropic", at=0.0, hint="one")
     assert prepared.body is body
     assert "ZeroDivisionError" in (prepared.failure or "")
@@ -264,14 +265,14 @@ def test_what_would_be_refused_is_not_sent_and_not_kept(engine: Engine, monkeypa
     """A renderer gone mad: it loses a result. The checker objects, and the decision is taken back."""
     walk(engine, "anthropic", 2)
     traffic = engine.session("one").traffic
-    whole = traffic._placing.outgoing.render
+    whole = traffic._stages.renderer.render
 
-    def lossy(call: PendingCall, entry: str) -> Bytes:
-        made = whole(call, entry)
+    def lossy(call: PendingCall, layout: WindowLayout) -> Bytes:
+        made = whole(call, layout)
         lost = [one.replace(b'"tool_result"', b'"text"') for one in made.items]
         return replace(made, body=call.envelope.body(lost), items=lost)
 
-    monkeypatch.setattr(traffic._placing.outgoing, "render", lossy)
+    monkeypatch.setattr(traffic._stages.renderer, "render", lossy)
     body = clients.body(worked(4), "anthropic")
     prepared = engine.prepare(body, "anthropic", at=99.0, hint="one")
     assert "would be refused" in (prepared.failure or "")

@@ -17,16 +17,16 @@ LIMIT = 3
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Iterator[SessionParts[Session]]:
+def parts(tmp_path: Path) -> Iterator[SessionParts]:
     with pagein.open(tmp_path / "store.db", workspace=str(tmp_path)) as engine:
         yield engine._parts()
 
 
-def opened(sessions: Sessions, parts: SessionParts[Session], name: str) -> Session:
+def opened(sessions: Sessions, parts: SessionParts, name: str) -> Session:
     return sessions.get(name, lambda: Session.resume(name, parts))
 
 
-def test_a_session_that_was_idle_for_longest_is_let_go_and_taken_up_again(parts: SessionParts[Session]) -> None:
+def test_a_session_that_was_idle_for_longest_is_let_go_and_taken_up_again(parts: SessionParts) -> None:
     sessions = Sessions(keeps=True, most=LIMIT)
     first = opened(sessions, parts, "first")
     first.append(Message("user", (Text("hello"),)))
@@ -41,7 +41,7 @@ def test_a_session_that_was_idle_for_longest_is_let_go_and_taken_up_again(parts:
     assert opened(sessions, parts, "first").leaf == leaf
 
 
-def test_one_name_is_one_session_as_long_as_anybody_holds_it(parts: SessionParts[Session]) -> None:
+def test_one_name_is_one_session_as_long_as_anybody_holds_it(parts: SessionParts) -> None:
     sessions = Sessions(keeps=True, most=LIMIT)
     first = opened(sessions, parts, "first")
     for number in range(2 * LIMIT):
@@ -49,7 +49,7 @@ def test_one_name_is_one_session_as_long_as_anybody_holds_it(parts: SessionParts
     assert opened(sessions, parts, "first") is first
 
 
-def test_what_could_not_be_kept_yet_is_not_let_go(parts: SessionParts[Session]) -> None:
+def test_what_could_not_be_kept_yet_is_not_let_go(parts: SessionParts) -> None:
     sessions = Sessions(keeps=True, most=LIMIT)
     opened(sessions, parts, "first").append(Message("user", (Text("hello"),)))
     for number in range(2 * LIMIT):
@@ -58,7 +58,7 @@ def test_what_could_not_be_kept_yet_is_not_let_go(parts: SessionParts[Session]) 
     assert "first" in sessions
 
 
-def test_nobody_waits_for_the_opening_of_another_session(parts: SessionParts[Session]) -> None:
+def test_nobody_waits_for_the_opening_of_another_session(parts: SessionParts) -> None:
     sessions = Sessions(keeps=True)
     begun, go_on = Event(), Event()
 

@@ -65,15 +65,12 @@ def calls_of_a_turn(
         if order is not None and end == count + 5:
             order(engine.session(name), end // 2 - 1)
     last = body(said[: count + 11])
-    envelope, opening = counted(lambda: engine.parse_body(last, "anthropic", name))
-    prepared, preparing = counted(
-        lambda: engine.prepare(last, "anthropic", at=10.0 * count + 110, hint=name, envelope=envelope)
-    )
+    prepared, preparing = counted(lambda: engine.prepare(last, "anthropic", at=10.0 * count + 110, hint=name))
     assert prepared.placed == "continued"
     assert prepared.opened is None
     observed, observing = counted(lambda: engine.observe(prepared, Usage(fresh=3, written=30 * count, output=10)))
     assert observed.failure is None
-    return {"opening": opening, "preparing": preparing, "observing": observing}
+    return {"preparing": preparing, "observing": observing}
 
 
 @pytest.mark.parametrize("tool", ["Bash", "Read"])

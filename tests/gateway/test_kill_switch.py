@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from pagein.engine.branch_resolution import BranchResolver
 from tests.gateway.processes import ended, gateway_process, noted
 from tests.gateway.recalling_clients import Messages
 from tests.gateway.stream.test_recalls import CALL
@@ -22,7 +23,6 @@ from tests.gateway.test_serve import cli
 from tests.gateway.upstreams import run
 
 from pagein import wiring
-from pagein.engine.branch_resolution import BranchResolver
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch, turn_off, turn_on
 from pagein.gateway.pages.json_logs import logger_to

@@ -228,7 +228,7 @@ class WatchedSession(Session):
 
     def shown(self, message: Message) -> Message:
         """A message of the journal with what was withheld of it."""
-        return self._privacy.shows(message)
+        return self._log.privacy.shows(message)
 
     def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
         self.laws.heard(message)
@@ -267,7 +267,7 @@ class WatchedEngine(Engine):
         self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None
     ) -> WatchedSession:
         if self.watched is None:
-            self.watched = WatchedSession(name, self._parts())
+            self.watched = WatchedSession(name, self._parts(), begin=self._begin_session, again=self.session)
             self.watched.laws = self.laws
             self.watched.rules = Rules(self._chosen.residency, self._chosen.excluded)
             if self._home is not None:

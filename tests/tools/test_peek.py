@@ -12,7 +12,6 @@ from pagein.engine.log.folds import Fold
 from pagein.engine.session import Session
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import RecallEntry
-from pagein.model.journal_notes import Note
 from pagein.model.objects import EXPIRED, ObjectId
 from pagein.policy.eviction.recall_warmth import COLD, Warmth, step
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -155,32 +154,21 @@ def test_what_the_library_recalls_counts_like_a_peek(room: Room) -> None:
     assert session.recalls.holdings.recalls == 1
 
 
-def test_a_store_that_fails_while_journaling_still_answers_and_says_so(room: Room) -> None:
+def test_a_store_that_fails_while_journaling_still_answers_and_says_so(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session = room.session()
     [name] = room.paged(session, long_text("first"))
-    session.recalls._branch = _Busy(session)
+    monkeypatch.setattr(session._log, "turn", _busy)
     answer = ask(session, "peek", id=name)
     assert answer.text.startswith("first line 1")
     assert answer.failure == "StoreError: another writer was not done in time"
     assert warmth_of(session).is_warm(name)
 
 
-class _Busy:
-    """The session, while somebody else writes to its store for longer than anyone waits."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.name, self.journal = session.name, session.journal
-
-    @property
-    def leaf(self) -> str | None:
-        return self._session.leaf
-
-    def note(self, note: Note) -> str:
-        return self._session.note(note)
-
-    def turn(self) -> AbstractContextManager[None]:
-        raise StoreError("another writer was not done in time")
+def _busy() -> AbstractContextManager[None]:
+    """A turn of the session, while somebody else writes to its store for longer than anyone waits."""
+    raise StoreError("another writer was not done in time")
 
 
 def test_a_session_that_stands_alone_says_that_it_cannot_recall() -> None:

@@ -1,25 +1,25 @@
 """The engine: one store, one workspace, many sessions."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Final, Literal, Self, TypeVar
+from typing import Final, Literal, Self, TypeAlias, TypeVar
 
-from pagein.engine.branch_resolution import NOWHERE
+from pagein.engine.branch_index import NOWHERE
 from pagein.engine.cache.prompt_prefix import model_in
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name
 from pagein.engine.log.backlog import UndecidedRequest
 from pagein.engine.log.pageout import Pager
+from pagein.engine.log.session_log import SessionLog
 from pagein.engine.prepared_request import Observation, PreparedRequest
-from pagein.engine.provider_traffic import Traffic
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
-from pagein.engine.recall.session_recall import Bounds, RecallBranch, RecallResources, SessionRecall
+from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
 from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import undecided_request
@@ -41,6 +41,10 @@ from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer
 
 T = TypeVar("T")
+
+Hint: TypeAlias = str | Callable[[Mapping[str, bytes]], str | None] | None
+"""The client's own name for its session, which no other conversation shares, or a function that finds this name among
+the fields of a body; None to use the first message."""
 
 _SHORT: Final = 0.2  # seconds to wait for a busy session: the caller has waited before
 _IN_USE: Final = "there is a session {!r} already; choose another name"
@@ -155,19 +159,18 @@ class Engine:
             self._forgettings = count
 
     def _resume_session(self, name: str) -> Session:
-        made = Session.resume(name, self._parts())
+        made = Session.resume(name, self._parts(), begin=self._begin_session, again=self.session)
         if self._outside is not None:
             made.work_in(self._outside.home)
         return made
 
-    def _parts(self) -> SessionParts[Session]:
+    def _parts(self) -> SessionParts:
         settings = self._settings
         return SessionParts(
             self._pager,
             self._counter,
             settings.residency,
             self._journals,
-            self._begin_session,
             self._outside,
             self._make_recall,
             settings.excluded,
@@ -177,15 +180,14 @@ class Engine:
             settings.marks == "extended",
             self._shared,
             self._snapshots,
-            self.session,
         )
 
-    def _make_recall(self, branch: RecallBranch) -> SessionRecall:
-        return SessionRecall(branch, self._pager, self._keeper, self._reach)
+    def _make_recall(self, log: SessionLog) -> SessionRecall:
+        return SessionRecall(log, self._pager, self._keeper, self._reach)
 
     def _begin_session(self, name: str) -> Session:
         """Return a new session. Raises BadInput if the name is in use."""
-        made = Session(name, self._parts())
+        made = Session(name, self._parts(), begin=self._begin_session, again=self.session)
 
         def begin() -> Session:
             known = False
@@ -206,21 +208,22 @@ class Engine:
         api: Api,
         *,
         at: float | None,
-        hint: str | None = None,
+        hint: Hint = None,
         context: str = "",
         offers: Sequence[ToolOffer] | None = None,
-        envelope: Envelope | None = None,
+        path_model: str = "",
         lasting: float = 0.0,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """Return the request to send for a client's request, after its session has decided (law 7).
 
         at: seconds since 1970.
-        hint: the client's own name for its session, which no other conversation shares; None to use the first message.
+        hint: the client's own name for its session, which no other conversation shares, or a function that finds this
+            name among the fields of the body; None to use the first message.
         context: further input of the provider's cache (beta headers, account), in any stable form.
         offers: recall tools; None if recall is the caller's own business. The caller answers their calls (see
             `splice_answer`).
-        envelope: the parsed body, if the caller has it from `parse_body`.
+        path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
@@ -228,15 +231,15 @@ class Engine:
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
         reported in `failure`.
         """
-        envelope = self.parse_body(body, api, hint) if envelope is None else envelope
+        envelope, name = self._parse(body, api, hint, path_model)
         try:
-            traffic = self._traffic_of(envelope, hint)
+            session = self.session(name)  # held here, so that the name means this object as long as it is at work
         except BadInput:
             raise
         except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
-            forwarded = self.forward(body, api, at=at, hint=hint, context=context, envelope=envelope)
+            forwarded = self.forward(body, api, at=at, hint=hint, context=context, path_model=path_model)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
-        return traffic.prepare(body, envelope, at, context, offers, lasting=lasting, claim=claim)
+        return session.traffic.prepare(body, envelope, at, context, offers, lasting=lasting, claim=claim)
 
     def forward(
         self,
@@ -244,9 +247,9 @@ class Engine:
         api: Api,
         *,
         at: float | None,
-        hint: str | None = None,
+        hint: Hint = None,
         context: str = "",
-        envelope: Envelope | None = None,
+        path_model: str = "",
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """Return the request to send after a failed or late decision.
@@ -257,8 +260,8 @@ class Engine:
         """
         asked = PreparedRequest(body, api, at, original=body)
         try:
-            envelope = self.parse_body(body, api, hint) if envelope is None else envelope
-            name = hint or first_name(envelope)
+            envelope, name = self._parse(body, api, hint, path_model)
+            asked = replace(asked, model=model_in(envelope) or "")
             found = self._shared.forwarding.forward(name, body, envelope, context)
             is_last = found is not None and found[1].is_last and (claim is None or claim.is_given_up)
             self._shared.owed.add(name, UndecidedRequest(body, envelope, context, at, is_last))
@@ -280,10 +283,11 @@ class Engine:
             return False
         for name in self._shared.owed.sessions():
             with contextlib.suppress(Exception):  # the next session may succeed
-                self.session(name).traffic.settle()
+                session = self.session(name)
+                session.traffic.settle()
         return not self._shared.owed.sessions()
 
-    def unchanged_request(self, body: bytes, api: Api, hint: str | None = None, *, patience: float = 1.0) -> bytes:
+    def unchanged_request(self, body: bytes, api: Api, hint: Hint = None, *, patience: float = 1.0) -> bytes:
         """Return a request without a decision: the client's bytes, without invalid thinking.
 
         A model that binds thinking to its prompt refuses thinking from a window of pagein's once that window is gone.
@@ -297,20 +301,22 @@ class Engine:
         try:
             if not format_named(api).validity.binds_thinking:
                 return body
-            envelope = self.parse_body(body, api, hint)
+            envelope, name = self._parse(body, api, hint)
             if not abilities(model_in(envelope)).may_bind:
                 return body
-            return self._traffic_of(envelope, hint).unchanged_request(body, envelope, patience)
+            session = self.session(name)
+            return session.traffic.unchanged_request(body, envelope, patience)
         except Exception:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             return body
 
-    def parse_body(self, body: bytes, api: Api, hint: str | None = None, path_model: str = "") -> Envelope:
-        """Parse a body, at the cost of the new part.
+    def _parse(self, body: bytes, api: Api, hint: Hint, path_model: str = "") -> tuple[Envelope, str]:
+        """Parse a body, at the cost of the new part, and name its session.
 
-        path_model: the model's name, if the path of the request has it.
         Raises BadInput for a body that no provider would read.
         """
-        return self._shared.opener.parse(body, api, hint, path_model)
+        named = None if callable(hint) else hint
+        envelope = self._shared.opener.parse(body, api, named, path_model)
+        return envelope, (hint(envelope.fields) if callable(hint) else named) or first_name(envelope)
 
     async def aprepare(
         self,
@@ -318,7 +324,7 @@ class Engine:
         api: Api,
         *,
         at: float | None,
-        hint: str | None = None,
+        hint: Hint = None,
         context: str = "",
         offers: Sequence[ToolOffer] | None = None,
     ) -> PreparedRequest:
@@ -328,16 +334,17 @@ class Engine:
     def observe(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """Record the reply to a prepared request (see `Traffic.observe`). Raises nothing."""
         try:
-            traffic = self.session(prepared.session).traffic if prepared.session else None
+            session = self.session(prepared.session) if prepared.session else None
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
             return Observation(failure=f"{type(problem).__name__}: {problem}")
-        return Observation() if traffic is None else traffic.observe(prepared, reply)
+        return Observation() if session is None else session.traffic.observe(prepared, reply)
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """Record a keep-alive request (see `Traffic.note_keepalive`). None for a request without a session."""
         if not prepared.session:
             return None
-        return self.session(prepared.session).traffic.note_keepalive(prepared, usage, at)
+        session = self.session(prepared.session)
+        return session.traffic.note_keepalive(prepared, usage, at)
 
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """Run `observe` in a thread, for coroutines."""
@@ -348,7 +355,8 @@ class Engine:
         if not prepared.session:
             return NOWHERE
         try:
-            return self.session(prepared.session).traffic.splice_answer(prepared, exchange)
+            session = self.session(prepared.session)
+            return session.traffic.splice_answer(prepared, exchange)
         except Exception as problem:  # noqa: BLE001 -- law 7, as in `prepare`
             return f"{type(problem).__name__}: {problem}"
 
@@ -358,9 +366,6 @@ class Engine:
             raise HostError(NOWHERE)
         session = self.session(prepared.session)
         return session.traffic.behind(prepared, lambda: work(session))
-
-    def _traffic_of(self, envelope: Envelope, hint: str | None) -> Traffic:
-        return self.session(hint or first_name(envelope)).traffic
 
     def recall(self, object_id: str) -> str:
         """Return an evicted text as `Session.recall` does, without a journal entry."""

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
-from pagein.engine.cache.cache_ttl import CacheTerms, Due
+from pagein.engine.cache.cache_ttl import CacheTerms, KeepAlivePlan
+from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.engine.cache.prompt_prefix import Part
 from pagein.errors import BadInput
 from pagein.model.entries import EntryId, EpochEntry, PagedOut
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
-from pagein.policy.economics.rewrite_cost import Economics
+from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
 from pagein.policy.eviction.residency import Thinking
 from pagein.policy.stubs.recall_ways import TOOLS, Begins, Way
 from pagein.providers.caches.cache_doctor import WELL, Diagnosis
@@ -73,6 +74,39 @@ class Gate:
 
 OPEN_GATE: Final = Gate()
 CLOSED_GATE: Final = Gate(previews=False, opens=lambda _: False)
+NO_ACCOUNT: Final = Account()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowCall:
+    """A model call in the making: what its stages decided about the window so far.
+
+    at: time of the call, in seconds since 1970; None if unknown.
+    gate: the allowed decisions.
+    moment: the call as the policy sees it, if nothing enters as a preview; None to compute it.
+    previewed: outputs that enter as previews, markers or diffs.
+    paid: cost of large outputs as previews beyond their savings, in BIT; None without such previews.
+    opened: the epoch opened for the call; None leaves the window as it is.
+    account: cost and savings of the session with the call.
+    crowded: True if the window is still nearly full.
+    entry: journal entry of the request; None until it is journaled.
+    epoch: rewrites of the window so far.
+    gained: savings of the session by this request, in BIT; None until it is journaled.
+    failure: reason of an incomplete decision; None without one.
+    """
+
+    at: float | None = None
+    gate: Gate = OPEN_GATE
+    moment: Moment | None = None
+    previewed: tuple[PagedOut, ...] = ()
+    paid: float | None = None
+    opened: EpochEntry | None = None
+    account: Account = NO_ACCOUNT
+    crowded: bool = False
+    entry: EntryId | None = None
+    epoch: int = 0
+    gained: float | None = None
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +116,7 @@ class PreparedRequest:
     body: bytes to send; the client's own if nothing was changed.
     api: the wire format.
     at: time of the request, in seconds since 1970.
+    model: name of its model; "" if it names none.
     session: name of its session; "" without one.
     entry: its entry in the session; None if not journaled.
     placed: relation to earlier requests.
@@ -93,16 +128,18 @@ class PreparedRequest:
     crowded: True if the window is nearly full after the decision; the client should compact.
     repaired: True if the client's request is invalid by itself, so that nothing was decided.
     failure: reason of an incomplete decision; the body is valid anyway (law 7).
+    gained: savings of the session by this request, in BIT; None if nothing was decided.
     offered: names of the recall tools in it.
     terms: its cache terms; None if left to the client.
     original: the client's bytes.
-    ticket: private data for `observe`.
+    sent: the request as it was sent; None if unknown.
     last: name of its last message, which finds a request without an entry after it was journaled.
     """
 
     body: bytes
     api: Api
     at: float | None = None
+    model: str = ""
     session: str = ""
     entry: EntryId | None = None
     placed: Placed = "passed"
@@ -116,10 +153,11 @@ class PreparedRequest:
     crowded: bool = False
     repaired: bool = False
     failure: str | None = None
+    gained: float | None = None
     offered: tuple[str, ...] = ()
     terms: CacheTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
-    ticket: object = field(default=None, repr=False, compare=False)
+    sent: SentRequest | None = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)
 
     @property
@@ -153,7 +191,7 @@ class Observation:
     predicted: float = 0.0
     diagnosis: Diagnosis = WELL
     failure: str | None = None
-    keep: Due | None = None
+    keep: KeepAlivePlan | None = None
 
     @property
     def shortfall(self) -> int:

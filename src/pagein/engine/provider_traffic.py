@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. The branch and the decision of a request are made in one turn (`branch_resolution`).
+1. The branch and the decision of a request are made in one turn (`call_stages`).
 2. A failure takes back everything. Then the last rendering of the branch is sent with the client's new messages; else
    the client's request without invalid thinking (law 7).
 3. Requests of a session run one at a time.
@@ -15,18 +15,18 @@ from functools import partial
 from threading import RLock
 from typing import TypeVar
 
-from pagein.engine.branch_resolution import NOWHERE, BranchResolver, ResolvedRequest
+from pagein.engine.branch_index import NOWHERE, BranchIndex
 from pagein.engine.cache import cache_ttl
-from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, WITH_MARKS, BreakpointSettings
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of, model_in
-from pagein.engine.conversation import Reply, Talk, usage_of
+from pagein.engine.call_stages import CallStages, RequestCall
+from pagein.engine.conversation import Reply, usage_of
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.backlog import Fact, UndecidedRequest
-from pagein.engine.log.state import State
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
@@ -34,6 +34,7 @@ from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes, thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import LastSent
+from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
 from pagein.model.journal_notes import BreakpointChoice, Note, PassthroughNote, UsageNote
@@ -50,29 +51,27 @@ T = TypeVar("T")
 class Traffic:
     """The requests of a session. Thread-safe; threads take turns.
 
-    marks: settings for added cache breakpoints.
-    shared: resources shared with other sessions; None for separate ones.
+    largest: bytes of the largest request.
     """
 
-    def __init__(
-        self,
-        talk: Talk,
-        *,
-        marks: BreakpointSettings = WITH_MARKS,
-        shared: EngineResources | None = None,
-    ) -> None:
-        self._talk = talk
-        self.largest = 0  # bytes of the largest request
-        self._shared = shared or EngineResources()
+    def __init__(self, window: WindowStages) -> None:
+        parts = window.parts
+        self.largest = 0
+        self._window = window
+        self._log = window.log
+        self._shared = parts.shared or EngineResources()
         self._lock = RLock()
-        self._placing = BranchResolver(talk, marks=marks)
+        self._index = BranchIndex(window)
+        self._stages = CallStages(
+            window, self._index, BreakpointSettings(parts.marks, parts.residency.arguments is not None)
+        )
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
     def prepare_fields(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
         """Prepare a request of the library, given as fields or as bytes. Raises as `prepare` does."""
         body = body_of(request)
-        self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._talk.name), at)
+        self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._log.name), at)
         return self._last
 
     def prepare(
@@ -101,36 +100,46 @@ class Traffic:
                 raise GivenUp
             problem = self._settle_debts()
             self.largest = max(self.largest, len(body))
-            script = self._placing.listening.read(envelope)
+            script = self._index.reader.read(envelope)
             last = script.units[-1].name if script.units else ""
             asked = PreparedRequest(
-                body, script.api, at, self._talk.name, messages=len(script.units), original=body, last=last
+                body,
+                script.api,
+                at,
+                model_in(envelope) or "",
+                self._log.name,
+                messages=len(script.units),
+                original=body,
+                last=last,
             )
             if not script.units:
                 return asked
-            call: PendingCall | None = None  # the call as far as it was built
+            pending: PendingCall | None = None  # the call as far as it was built
             try:
-                self._talk.model = model_in(envelope) or self._talk.model
+                self._window.model = asked.model or self._window.model
                 head = head_of(envelope, script, context)
-                call = PendingCall(script, envelope, body, head, offers, envelope, body, lasting, context=context)
-                self._placing.learn()
-                script = self._placing.restore_lost(script, envelope)
+                pending = PendingCall(script, envelope, body, head, offers, envelope, body, lasting, context=context)
+                self._index.learn()
+                script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
-                call = replace(call, script=script)
-                call = self._placing.resolve_offer(call, self._placing.known_length(script.units))
+                pending = replace(pending, script=script)
                 if problem is not None:  # another attempt would wait for the store again
-                    return self._fallen_back(asked, call, _problem_words(problem))
-                stood = self._placing.resolve(call, at, claim)
-                if stood is None:
-                    return replace(asked, body=call.body, offered=call.own_tool_names, changed_by_client=("messages",))
-                self._shared.forwarding.note_sent(self._talk.name, _last_sent(stood, self._placing))
-                return self._learn_usage(replace(asked, offered=stood.call.own_tool_names), stood)
+                    return self._fallen_back(asked, pending, _problem_words(problem))
+                call = self._stages.run(pending, at, claim)
+                if call.placed == "passed":
+                    offered = call.pending.own_tool_names
+                    return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
+                last_sent = _last_rendered(call.pending, call.made, self._index, call.chosen)
+                self._shared.forwarding.note_sent(self._log.name, last_sent)
+                return _prepared_request(asked, call)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
             except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
                 failure = _problem_words(problem)
-                return replace(asked, failure=failure) if call is None else self._fallen_back(asked, call, failure)
+                return (
+                    replace(asked, failure=failure) if pending is None else self._fallen_back(asked, pending, failure)
+                )
 
     def unchanged_request(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
         """Return the client's request without a decision and without invalid thinking. Raises BadInput.
@@ -141,16 +150,16 @@ class Traffic:
         if not self._lock.acquire(timeout=patience):
             script = transcript(envelope.items, envelope.api)
             for unit in script.units[-1:]:
-                self._shared.owed.add(self._talk.name, Fact(PassthroughNote(), None, unit.name))
+                self._shared.owed.add(self._log.name, Fact(PassthroughNote(), None, unit.name))
             return thoughtless(PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body))
         try:
-            script = self._placing.listening.read(envelope)
+            script = self._index.reader.read(envelope)
             call = PendingCall(script, envelope, body, head_of(envelope, script), None, envelope, body)
-            with contextlib.suppress(StoreError), self._talk.turn():
-                self._placing.learn()
-            self._placing.note_passthrough(call)
-            self._shared.forwarding.forget(self._talk.name)
-            return self._placing.outgoing.clean(call)
+            with contextlib.suppress(StoreError), self._log.turn():
+                self._index.learn()
+            self._index.note_passthrough(call)
+            self._shared.forwarding.forget(self._log.name)
+            return self._stages.renderer.clean(call)
         finally:
             self._lock.release()
 
@@ -182,15 +191,15 @@ class Traffic:
                     if is_alone:
                         self._settle()
                 if entry is not None:
-                    snapshot = self._talk.snapshot(entry, partial(self._placing.snapshot_values, entry))
+                    snapshot = self._log.snapshot(entry, partial(self._stages.snapshot_values, entry))
             except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
                 failure = _problem_words(problem)
         with contextlib.suppress(Exception):  # a snapshot only saves time later
             if snapshot is not None:
                 snapshot()
         try:  # outside the lock: other requests need not wait
-            if usage is not None and isinstance(prepared.ticket, SentRequest):
-                forecast = self._forecasts.take_usage(prepared.ticket, usage)
+            if usage is not None and prepared.sent is not None:
+                forecast = self._forecasts.take_usage(prepared.sent, usage)
         except Exception as problem:  # noqa: BLE001 -- as above
             failure = failure or _problem_words(problem)
         if forecast is None:
@@ -200,7 +209,7 @@ class Traffic:
     @property
     def owes(self) -> bool:
         """True if the session has a backlog."""
-        return bool(self._shared.owed.of(self._talk.name))
+        return bool(self._shared.owed.of(self._log.name))
 
     def settle(self) -> bool:
         """Journal the backlog. Returns whether it is empty now; raises nothing."""
@@ -219,12 +228,12 @@ class Traffic:
         return None
 
     def _settle(self) -> None:
-        owed, name = self._shared.owed, self._talk.name
+        owed, name = self._shared.owed, self._log.name
         debts = owed.of(name)
         if not debts:
             return
         try:
-            self._placing.settle(debts)
+            self._stages.settle(debts)
         except StoreError:
             raise
         except Exception:  # an item that cannot be journaled is dropped
@@ -233,15 +242,17 @@ class Traffic:
         owed.settle(name, debts)
 
     def _owe(self, prepared: PreparedRequest, note: Note) -> None:
-        self._shared.owed.add(self._talk.name, Fact(note, prepared.entry, prepared.last))
+        self._shared.owed.add(self._log.name, Fact(note, prepared.entry, prepared.last))
 
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
         """Return the entry of a request; for an undecided request, once it was journaled."""
         if prepared.entry is None and prepared.last:
-            return self._placing.places.request_at(prepared.last)
+            return self._index.places.request_at(prepared.last)
         return prepared.entry
 
-    def _note_cached_prefix(self, entry: EntryId, prepared: PreparedRequest, usage: Usage) -> cache_ttl.Due | None:
+    def _note_cached_prefix(
+        self, entry: EntryId, prepared: PreparedRequest, usage: Usage
+    ) -> cache_ttl.KeepAlivePlan | None:
         """Journal the cached prefix, and return the next keep-alive request."""
         terms = prepared.terms
         if terms is None:
@@ -250,8 +261,8 @@ class Traffic:
             terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared)
         )
         self._owe(prepared, cache_ttl.note_of(held))
-        model = self._placing.heads.at(entry).model
-        return self._placing.leases.due(held, terms, usage, model, entry)
+        model = self._index.heads.at(entry).model
+        return self._stages.leases.due(held, terms, usage, model, entry)
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """Record a keep-alive request sent at time `at`. Returns the cost in BIT, or None if unknown.
@@ -261,14 +272,14 @@ class Traffic:
         with self._lock:
             if prepared.entry is None or prepared.terms is None:
                 return None
-            behind = self._placing.places.stand(self._placing.places.owner(prepared.entry))
-            model = self._placing.heads.at(prepared.entry).model
+            behind = self._index.places.stand(self._index.places.owner(prepared.entry))
+            model = self._index.heads.at(prepared.entry).model
             messages = _messages_of(prepared)
-            found = self._placing.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
+            found = self._stages.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
             if found is None:
                 return None
             held, cost = found
-            self._placing.note_behind(prepared.entry, cache_ttl.note_of(held))
+            self._index.note_behind(prepared.entry, cache_ttl.note_of(held))
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:
@@ -283,9 +294,9 @@ class Traffic:
                 if entry is None:
                     return NOWHERE
                 note = recall_exchanges.note_of(exchange, prepared.api)
-                if self._talk.is_private(encode_note(note)[1]):  # it would have to be repeated word for word
+                if self._log.privacy.is_private(encode_note(note)[1]):  # it would have to be repeated word for word
                     return "it holds a key, which must not be stored"
-                self._placing.note_behind(entry, note)
+                self._index.note_behind(entry, note)
             except Exception as problem:  # noqa: BLE001 -- law 7: the caller continues without it
                 return _problem_words(problem)
         return None
@@ -296,73 +307,73 @@ class Traffic:
         """
         with self._lock:
             self._settle_debts()
-            self._placing.stand_behind(self._entry_of(prepared))
+            self._index.stand_behind(self._entry_of(prepared))
             found = work()
-            self._placing.learn()
+            self._index.learn()
         return found
-
-    def _learn_usage(self, asked: PreparedRequest, stood: ResolvedRequest) -> PreparedRequest:
-        call, prepared, made = stood.call, stood.prepared, stood.made
-        fields = call.envelope.fields if made.fields is None else made.fields
-        front = {name: fields[name] for name in IN_FRONT if name in fields}
-        return replace(
-            asked,
-            ticket=SentRequest(call.script.api, front, made.items, call.script.names, call.head, asked.at or 0.0),
-            body=made.body,
-            terms=stood.terms,
-            entry=stood.entry,
-            placed=stood.placed,
-            shared=stood.shared,
-            epoch=self._state(stood.entry).epoch,
-            opened=prepared.opened if prepared else None,
-            previewed=prepared.previewed if prepared else (),
-            replaced=made.replaced,
-            changed_by_client=stood.changes,
-            crowded=prepared is not None and prepared.crowded,
-            repaired=stood.repaired,
-            failure=prepared.failure if prepared else None,
-        )
 
     def _fallen_back(self, asked: PreparedRequest, call: PendingCall, failure: str) -> PreparedRequest:
         """Return the last rendering of the branch with the client's new messages; else the client's request without
         invalid thinking.
         """
         try:
-            self._placing.note_passthrough(call)
-            made = self._placing.outgoing.render_last(call, failure)
+            self._index.learn()
+            _, parent = self._index.parent(call.script.units, self._index.known_length(call.script.units), call.head)
+            call = self._index.with_offer(call, parent)
+            self._index.note_passthrough(call)
+            made = self._stages.renderer.render_last(call, failure)
         except Exception as problem:  # noqa: BLE001 -- last resort of law 7: the original is sent
-            self._shared.forwarding.forget(self._talk.name)
+            self._shared.forwarding.forget(self._log.name)
             return replace(asked, failure=f"{failure}; {_problem_words(problem)}")
         sent = UndecidedRequest(call.original, call.theirs, call.context, asked.at, is_last=made.is_last)
-        self._shared.owed.add(self._talk.name, sent)
+        self._shared.owed.add(self._log.name, sent)
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
-            last = _last_rendered(call, made, self._placing, AS_THE_CLIENT)
-            self._shared.forwarding.note_sent(self._talk.name, last)
+            last = _last_rendered(call, made, self._index, AS_THE_CLIENT)
+            self._shared.forwarding.note_sent(self._log.name, last)
         else:
-            self._shared.forwarding.forget(self._talk.name)
+            self._shared.forwarding.forget(self._log.name)
         offered = call.own_tool_names if has_tools else ()
         return replace(
             asked, body=made.body, replaced=made.replaced, shared=made.used, offered=offered, failure=made.why
         )
-
-    def _state(self, entry: EntryId | None) -> State:
-        return self._talk.journal.state_at(entry)
 
 
 def _problem_words(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def _last_sent(stood: ResolvedRequest, placing: BranchResolver) -> LastSent:
-    return _last_rendered(stood.call, stood.made, placing, stood.chosen)
+def _prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequest:
+    """Return the request to send, as its stages made it."""
+    pending, made = call.pending, call.made
+    fields = pending.envelope.fields if made.fields is None else made.fields
+    front = {name: fields[name] for name in IN_FRONT if name in fields}
+    return replace(
+        asked,
+        body=made.body,
+        sent=SentRequest(pending.script.api, front, made.items, pending.script.names, pending.head, asked.at or 0.0),
+        terms=call.terms,
+        entry=call.entry,
+        placed=call.placed,
+        shared=call.known,
+        epoch=call.epoch,
+        opened=call.opened,
+        previewed=call.previewed,
+        replaced=made.replaced,
+        changed_by_client=call.changes,
+        crowded=call.crowded,
+        repaired=call.repaired,
+        failure=call.failure,
+        gained=call.gained,
+        offered=pending.own_tool_names,
+    )
 
 
-def _last_rendered(call: PendingCall, made: Bytes, placing: BranchResolver, chosen: BreakpointChoice) -> LastSent:
+def _last_rendered(call: PendingCall, made: Bytes, index: BranchIndex, chosen: BreakpointChoice) -> LastSent:
     tools = call.recall.tools if call.own_tool_names else ()
-    return LastSent(call.script, made.changes, len(call.original), placing.places.exchanges, tools, chosen)
+    return LastSent(call.script, made.changes, len(call.original), index.places.exchanges, tools, chosen)
 
 
 def _messages_of(prepared: PreparedRequest) -> int:
     """Return the number of sent messages, with hidden exchanges; 0 if unknown."""
-    return len(prepared.ticket.items) if isinstance(prepared.ticket, SentRequest) else 0
+    return 0 if prepared.sent is None else len(prepared.sent.items)

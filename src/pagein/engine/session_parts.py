@@ -2,30 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.log.pageout import Pager
+from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads.session_reads import Outside
-from pagein.engine.recall.session_recall import RecallBranch, SessionRecall
+from pagein.engine.recall.session_recall import SessionRecall
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 
-S = TypeVar("S")
-"""The type of the sessions that an engine makes: `Session`, which imports this module."""
-
 
 @dataclass(frozen=True, slots=True)
-class SessionParts(Generic[S]):
+class SessionParts:
     """The parts of a session.
 
     pager: stores and recalls evicted content.
     counter: token counter.
     residency: settings of the policy.
     journals: store of sessions; None for a session that ends with its process.
-    begin: opens a new session of the same engine, for forks.
     outside: resources of reads; None for a session that reads no files.
     recalling: makes the recall of a session; None for a session that only evicts.
     excluded: name patterns of files whose content is never evicted.
@@ -35,16 +31,14 @@ class SessionParts(Generic[S]):
     marks: True to add cache breakpoints beside the client's.
     shared: resources shared with the engine's other sessions; None for separate ones.
     snapshots: store of session states; None for no snapshots.
-    again: reopens the session of a name after an erasure.
     """
 
     pager: Pager
     counter: TokenCounter
     residency: Residency
     journals: JournalStore | None = None
-    begin: Callable[[str], S] | None = None
     outside: Outside | None = None
-    recalling: Callable[[RecallBranch], SessionRecall] | None = None
+    recalling: Callable[[SessionLog], SessionRecall] | None = None
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = NO_VALVE
     manifest: int | None = None
@@ -52,4 +46,3 @@ class SessionParts(Generic[S]):
     marks: bool = True
     shared: EngineResources | None = None
     snapshots: SnapshotStore | None = None
-    again: Callable[[str], S] | None = None

@@ -254,10 +254,10 @@ def test_where_something_was_ordered_to_be_forgotten_meanwhile_nothing_remembere
             ask(engine, turns)
         rows(tmp_path, "DELETE FROM snapshot")
         session = engine.session("one")
-        session._snapshots._known = 0
+        session._log._snapshots._known = 0
         sent = engine.prepare(body(3), "anthropic", at=1e3, hint="one").entry
         assert sent is not None
-        take = session.snapshot(sent, lambda: session.traffic._placing.snapshot_values(sent))
+        take = session._log.snapshot(sent, lambda: session.traffic._stages.snapshot_values(sent))
         assert take is not None
         rows(tmp_path, "UPDATE forgetting SET count = count + 1")
         with pytest.raises(StoreError, match="forgotten"):

@@ -257,7 +257,7 @@ def test_a_store_that_fails_halfway_through_catching_up_makes_nothing_forgotten_
     here, there = desk.session("s"), desk.session("s")
     here.read("a.txt")
     there.compact()
-    kept = here._keeping._journals
+    kept = here._log._journals
     assert isinstance(kept, SqliteStore)
 
     class LosesItsLeaf:
@@ -269,7 +269,7 @@ def test_a_store_that_fails_halfway_through_catching_up_makes_nothing_forgotten_
         def leaf(self, session: str) -> None:
             raise StoreError("the disk went away")
 
-    here._keeping._journals = cast("JournalStore", LosesItsLeaf())
+    here._log._journals = cast("JournalStore", LosesItsLeaf())
     assert here.read("a.txt").failure == "StoreError: the disk went away"
-    here._keeping._journals = kept
+    here._log._journals = kept
     assert mode_of(here.read("a.txt")) == "full"

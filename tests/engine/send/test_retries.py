@@ -101,7 +101,7 @@ def test_what_fails_behind_the_decision_is_not_believed_to_have_been_sent(
         for turns in range(3):
             ask(engine, turns, 10.0 * turns, 0.0)
         before = len(engine.session("one").journal)
-        rendered = engine.session("one").traffic._placing.outgoing
+        rendered = engine.session("one").traffic._stages.renderer
         with monkeypatch.context() as broken:
             broken.setattr(rendered, "render", lambda *_: 1 / 0)
             failed = engine.prepare(asked(3), "anthropic", at=30.0, hint="one")

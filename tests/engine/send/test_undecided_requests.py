@@ -60,7 +60,7 @@ def overstaying(
 ) -> Iterator[list[object]]:
     """A decision that is made, and not kept yet; at the end it goes on. What it ended with."""
     made, leave, ended = threading.Event(), threading.Event(), list[object]()
-    outgoing = engine.session("one").traffic._placing.outgoing
+    outgoing = engine.session("one").traffic._stages.renderer
     hold = outgoing.hold
 
     def holding(call: PendingCall, made_of: Bytes, *, decided: bool) -> None:

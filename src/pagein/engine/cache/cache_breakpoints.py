@@ -75,9 +75,9 @@ AS_THE_CLIENT: Final = BreakpointChoice()
 NOTHING_LEFT: Final = OwnEntries()
 
 
-def with_terms(chosen: BreakpointChoice, terms: CacheTerms | None) -> BreakpointChoice:
-    """Return a choice with new cache terms; None keeps the client's TTL."""
-    return chosen if terms is None else replace(chosen, short=terms.shortens, anchor=terms.anchor)
+def with_terms(chosen: BreakpointChoice, terms: CacheTerms) -> BreakpointChoice:
+    """Return a choice with the TTL of these cache terms."""
+    return replace(chosen, short=terms.shortens, anchor=terms.anchor)
 
 
 def terms_of(chosen: BreakpointChoice, terms: CacheTerms | None) -> CacheTerms | None:

@@ -123,7 +123,7 @@ class CacheTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class KeepAlivePlan:
     """The next keep-alive request, unless another request comes first.
 
     at: time to send, in seconds since 1970.
@@ -133,8 +133,8 @@ class Due:
 
     at: float
     price: float
-    kept: int
-    spent: float
+    kept: int = 0
+    spent: float = 0.0
 
 
 def note_of(held: CachedPrefix) -> CachedPrefixNote:
@@ -274,7 +274,7 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
     return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place)
 
 
-def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> Due | None:
+def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> KeepAlivePlan | None:
     """Return the next keep-alive request.
 
     None if it does not pay, or the cache does not hold the window.
@@ -284,7 +284,7 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
     if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, usage.output):
         return None
     price = terms.lifetimes.keepalive_price(lease.held, usage.output)
-    return Due(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
+    return KeepAlivePlan(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
 
 
 def prefix_after_keepalive(
@@ -320,7 +320,7 @@ class Leases:
 
     def __init__(self, journal: Journal[State]) -> None:
         self._journal = journal
-        self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held")
+        self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held", takes=(CachedPrefixNote,))
 
     def terms(
         self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, at: float | None, *, anew: bool
@@ -339,7 +339,7 @@ class Leases:
         means = Means(_in_hand(state.account, price), asking.may_cost)
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
 
-    def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> Due | None:
+    def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
         """Return the next keep-alive request after an answered request; None for no keep-alive."""
         state = self._journal.state_at(entry)
         price = prices_for(model, of.at)

@@ -48,7 +48,9 @@ class Fronts:
     """
 
     def __init__(self, entries: Entries) -> None:
-        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(entries, frozenset(), _add_tools, "fronts")
+        self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(
+            entries, frozenset(), _add_tools, "fronts", takes=(PrefixDigests,)
+        )
 
     def is_new(self, parent: EntryId | None, head: PrefixDigests, api: Api) -> bool:
         """Return whether no earlier request of this branch had this prompt prefix."""

@@ -1,19 +1,26 @@
 """A further state over a journal: any fold of the entries, remembered at each entry."""
 
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Generic, Protocol, TypeVar, get_args
 
 from pagein.engine.log.journal import JournalRestart
-from pagein.model.entries import Body, Entry, EntryId
+from pagein.model.entries import Body, Entry, EntryId, NoteEntry
+from pagein.model.note_forms import kind_of
 
 S = TypeVar("S")
+_BODIES: Final = frozenset(get_args(Body))
 
 
 class Entries(Protocol):
-    """A source of entries by name. Raises HostError for an unknown name."""
+    """A source of entries by name."""
+
+    @property
+    def entries(self) -> Mapping[EntryId, Entry]:
+        """The entries in memory."""
+        ...
 
     def entry(self, name: EntryId) -> Entry:
-        """Return the entry of this name."""
+        """Return the entry of this name. Raises HostError for an unknown name."""
         ...
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
@@ -39,9 +46,19 @@ class Fold(Generic[S]):
     """States folded by `step`, beginning with `start`. A further entry costs a single step, however long the branch.
 
     name: the name of the fold in snapshots; "" for a fold that is not stored.
+    takes: the entries and notes that may change the state, by class; None for all. The others take no step.
     """
 
-    def __init__(self, entries: Entries, start: S, step: Callable[[S, Body], S], name: str = "") -> None:
+    def __init__(
+        self,
+        entries: Entries,
+        start: S,
+        step: Callable[[S, Body], S],
+        name: str = "",
+        *,
+        takes: tuple[type, ...] | None = None,
+    ) -> None:
+        self._takes = None if takes is None else {one if one in _BODIES else kind_of(one) for one in takes}
         self._entries = entries
         self._start = start
         self._step = step
@@ -56,13 +73,17 @@ class Fold(Generic[S]):
     def at(self, leaf: EntryId | None) -> S:
         """Return the state at the end of the branch to `leaf`; the start state for None."""
         todo: list[Entry] = []
-        while leaf is not None and leaf not in self._states:
-            entry = self._entries.entry(leaf)
+        states, takes = self._states, self._takes
+        while leaf is not None and leaf not in states:
+            entry = self._entries.entries.get(leaf) or self._entries.entry(leaf)
             todo.append(entry)
             leaf = entry.parent
-        state = self._start if leaf is None else self._states[leaf]
+        state = self._start if leaf is None else states[leaf]
         for entry in reversed(todo):
-            state = self._states[entry.id] = self._step(state, entry.body)
+            body = entry.body
+            if takes is None or (body.kind if isinstance(body, NoteEntry) else type(body)) in takes:
+                state = self._step(state, body)
+            states[entry.id] = state
         return state
 
     def _forget(self, leaf: EntryId) -> None:

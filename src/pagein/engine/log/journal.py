@@ -46,13 +46,17 @@ class JournalRestart:
 
 
 class Journal(Generic[S]):
-    """Entries, and states folded from them by `step`, beginning with `start`."""
+    """Entries, and states folded from them by `step`, beginning with `start`.
+
+    entries: the entries in memory. Read it only.
+    states: the remembered states. Read it only.
+    """
 
     def __init__(self, start: S, step: Callable[[S, Body], S]) -> None:
         self._start = start
         self._step = step
-        self._entries: dict[EntryId, Entry] = {}
-        self._states: dict[EntryId, S] = {}
+        self.entries: dict[EntryId, Entry] = {}
+        self.states: dict[EntryId, S] = {}
         self._forgetting: list[Callable[[EntryId], object]] = []
         self._taking_back: list[Callable[[Sequence[EntryId]], object]] = []
         self._older: JournalRestart | None = None  # entries not loaded yet
@@ -64,8 +68,8 @@ class Journal(Generic[S]):
     def restore(self, restored: JournalRestart) -> None:
         """Continue from a stored point. Only for an empty journal."""
         for entry in restored.newest:
-            self._entries[entry.id] = entry
-        self._states[restored.leaf] = restored.states[FOLD]
+            self.entries[entry.id] = entry
+        self.states[restored.leaf] = restored.states[FOLD]
         self._older = self.restored = restored
 
     @property
@@ -79,7 +83,7 @@ class Journal(Generic[S]):
         """Add an event after `parent`. Raises HostError for an unknown parent, or a name that another entry has."""
         entry = Entry(name if name is not None else entry_name(parent, body), parent, body, at)
         self.add(entry)
-        return self._entries[entry.id]
+        return self.entries[entry.id]
 
     def add(self, entry: Entry) -> bool:
         """Add an existing entry, or replace its bridge. Returns False for a known entry. Raises as `append` does."""
@@ -96,47 +100,47 @@ class Journal(Generic[S]):
             return False
         if entry.parent is not None and entry.parent not in self:
             raise HostError(f"the host put entry {entry.id!r} behind {entry.parent!r}, which it never told of")
-        self._entries[entry.id] = entry
+        self.entries[entry.id] = entry
         return True
 
     def state_at(self, leaf: EntryId | None) -> S:
         """Return the state at the end of the branch to `leaf`; the start state for None."""
         todo: list[Entry] = []
         here = leaf
-        while here is not None and here not in self._states:
-            entry = self.entry(here)
+        while here is not None and here not in self.states:
+            entry = self.entries.get(here) or self.entry(here)
             todo.append(entry)
             here = entry.parent
-        state = self._start if here is None else self._states[here]
+        state = self._start if here is None else self.states[here]
         for entry in reversed(todo):
-            state = self._states[entry.id] = self._step(state, entry.body)
+            state = self.states[entry.id] = self._step(state, entry.body)
         return state
 
     def entry(self, name: EntryId) -> Entry:
         """Return the entry of this name. Raises HostError for an unknown or dropped entry."""
-        if name not in self._entries and self._older is not None and name in self._older.names:
+        if name not in self.entries and self._older is not None and name in self._older.names:
             self._load()
         try:
-            return self._entries[name]
+            return self.entries[name]
         except KeyError:
             raise HostError(f"the host asked for entry {name!r}, which it never told of or has had forgotten") from None
 
     def loaded_entries(self) -> tuple[Entry, ...]:
         """Return the entries in memory."""
-        return tuple(self._entries.values())
+        return tuple(self.entries.values())
 
     def newest(self, count: int) -> list[Entry]:
         """Return the last `count` entries, oldest first, in O(count)."""
-        found = [self._entries[name] for name in islice(reversed(self._entries), count)]
+        found = [self.entries[name] for name in islice(reversed(self.entries), count)]
         found.reverse()
         return found
 
     def take_back(self, count: int) -> None:
         """Remove the last `count` entries, because the store could not keep them."""
-        gone = list(islice(reversed(self._entries), count))
+        gone = list(islice(reversed(self.entries), count))
         for name in gone:
-            del self._entries[name]
-            self._states.pop(name, None)
+            del self.entries[name]
+            self.states.pop(name, None)
         for tell in self._taking_back if gone else ():
             tell(gone)
 
@@ -153,11 +157,11 @@ class Journal(Generic[S]):
     def _put(self, entry: Entry) -> None:
         """Replace the entry of the same name, and drop all states."""
         self._load()
-        self._entries[entry.id] = entry
+        self.entries[entry.id] = entry
         self.restored = None
-        self._states.clear()
+        self.states.clear()
         for tell in self._taking_back:
-            tell(list(self._entries))
+            tell(list(self.entries))
 
     def forget(self, leaf: EntryId) -> None:
         """Drop the entries and states except at `leaf`, to free memory.
@@ -167,7 +171,7 @@ class Journal(Generic[S]):
         entry, state = self.entry(leaf), self.state_at(leaf)
         for tell in self._forgetting:
             tell(leaf)
-        self._entries, self._states = {leaf: entry}, {leaf: state}
+        self.entries, self.states = {leaf: entry}, {leaf: state}
         self._older, self._missing = None, 0
 
     def on_forget(self, tell: Callable[[EntryId], object]) -> None:
@@ -192,15 +196,15 @@ class Journal(Generic[S]):
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries or (self._older is not None and name in self._older.names)
+        return name in self.entries or (self._older is not None and name in self._older.names)
 
     def __len__(self) -> int:
-        return len(self._entries) + self._missing + (0 if self._older is None else len(self._older.names))
+        return len(self.entries) + self._missing + (0 if self._older is None else len(self._older.names))
 
     def __iter__(self) -> Iterator[Entry]:
         """Iterate over all entries in the order of their addition, parents before children."""
         self._load()
-        return iter(self._entries.values())
+        return iter(self.entries.values())
 
     def _load(self) -> None:
         """Load all entries into memory. Raises StoreError."""
@@ -208,7 +212,7 @@ class Journal(Generic[S]):
         if older is not None:
             found = {entry.id: entry for entry in older.load() if entry.id in older.names}
             self._missing = len(older.names) - len(found)  # collected in the meantime
-            self._entries = {**found, **self._entries}
+            self.entries = {**found, **self.entries}
             self._older = None
 
 

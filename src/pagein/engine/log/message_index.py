@@ -17,11 +17,14 @@ _ROOT: EntryId = ""
 
 
 class MessageIndex:
-    """The messages of one journal and their places, kept up to date by `learn`."""
+    """The messages of one journal and their places, kept up to date by `learn`.
+
+    stands: the entry where the conversation continues after each message. Read it only.
+    """
 
     def __init__(self) -> None:
         self._owners: dict[EntryId, EntryId] = {}
-        self._stands: dict[EntryId, EntryId] = {}
+        self.stands: dict[EntryId, EntryId] = {}
         self._sent: dict[EntryId, EntryId] = {}
         self._going_on: set[EntryId] = set()
         self._lost: dict[EntryId, EntryId | None] = {}
@@ -32,7 +35,7 @@ class MessageIndex:
     def restore_values(cls, kept: Mapping[str, Any]) -> "MessageIndex":
         """Rebuild an index from `snapshot_values`."""
         places = cls()
-        places._owners, places._stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
+        places._owners, places.stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
         places._going_on, places._lost = set(kept["going_on"]), kept["lost"]
         places.exchanges, places.breaks = kept["exchanges"], kept["breaks"]
         return places
@@ -41,7 +44,7 @@ class MessageIndex:
         """Return the index as plain values, for `restore_values`."""
         return {
             "owners": dict(self._owners),
-            "stands": dict(self._stands),
+            "stands": dict(self.stands),
             "sent": dict(self._sent),
             "going_on": list(self._going_on),
             "lost": dict(self._lost),
@@ -59,7 +62,7 @@ class MessageIndex:
             owner = self._owners[entry.id] = entry.id if begins else parent
             if isinstance(entry.body, MessageEntry):
                 self._going_on.add(parent)
-            self._stands[owner] = entry.id
+            self.stands[owner] = entry.id
             if is_bridge(entry):
                 self._lost[entry.id] = entry.parent
             match entry.body:
@@ -90,7 +93,7 @@ class MessageIndex:
 
     def first_lost(self, names: Sequence[EntryId]) -> int | None:
         """Return the number of the first lost message, or None."""
-        return next((place for place, name in enumerate(names) if name in self._lost or name not in self._stands), None)
+        return next((place for place, name in enumerate(names) if name in self._lost or name not in self.stands), None)
 
     def mark_restored(self, name: EntryId) -> None:
         """Record that the lost message of this name is back."""
@@ -99,7 +102,7 @@ class MessageIndex:
 
     def __contains__(self, name: EntryId) -> bool:
         """Return whether the journal has a message of this name."""
-        return name in self._stands
+        return name in self.stands
 
     def __len__(self) -> int:
         return len(self._owners)
@@ -107,7 +110,7 @@ class MessageIndex:
     @property
     def root(self) -> EntryId | None:
         """The entry where a conversation begins: after notes before any message."""
-        return self._stands.get(_ROOT)
+        return self.stands.get(_ROOT)
 
     def owner(self, entry: EntryId) -> EntryId:
         """Return the message that an entry belongs to; "" before the first message."""
@@ -119,7 +122,7 @@ class MessageIndex:
 
     def stand(self, name: EntryId) -> EntryId:
         """Return the entry where the conversation continues after this message."""
-        return self._stands[name]
+        return self.stands[name]
 
     def request_at(self, name: EntryId) -> EntryId | None:
         """Return the last request that ended with a message, or None."""

@@ -28,15 +28,19 @@ _KEY_BYTES: Final = 32
 
 
 class Privacy:
-    """Redaction for one session. Thread-safe."""
+    """Redaction for one session. Thread-safe.
+
+    is_fresh: True while the session holds the store, so that nothing can be erased meanwhile.
+    """
 
     def __init__(self, pager: Pager, patterns: tuple[str, ...]) -> None:
+        self.is_fresh = False
         self._pager = pager
         self._own = b""
         self._mark = 0
         self._mark = self._forgettings()
         self._forgotten: tuple[int | None, ErasedTexts] = None, ErasedTexts()
-        self.withholding = SessionRedaction(patterns, self._key, self.finds)
+        self.withholding = SessionRedaction(patterns, self._key)
 
     def finds(self, text: str) -> Sequence[PrivateSpan]:
         """Return the spans of a text that must not be stored: keys and erased texts."""
@@ -56,15 +60,27 @@ class Privacy:
         """Raise StoreError if a text was erased since the session was opened, because the session's memory may hold the
         text.
         """
-        if self.is_outdated:
+        if not self.is_fresh and self.is_outdated:
             raise StoreError("something was ordered to be forgotten since this session was opened; open it again")
 
+    def begin_turn(self) -> None:
+        """Look for erased texts once for a whole turn, which ends with `is_fresh = False`. Raises as `check`."""
+        if not self.is_fresh:
+            self.check()
+            self._reload(self._mark)
+            self.is_fresh = True
+
     def _look_again(self) -> None:
-        """Reload the erased texts if there are more: once a message, not for each text."""
-        count = self._forgettings()
+        """Reload the erased texts if there are more: once a turn of the session or a message, not for each text."""
+        if self.is_fresh:
+            return
+        self._reload(self._forgettings())
+
+    def _reload(self, count: int) -> None:
         if count and self._forgotten[0] != count:
             with contextlib.suppress(StoreError):
                 self._forgotten = count, self._pager.forgotten()
+                self.withholding.finds = self.finds
 
     def _forgettings(self) -> int:
         try:
@@ -75,12 +91,13 @@ class Privacy:
     def is_private(self, text: str) -> bool:
         """Return whether a text holds spans that must not be stored."""
         self._look_again()
-        return bool(self.finds(text))
+        return bool(self.withholding.finds(text))
 
     def redact_note(self, data: str) -> str:
         """Redact a fact, given as JSON text."""
         self._look_again()
-        return without_in_json(data, self.finds) if self.finds(data) else data
+        finds = self.withholding.finds
+        return without_in_json(data, finds) if finds(data) else data
 
     def redact_message(self, state: State, message: Message) -> Message:
         """Redact a new message for the journal. The state is the state before the message."""

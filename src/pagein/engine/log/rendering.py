@@ -90,6 +90,12 @@ def shared_length(one: Cell | None, other: Cell | None) -> int:
     return length(one)
 
 
+def news_of(tip: Cell | None, sent: Cell | None) -> tuple[int, list[WindowPiece]]:
+    """Return the estimated tokens that a request shares with an earlier one, and its messages behind that."""
+    keep = shared_length(tip, sent)
+    return size(cut(tip, keep)), pieces_since(tip, keep)
+
+
 def pieces_since(tip: Cell | None, keep: int) -> list[WindowPiece]:
     """Return the messages after the first `keep`, in order. Costs as much as it returns."""
     found = [cell.piece for cell in _back_to(tip, keep)]

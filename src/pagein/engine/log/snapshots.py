@@ -9,7 +9,6 @@ Rules of this file
 3. It is taken at a sent request. Entries up to there are loaded on demand, and messages of the window on first access.
 """
 
-import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
@@ -23,7 +22,6 @@ import msgspec
 from pagein.engine.log.gc_pause import pause_collection
 from pagein.engine.log.journal import Journal, JournalRestart
 from pagein.engine.log.lazy_messages import Unread
-from pagein.engine.log.persistence import JournalPersistence
 from pagein.engine.log.state import Rules, State
 from pagein.errors import BadInput, StoreError
 from pagein.model.codec import decode_entry, encode_entry
@@ -190,18 +188,19 @@ class OfSession:
         self._said: Mapping[EntryId, Message] = {}  # messages of entries not loaded yet
         self._known = 0  # number of entries in the last snapshot
 
-    def restore(self, keeping: JournalPersistence) -> None:
-        """Start an empty session from the last snapshot, if usable."""
-        with contextlib.suppress(Exception):  # after any failure the journal gives the same state
-            found = None if self._store is None else Snapshots(self._store, self._rules).find(self._name)
-            if found is not None:
-                keeping.restore(found.leaf, found.place, found.restored)
-                self._said, self._known = found.said, found.size
+    def find(self) -> FoundSnapshot | None:
+        """Return the last snapshot, if usable. Raises StoreError."""
+        return None if self._store is None else Snapshots(self._store, self._rules).find(self._name)
+
+    def note_restored(self, found: FoundSnapshot) -> None:
+        """Record that the session continued from this snapshot."""
+        self._said, self._known = found.said, found.size
 
     def prepare_snapshot(
         self,
         journal: Journal[State],
-        keeping: JournalPersistence,
+        leaf: EntryId,
+        place: int,
         sent: EntryId,
         more: Callable[[], Mapping[str, Any] | None],
         check: Callable[[], None],
@@ -211,14 +210,13 @@ class OfSession:
         Returns None if no snapshot is due or possible. The function may run in another thread while the session
         continues, takes a while, and raises StoreError and BadInput.
 
+        leaf: the session's current entry; everything up to there is stored.
+        place: position of the last stored entry.
         sent: the request.
         more: returns values to store besides the states of folds; None if unavailable.
         check: as in `Snapshots.keep`.
         """
-        if self._store is None or len(journal) < self._known + EVERY:
-            return None
-        place, leaf = keeping.place, keeping.leaf
-        if place is None or leaf is None or not _is_near(journal, sent, leaf):
+        if self._store is None or len(journal) < self._known + EVERY or not _is_near(journal, sent, leaf):
             return None
         found = more()
         if found is None:

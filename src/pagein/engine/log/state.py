@@ -94,13 +94,10 @@ def step(state: State, body: Body, rules: Rules) -> State:
 
     Amortised O(1). An epoch, a compaction or a pin costs as much as it changes.
     """
-    before = state.hand
-    hand, warm = the_hand.step(before, body), recall_warmth.step(state.warm, body)
-    if hand is not before or warm is not state.warm:
-        state = replace(state, hand=hand, warm=warm)
+    if isinstance(body, MessageEntry):  # neither an order nor a recall
+        return _add_message(state, body, rules)
+    before, state = state.hand, _with_orders_and_recalls(state, body)
     match body:
-        case MessageEntry():
-            state = _add_message(state, body, rules)
         case RequestSent():
             ready = _with_draft(state, state.draft.ready(), rules)
             account = Account(body.bill, body.saved, body.absent, anew=body.anew, found=body.found)
@@ -114,10 +111,15 @@ def step(state: State, body: Body, rules: Rules) -> State:
         case CompactionEntry():
             state = _apply_compaction(state, body.kept, rules)
         case NoteEntry():
-            state = _apply_pins(state, before, rules) if hand is not before else _apply_note(state, body.note)
-        case _ if hand is not before:
+            state = _apply_pins(state, before, rules) if state.hand is not before else _apply_note(state, body.note)
+        case _ if state.hand is not before:
             state = _apply_pins(state, before, rules)
     return state
+
+
+def _with_orders_and_recalls(state: State, body: Body) -> State:
+    hand, warm = the_hand.step(state.hand, body), recall_warmth.step(state.warm, body)
+    return state if hand is state.hand and warm is state.warm else replace(state, hand=hand, warm=warm)
 
 
 def _apply_note(state: State, note: StoredNote) -> State:
@@ -155,9 +157,9 @@ def _with_draft(
     }
     standing, dropping, hasty = state.standing, state.hand.dropping, state.hasty
     # The message at the old end may have been merged with the next; it is an assistant's and holds no result.
-    known = length(before)
+    known = before.length if before else 0
     pieces = pieces_since(draft.tip, known)
-    in_front = size(draft.tip) - sum(piece.weight for piece in pieces)
+    in_front = (draft.tip.tokens if draft.tip else 0) - sum(piece.weight for piece in pieces)
     answered: dict[str, int] = {}
     for place, piece in enumerate(pieces, start=known):
         standing = _worked_on(standing, piece, calls, rules)
@@ -203,13 +205,12 @@ def _calibrate(state: State, usage: Usage | None) -> State:
     The first report gives the size of the prompt prefix. A later report too small for it proves that tokens which no
     message shows have left since, so the prefix is measured again.
     """
-    sent = size(state.sent)
-    if usage is None or usage.prompt <= 0 or sent <= 0:
+    prompt, sent = 0 if usage is None else usage.prompt, size(state.sent)
+    if prompt <= 0 or sent <= 0:
         return state
-    if state.floor is None or usage.prompt < state.floor + _LEAST_SCALE * sent:
-        return replace(state, floor=max(0.0, float(usage.prompt - sent)), scale=1.0)
-    scale = (usage.prompt - state.floor) / sent
-    return replace(state, scale=min(max(scale, _LEAST_SCALE), _MOST_SCALE))
+    if state.floor is None or prompt < state.floor + _LEAST_SCALE * sent:
+        return replace(state, floor=max(0.0, float(prompt - sent)), scale=1.0)
+    return replace(state, scale=min(max((prompt - state.floor) / sent, _LEAST_SCALE), _MOST_SCALE))
 
 
 def _latest(one: float | None, other: float | None) -> float | None:

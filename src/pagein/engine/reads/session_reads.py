@@ -12,12 +12,12 @@ Rules of this file
 """
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
+from pagein.engine.log.folds import Fold
 from pagein.engine.log.read_notes import trace_of
+from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
@@ -26,8 +26,8 @@ from pagein.engine.reads.read_figures import ReadingStatus, StoreFigures, status
 from pagein.errors import Aborted, CallerError, StoreError
 from pagein.model import read_records
 from pagein.model.documents import Document, LocatedFile
-from pagein.model.entries import Entry, EntryId, MessageEntry
-from pagein.model.journal_notes import Note, ReadNote
+from pagein.model.entries import Entry, MessageEntry
+from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import Image, Message, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_caps import ReadCaps
@@ -44,35 +44,6 @@ from pagein.policy.reads.trust import rule_of
 from pagein.ports import BlobStore, Files, Signal
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
-
-
-class ReadBranch(Protocol):
-    """The interface of a session for reads: its current entry, and a way to add entries."""
-
-    @property
-    def evidence(self) -> Evidence:
-        """The read answers that the window proves at the current entry."""
-        ...
-
-    def window(self) -> Sequence[Message]:
-        """Return the messages of the next request."""
-        ...
-
-    def withhold(self, text: str) -> None:
-        """Record a text read from an excluded file; results with this text are not stored."""
-        ...
-
-    def is_private(self, text: str) -> bool:
-        """Return whether a text holds spans that must not be stored, from any file."""
-        ...
-
-    def note(self, note: Note) -> EntryId:
-        """Journal a fact."""
-        ...
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Lock the session; notes within are stored at the end, or taken back after an exception. Raises StoreError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +121,14 @@ class OwnWrite:
 
 
 class SessionReads:
-    """Reads of a session. Thread-safe."""
+    """Reads of a session. Thread-safe.
 
-    def __init__(self, branch: ReadBranch, outside: Outside, files: Files) -> None:
-        self._branch = branch
+    proofs: the read answers that the window proves, at each entry.
+    """
+
+    def __init__(self, log: SessionLog, proofs: Fold[Evidence], outside: Outside, files: Files) -> None:
+        self._log = log
+        self._proofs = proofs
         self._blobs = outside.blobs
         self._version = outside.version
         self._now = outside.now
@@ -164,7 +139,7 @@ class SessionReads:
     @property
     def knowledge(self) -> Knowledge:
         """The model's knowledge of each file at the current entry."""
-        return self._branch.evidence.known
+        return self._evidence().known
 
     def read(
         self,
@@ -188,8 +163,8 @@ class SessionReads:
         plain = ReadResult(shown.text, shown.details)
         lines = line_range(located, shown.total)
         if located.excluded:
-            self._branch.withhold(plain.text)
-        if located.excluded or not document.is_text or lines is None or self._branch.is_private(document.text):
+            self._log.withhold(plain.text)
+        if located.excluded or not document.is_text or lines is None or self._log.privacy.is_private(document.text):
             return plain
         try:
             return self._shorten(_RangeRead(located, document, shown, *lines, bypass), signal)
@@ -210,7 +185,7 @@ class SessionReads:
             return ReadResult(str(error), is_error=True)
         failure = None
         try:
-            with self._branch.turn():
+            with self._log.turn():
                 self._forget(located, lines)
         except StoreError as problem:
             failure = _reason(problem)
@@ -252,8 +227,8 @@ class SessionReads:
 
         A client may send results in another order than it read them, or without the one on which an answer depends.
         """
-        while self._branch.evidence.pending_events():
-            before = self._branch.evidence
+        while self._evidence().pending_events():
+            before = self._evidence()
             after = with_evidence(before, MessageEntry(message))
             wrong = after.files.unproven - before.files.unproven
             block = next((one for one in message.blocks if isinstance(one, ToolResult) and one.call_id in wrong), None)
@@ -285,14 +260,22 @@ class SessionReads:
         again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
         # undo the saving of the answer
         more = max(0, byte_length(shown.text) - byte_length(answer))
-        self._branch.note(ReadNote(again, trace_of(shown.text), placed.given, sent=more))
+        self._log.note(ReadNote(again, trace_of(shown.text), placed.given, sent=more))
         return shown.text
+
+    def _evidence(self) -> Evidence:
+        """Return the read answers that the window proves at the current entry."""
+        return self._proofs.at(self._log.leaf)
+
+    def _window(self) -> list[Message]:
+        """Return the messages of the next request."""
+        return [self._log.privacy.shows(one) for one in testimony.window(self._log.state())]
 
     # --- decisions ---
 
     def _shorten(self, asked: _RangeRead, signal: Signal | None) -> ReadResult:
         document, shown, given = asked.document, asked.shown, asked.located.given
-        with self._branch.turn():
+        with self._log.turn():
             decision, objection = self._witness(asked, signal)
             event, text = decision.event, decision.text
             self._store(document.content, document.hash)
@@ -300,7 +283,7 @@ class SessionReads:
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
             sizes = byte_length(shown.text), byte_length(text)
-            self._branch.note(ReadNote(event, trace_of(text), given, *sizes))
+            self._log.note(ReadNote(event, trace_of(text), given, *sizes))
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details
@@ -319,7 +302,7 @@ class SessionReads:
             return asked.document.content if version == asked.document.hash else self._fetch(version, signal)
 
         path = decision.event.path
-        told = testimony.make_testimony(self._branch.evidence, self._branch.window(), stored, path=path)
+        told = testimony.make_testimony(self._evidence(), self._window(), stored, path=path)
         told.add(testimony.CANDIDATE, decision.event, decision.text)
         against = next((one for one in told.objections(stored) if one.call_id == testimony.CANDIDATE), None)
         if against is None:
@@ -351,7 +334,7 @@ class SessionReads:
 
     def _forget(self, located: LocatedFile, lines: tuple[int, int] | None) -> None:
         event = FileRefresh(self._key(located), lines)
-        self._branch.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
+        self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
 
     # --- the model's own writes ---
 
@@ -362,15 +345,15 @@ class SessionReads:
             located = self._files.locate(path, offset=1)  # the path of a write has no line suffix
             if located.excluded:
                 return OwnWrite()
-            with self._branch.turn():
+            with self._log.turn():
                 found = event(self._key(located), located)
                 if found is None:
                     return OwnWrite()
                 learned, after = found
-                if self._branch.is_private(after):
+                if self._log.privacy.is_private(after):
                     return OwnWrite()
                 self._store(after.encode(), learned.version)
-                self._branch.note(ReadNote(learned, trace_of(text), located.given))
+                self._log.note(ReadNote(learned, trace_of(text), located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: a failure here costs a saving, never a write
             return OwnWrite(failure=_reason(problem))
         return OwnWrite(learned.authored)

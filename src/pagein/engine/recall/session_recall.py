@@ -14,14 +14,15 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pagein.engine.log.folds import Entries, Fold
+from pagein.engine.log.folds import Fold
 from pagein.engine.log.holdings import Holdings, step
 from pagein.engine.log.pageout import Pager
+from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
 from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
-from pagein.model.entries import EntryId, EpochEntry, NoteEntry, PagedOut, TurnsLeft
+from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
@@ -53,33 +54,6 @@ class Bounds:
 
 
 USUAL: Final = Bounds()
-
-
-class RecallBranch(Protocol):
-    """The interface of a session for recall: name, current entry, and a way to add entries."""
-
-    @property
-    def name(self) -> str:
-        """The session's name."""
-        ...
-
-    @property
-    def journal(self) -> Entries:
-        """The entries by name."""
-        ...
-
-    @property
-    def leaf(self) -> EntryId | None:
-        """The session's current entry."""
-        ...
-
-    def note(self, note: Note) -> EntryId:
-        """Journal a fact."""
-        ...
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Lock the session (see `Session.turn`). Raises StoreError."""
-        ...
 
 
 class TextArchive(Protocol):
@@ -157,18 +131,18 @@ class SessionRecall:
 
     def __init__(
         self,
-        branch: RecallBranch,
+        log: SessionLog,
         pager: Pager,
         keeper: IngestStore,
         reach: RecallResources,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._branch = branch
+        self._entries = log
         self._pager = pager
         self._keeper = keeper
         self._reach = reach
         self._clock = clock
-        self._fold: Fold[Holdings] = Fold(branch.journal, Holdings(), step, "recalls")
+        self._fold: Fold[Holdings] = Fold(log.journal, Holdings(), step, "recalls")
 
     @property
     def bounds(self) -> Bounds:
@@ -178,7 +152,7 @@ class SessionRecall:
     @property
     def holdings(self) -> Holdings:
         """Evicted and ingested objects of the branch, with counts of recalls."""
-        return self._fold.at(self._branch.leaf)
+        return self._fold.at(self._entries.leaf)
 
     def peek(
         self,
@@ -264,21 +238,21 @@ class SessionRecall:
     @property
     def session(self) -> str:
         """The session's name."""
-        return self._branch.name
+        return self._entries.name
 
     def turn(self) -> AbstractContextManager[None]:
-        """As `RecallBranch.turn`."""
-        return self._branch.turn()
+        """As `SessionLog.turn`."""
+        return self._entries.turn()
 
     def note(self, note: Note) -> None:
-        """As `RecallBranch.note`."""
-        self._branch.note(note)
+        """As `SessionLog.note`."""
+        self._entries.note(note)
 
     def log(self, operation: Operation, objects: Sequence[str], details: dict[str, object], took: float) -> None:
         """Log an operation, if there is a log."""
         if self._reach.trajectory is not None:
             self._reach.trajectory.operation(
-                operation, session=self._branch.name, objects=objects, details=details, took=took
+                operation, session=self._entries.name, objects=objects, details=details, took=took
             )
 
     def clock(self) -> float:
@@ -333,10 +307,10 @@ class SessionRecall:
 
     def _journal(self, recall: RecallNote) -> str | None:
         try:
-            with self._branch.turn():
-                self._branch.note(recall)
+            with self._entries.turn():
+                self._entries.note(recall)
         except StoreError as problem:
-            self._branch.note(recall)  # holds in memory at once; the next `keep` stores it
+            self._entries.note(recall)  # holds in memory at once; the next `keep` stores it
             return f"{type(problem).__name__}: {problem}"
         return None
 
@@ -358,9 +332,9 @@ class SessionRecall:
         return frozenset(self._served_facts())
 
     def _served_facts(self) -> Iterator[echo_guard.Facts]:
-        leaf = self._branch.leaf
+        leaf = self._entries.leaf
         while leaf is not None:
-            entry = self._branch.journal.entry(leaf)
+            entry = self._entries.journal.entry(leaf)
             match entry.body:
                 case NoteEntry(note=ReadNote(event=event)):
                     yield from echo_guard.facts_of_read(event)

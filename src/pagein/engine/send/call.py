@@ -37,6 +37,8 @@ class PendingCall:
 
     def with_recall(self, recall: RecallOffer) -> "PendingCall":
         """Return the call with these recall tools."""
+        if not recall.tools and self.envelope is self.theirs:
+            return replace(self, recall=recall)
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)
         if fields is self.theirs.fields:
             return replace(self, envelope=self.theirs, body=self.original, recall=recall)

@@ -38,11 +38,11 @@ from pagein.engine.send import passthrough
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.fallback import fallback
 from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
-from pagein.engine.send.sent_changes import SentHistory, binds_thinking
+from pagein.engine.send.sent_changes import SentHistory, WindowLayout, binds_thinking
 from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, MessageChange, Splicer, foreign
 from pagein.errors import HostError
-from pagein.model.entries import EntryId
-from pagein.model.journal_notes import BreakpointChoice, PrefixDigests
+from pagein.model.entries import CompactionEntry, EntryId, RequestSent
+from pagein.model.journal_notes import BreakpointChoice, PassthroughNote, PrefixDigests
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
@@ -101,19 +101,26 @@ class RequestRenderer:
         self._journal = journal
         self._places = places
         self._settled = settled
-        self._passed: Fold[bool] = Fold(journal, False, passthrough.step, "passed")  # noqa: FBT003 -- a state
+        self._passed: Fold[bool] = Fold(
+            journal, start=False, step=passthrough.step, name="passed", takes=(PassthroughNote, RequestSent)
+        )
         self._marks = marks
-        self._left: Fold[OwnEntries] = Fold(journal, NOTHING_LEFT, entries_after, "left")
+        self._left: Fold[OwnEntries] = Fold(
+            journal, NOTHING_LEFT, entries_after, "left", takes=(BreakpointChoice, CompactionEntry)
+        )
         self.showing = SentHistory(journal, heads, settled)
         self._exchanges = Exchanges()
 
-    def render(self, call: PendingCall, entry: EntryId) -> Bytes:
-        """Render the request at this entry with the recall tools of the call. Cache breakpoints stay as the client set
-        them.
-        """
-        script, envelope = call.script, call.envelope
+    def lay_out(self, call: PendingCall, entry: EntryId) -> WindowLayout:
+        """Compute how the window at this entry differs from the client's messages."""
+        script = call.script
         stood = self._exchanges.of(script, self._places.exchanges)
-        found = self.showing.at(entry, script.units, script.api, min(stood, default=None))
+        return WindowLayout(self.showing.at(entry, script.units, script.api, min(stood, default=None)), stood)
+
+    def render(self, call: PendingCall, layout: WindowLayout) -> Bytes:
+        """Render a request with the recall tools of the call. Cache breakpoints stay as the client set them."""
+        script, envelope = call.script, call.envelope
+        found, stood = layout.view, layout.stood
         shown = found.rendered
         splicer, made = found.splicer, with_exchanges(shown.changes, stood)
         goes_on = splicer.basis is not None and splicer.basis[0] is found.before and splicer.basis[1] == stood

@@ -6,6 +6,7 @@ A request is computed from the request before on its branch; the most recently u
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from pagein.engine.intake.message_chain import Unit
@@ -13,7 +14,14 @@ from pagein.engine.intake.recall_tools import Settled
 from pagein.engine.log.folds import Fold
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import State
-from pagein.engine.send.splice import NOTHING_RENDERED, RenderedWindow, SentWindow, Splicer, render_window
+from pagein.engine.send.splice import (
+    NOTHING_RENDERED,
+    HiddenExchange,
+    RenderedWindow,
+    SentWindow,
+    Splicer,
+    render_window,
+)
 from pagein.model.entries import CompactionEntry, EntryId, EpochEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import BrokenNote, ForgottenNote, PassthroughNote, PrefixDigests, ToolsNote
 from pagein.providers.prices.model_abilities import abilities
@@ -35,6 +43,18 @@ class SentView:
     splicer: Splicer
     before: RenderedWindow
     since: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLayout:
+    """The window of a request beside the client's messages.
+
+    view: the window, as it differs from them.
+    stood: hidden recall exchanges, by the number of the client's merged answer.
+    """
+
+    view: SentView
+    stood: Mapping[int, HiddenExchange]
 
 
 class SentHistory:
@@ -103,7 +123,7 @@ class SentHistory:
         found: list[_Request] = []
         here: EntryId | None = entry
         while here is not None and here not in self._known:
-            one = self._journal.entry(here)
+            one = self._journal.entries.get(here) or self._journal.entry(here)
             here = one.parent
             match one.body:
                 case CompactionEntry():
@@ -136,11 +156,13 @@ class _Request:
     passed: bool = False
 
 
+@lru_cache(maxsize=64)
 def binds_thinking(head: PrefixDigests, api: Api) -> bool:
     """Return whether thinking must count as bound to the prompt before."""
     return format_named(api).validity.binds_thinking and abilities(head.model or None).may_bind
 
 
+@lru_cache(maxsize=64)
 def carries_thinking(head: PrefixDigests, api: Api) -> bool:
     """Return whether the model sees thinking of finished turns again, in removable blocks."""
     return format_named(api).validity.binds_thinking and abilities(head.model or None).carries_thinking

@@ -176,6 +176,6 @@ def undecided_request(asked: PreparedRequest, session: str, call: PendingCall, m
         shared=made.used,
         replaced=made.replaced or sum(len(one.texts) + len(one.arguments) for one in made.changes.values()),
         offered=call.own_tool_names if fields is call.envelope.fields else (),
-        ticket=SentRequest(script.api, front, made.items, script.names, call.head, asked.at or 0.0),
+        sent=SentRequest(script.api, front, made.items, script.names, call.head, asked.at or 0.0),
         last=script.units[-1].name,
     )

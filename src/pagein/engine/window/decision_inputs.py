@@ -3,7 +3,7 @@
 from itertools import takewhile
 
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
-from pagein.engine.log.rendering import WindowPiece, cut, length, pieces_since, shared_length, size
+from pagein.engine.log.rendering import WindowPiece, length, news_of, pieces_since
 from pagein.engine.log.state import Rules, State
 from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
@@ -27,15 +27,14 @@ from pagein.policy.stubs.recall_ways import Begins
 def moment_of(state: State, at: float | None) -> Moment:
     """Return the coming call as the policy sees it."""
     tip = state.draft.ready().tip
-    keep = shared_length(state.sent, tip)
-    held = size(state.sent) if keep == length(state.sent) else size(cut(tip, keep))
-    fresh = pieces_since(tip, keep)
+    held, fresh = news_of(tip, state.sent)
+    whole = tip.tokens if tip else 0
     behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
     return Moment(
         now=at,
         last=state.sent_at,
-        size=size(tip),
-        new=size(tip) - held,
+        size=whole,
+        new=whole - held,
         replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
         user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
         floor=state.floor or 0.0,

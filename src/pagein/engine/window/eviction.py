@@ -50,6 +50,7 @@ class Scene:
     residency: settings of the policy.
     valve: settings of the overflow.
     at: time of the call, in seconds.
+    moment: the call as the policy sees it; None to compute it.
     previewed: outputs that enter as previews with the call.
     stored: returns stored versions for the witness; None to skip the witness.
     window: size of the model's window in tokens; None if unknown.
@@ -65,6 +66,7 @@ class Scene:
     residency: Residency
     valve: Valve
     at: float | None
+    moment: Moment | None = None
     previewed: tuple[PagedOut, ...] = ()
     stored: Stored | None = None
     window: int | None = None
@@ -113,12 +115,16 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     state = scene.state
     account, moment = (
         account_after_previews(state.account, scene.previewed, scene.residency, state.scale),
-        moment_of(state, scene.at),
+        scene.moment or moment_of(state, scene.at),
     )
     account = replace(account, saved=account.saved - scene.paid)
     planned, whole, is_waiting = _plan_overflow(scene, moment, account, _plan(scene, moment, account))
     calls = _calls_in(state, whole)
-    leaving, objection = sound_evictions(state, scene.files, planned, scene.stored, calls)
+    files, objection = scene.files, None
+    leaving: Sequence[EvictionCandidate] = ()
+    # without an eviction, only answers that are unproven already may have to leave
+    if planned.epoch is not None or calls or scene.stored is not None or files.own.unproven or files.client.unproven:
+        leaving, objection = sound_evictions(state, files, planned, scene.stored, calls)
     if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
         return EvictionOutcome(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:

@@ -16,7 +16,7 @@ from typing import Final
 
 from pagein.engine.log.holdings import Holdings
 from pagein.engine.log.pin_state import MANIFEST, PINNED
-from pagein.engine.log.rendering import length, pieces_since, shared_length
+from pagein.engine.log.rendering import pieces_since, shared_length
 from pagein.engine.log.state import State
 from pagein.model.entries import InsertEntry
 from pagein.model.messages import ToolCall
@@ -43,9 +43,9 @@ def insertions(state: State, told: ManifestSource) -> Iterator[InsertEntry]:
     """Yield the texts to insert with the next request, in order."""
     tip = state.draft.ready().tip
     kept = shared_length(state.sent, tip)
-    if kept == length(tip):
+    if tip is None or kept == tip.length:
         return  # the same request again
-    is_edge = kept < length(state.sent)
+    is_edge = state.sent is not None and kept < state.sent.length
     if told.held is not None and is_edge:
         yield from _page(state, told.held, told)
     if not state.hand.off:

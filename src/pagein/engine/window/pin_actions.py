@@ -4,7 +4,7 @@ Rules of this file
 ------------------
 1. An order is an entry of the session's current branch (law 6). It takes effect with the next call; sent requests do
    not change.
-2. Another process may add it; the running session reads it at its next call (see `JournalPersistence.catch_up`).
+2. Another process may add it; the running session reads it at its next call (see `SessionLog.catch_up`).
 3. An object is named by its id, or by the id of the tool call of its result: before an eviction only the call has a
    name.
 4. A target that is not on the current branch is searched for on the session's other branches (a sub-agent's, say),
@@ -13,21 +13,20 @@ Rules of this file
    entry, so that sub-agents get the rules too.
 """
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pagein.engine.log.holdings import description_in
-from pagein.engine.log.journal import Journal
 from pagein.engine.log.pageout import SAID, Pager
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.state import Rules, State
+from pagein.engine.log.session_log import SessionLog
+from pagein.engine.log.state import State
 from pagein.engine.window.eviction import recall_for_window
 from pagein.errors import BadInput, BadName, StoreError
 from pagein.model.entries import EntryId, EpochEntry, MessageEntry, TurnsLeft
-from pagein.model.journal_notes import Note, PinNote
+from pagein.model.journal_notes import PinNote
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.objects import ObjectId
 from pagein.model.pins import Act, Wish
@@ -39,45 +38,6 @@ MOST_PINNED: Final = 20_000
 """Longest pinned text in characters: every window shows the whole text."""
 Form: TypeAlias = Literal["whole", "preview", "stub"]
 _ID: Final = "pg-"
-
-
-class PinSession(Protocol):
-    """The interface of a session for pin actions."""
-
-    @property
-    def name(self) -> str:
-        """The session's name."""
-        ...
-
-    @property
-    def journal(self) -> Journal[State]:
-        """The session's entries and their states."""
-        ...
-
-    @property
-    def leaf(self) -> EntryId | None:
-        """The session's current entry."""
-        ...
-
-    def is_private(self, text: str) -> bool:
-        """Return whether a text holds spans that must not be stored."""
-        ...
-
-    def note(self, note: Note) -> EntryId:
-        """Journal a fact."""
-        ...
-
-    def move(self, leaf: EntryId | None) -> None:
-        """Go to another entry."""
-        ...
-
-    def turn(self) -> AbstractContextManager[None]:
-        """Lock the session against other threads and processes. Raises StoreError."""
-        ...
-
-    def note_switch(self, *, on: bool) -> None:
-        """Log that pagein was switched off or on for the session."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +68,14 @@ class Touch:
     """Pin actions on a session. Thread-safe.
 
     Actions that return `str | None` give None once stored, or the reason why not; they hold in memory at once.
+
+    log_switch: logs that pagein was switched off or on for the session.
     """
 
-    def __init__(self, session: PinSession, pager: Pager, rules: Rules) -> None:
-        self._session = session
+    def __init__(self, log: SessionLog, pager: Pager, log_switch: Callable[[bool], None]) -> None:
+        self._log = log
         self._pager = pager
-        self._rules = rules
+        self._log_switch = log_switch
 
     @property
     def wishes(self) -> Hand:
@@ -166,7 +128,7 @@ class Touch:
             raise BadInput(
                 f"the text to pin has {len(text):,} characters; every request would carry it, so {MOST_PINNED:,} is the most"
             )
-        if self._session.is_private(text):
+        if self._log.privacy.is_private(text):
             raise BadInput("the text to pin holds a key, which must not be stored; pin it without the key")
         return self._wish(Wish("say", text=text))
 
@@ -175,22 +137,22 @@ class Touch:
 
         A text that was sent stays until the window begins anew.
         """
-        places = (*self._elsewhere(), self._session.leaf)
-        texts = {key: text for place in places for key, text in self._session.journal.state_at(place).hand.texts}
+        places = (*self._elsewhere(), self._log.leaf)
+        texts = {key: text for place in places for key, text in self._log.journal.state_at(place).hand.texts}
         text = texts.get(name, name)
         if text not in texts.values():
             known = ", ".join(texts) or "none"
-            raise BadInput(f"no text called {name[:60]!r} is pinned in session {self._session.name!r}; pinned: {known}")
+            raise BadInput(f"no text called {name[:60]!r} is pinned in session {self._log.name!r}; pinned: {known}")
         return self._wish(Wish("unsay", text=text))
 
     def off(self) -> str | None:
         """Switch off decisions from the next call on: no evictions, no previews. The window stays as it is."""
-        self._session.note_switch(on=False)
+        self._log_switch(False)  # noqa: FBT003 -- off
         return self._wish(Wish("off"))
 
     def on(self) -> str | None:
         """Switch decisions on again."""
-        self._session.note_switch(on=True)
+        self._log_switch(True)  # noqa: FBT003 -- on
         return self._wish(Wish("on"))
 
     def window(self) -> tuple[InWindow, ...]:
@@ -225,8 +187,8 @@ class Touch:
             "restoring": name in hand.restoring,
             "warm": state.warm.is_call_warm(name) or (paged is not None and state.warm.is_warm(paged.object_id)),
         }
-        leaves = call is not None and removable(result, tokens, self._rules.residency)
-        leaves = leaves and call is not None and not may_show_excluded(call, self._rules.excluded)
+        leaves = call is not None and removable(result, tokens, self._log.rules.residency)
+        leaves = leaves and call is not None and not may_show_excluded(call, self._log.rules.excluded)
         return InWindow(
             call_id=name,
             tool=result.name or (call.name if call is not None else ""),
@@ -242,7 +204,7 @@ class Touch:
 
     def _about(self, target: str, act: Act) -> str | None:
         try:
-            with self._session.turn():
+            with self._log.turn():
                 self._lay(target.strip(), act)
         except StoreError as problem:
             self._lay(target.strip(), act)  # holds in memory at once; the next `keep` stores it
@@ -250,20 +212,20 @@ class Touch:
         return None
 
     def _lay(self, target: str, act: Act) -> None:
-        here = self._session.leaf
+        here = self._log.leaf
         place, call = self._find(target)
         self._check(target, act, call, place)
         if place == here:
             self._note(Wish(act, call))
             return
-        self._session.move(place)
+        self._log.move(place)
         self._note(Wish(act, call))
-        self._session.move(here)
-        self._session.note(PinNote())  # other readers of the journal continue here too
+        self._log.move(here)
+        self._log.note(PinNote())  # other readers of the journal continue here too
 
     def _wish(self, wish: Wish) -> str | None:
         try:
-            with self._session.turn():
+            with self._log.turn():
                 self._note_everywhere(wish)
         except StoreError as problem:
             self._note_everywhere(wish)
@@ -271,32 +233,32 @@ class Touch:
         return None
 
     def _note_everywhere(self, wish: Wish) -> None:
-        here = self._session.leaf
+        here = self._log.leaf
         for place in (*self._elsewhere(), here):
-            if place != self._session.leaf:
-                self._session.move(place)
+            if place != self._log.leaf:
+                self._log.move(place)
             self._note(wish)
 
     def _elsewhere(self) -> list[EntryId]:
         """Return the last entries of the session's other conversations, with other first messages."""
         first: dict[EntryId | None, EntryId | None] = {None: None}
         last: dict[EntryId, EntryId] = {}
-        for entry in self._session.journal:
+        for entry in self._log.journal:
             begun = first[entry.parent]
             begun = first[entry.id] = entry.id if begun is None and isinstance(entry.body, MessageEntry) else begun
             if begun is not None:
                 last[begun] = entry.id
-        last.pop(first[self._session.leaf] or "", None)
+        last.pop(first[self._log.leaf] or "", None)
         return list(last.values())
 
     def _note(self, wish: Wish) -> None:
-        self._session.note(PinNote(wish.at(self._session.leaf)))
+        self._log.note(PinNote(wish.at(self._log.leaf)))
 
     def _check(self, target: str, act: Act, call: str, place: EntryId | None) -> None:
         """Raise BadInput or NotRecallable if the order could never be carried out."""
         if act == "unpin":
             return
-        state = self._session.journal.state_at(place)
+        state = self._log.journal.state_at(place)
         one = next((one for one in self._window(state) if one.call_id == call), None)
         if one is None and call.startswith(SAID):
             raise BadInput(f"{target} holds what was said and left a full window. {_instead(target)}")
@@ -304,7 +266,7 @@ class Touch:
             there = target if target.startswith(_ID) else turns.object_id
             raise BadInput(f"{target} left a full window together with its turn. {_instead(there)}")
         if one is None:
-            where = f"the window of session {self._session.name!r}"
+            where = f"the window of session {self._log.name!r}"
             raise BadInput(f"{target} is not in {where} any more: it was compacted away")
         is_masked = state.hand.is_away(call)
         may_leave = one.leaves or any(resident.call_id == call for resident in state.standing.all())
@@ -322,14 +284,14 @@ class Touch:
 
     def _turns_with(self, call: str, place: EntryId | None) -> TurnsLeft | None:
         """Return the evicted turns with this call on a branch; None if absent."""
-        epochs = (one.body for one in reversed(self._session.journal.branch(place)) if isinstance(one.body, EpochEntry))
+        epochs = (one.body for one in reversed(self._log.journal.branch(place)) if isinstance(one.body, EpochEntry))
         return next((turns for epoch in epochs for turns in epoch.turns if call in turns.calls), None)
 
     def _find(self, target: str) -> tuple[EntryId | None, str]:
         """Return the branch with this name, by its last entry, and the named call."""
         name = _object_id_of(target)
         for place in self._places():
-            state = self._session.journal.state_at(place)
+            state = self._log.journal.state_at(place)
             call = target if name is None else state.hand.calls.get(name)
             if call is not None and (name is not None or any(one.call_id == call for one in self._window(state))):
                 return place, call
@@ -338,21 +300,21 @@ class Touch:
                 return place, target
         if name is not None:
             self._pager.recall(name)  # raises with the reason for an unknown object
-            raise BadInput(f"{name} is stored, and never stood in the window of session {self._session.name!r}")
+            raise BadInput(f"{name} is stored, and never stood in the window of session {self._log.name!r}")
         raise BadInput(
-            f"session {self._session.name!r} has no tool result {target[:80]!r} in its window; "
-            f"`pagein window {self._session.name}` lists what there is"
+            f"session {self._log.name!r} has no tool result {target[:80]!r} in its window; "
+            f"`pagein window {self._log.name}` lists what there is"
         )
 
     def _places(self) -> Iterator[EntryId | None]:
         """Yield the session's current entry, then the ends of further branches, newest first."""
-        yield self._session.leaf
-        entries = list(self._session.journal)
+        yield self._log.leaf
+        entries = list(self._log.journal)
         parents = {one.parent for one in entries}
-        yield from (one.id for one in reversed(entries) if one.id not in parents and one.id != self._session.leaf)
+        yield from (one.id for one in reversed(entries) if one.id not in parents and one.id != self._log.leaf)
 
     def _state(self) -> State:
-        return self._session.journal.state_at(self._session.leaf)
+        return self._log.journal.state_at(self._log.leaf)
 
 
 def _instead(object_id: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
+from pagein.engine.cache.cache_ttl import KeepAlivePlan
+from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput, PageinError
@@ -63,7 +65,7 @@ class CuratedRequest:
     crowded: the window is nearly full after every possible eviction, and the client should compact
     tools: names of offered recall tools, whose calls the gateway answers
     conversation: identity shared by consecutive requests, "" for a request without a successor
-    ticket: the curator's own value for later calls
+    prepared: the engine's request, for later calls; None if the engine prepared none
     """
 
     body: bytes
@@ -77,22 +79,7 @@ class CuratedRequest:
     tools: frozenset[str] = frozenset()
     crowded: bool = False
     conversation: str = ""
-    ticket: object = None
-
-
-@dataclass(frozen=True, slots=True)
-class KeepAlivePlan:
-    """Time and price of a window's keep-alive request.
-
-    at: seconds since 1970
-    price: in BIT
-    kept, spent: number and cost of keep-alive requests on the branch so far
-    """
-
-    at: float
-    price: float
-    kept: int = 0
-    spent: float = 0.0
+    prepared: PreparedRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from typing import Final, Protocol
 
 from aiohttp import ClientResponse
 
-from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard, KeepAlivePlan
+from pagein.engine.cache.cache_ttl import KeepAlivePlan
+from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
 from pagein.gateway.stream.whole_answer import whole
 from pagein.providers.validity import Api

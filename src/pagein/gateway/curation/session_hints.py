@@ -56,6 +56,12 @@ def from_fields(fields: Mapping[str, bytes]) -> Hint | None:
     return next((found for read in _BODY if (found := read(fields)) is not None), None)
 
 
+def name_in_fields(fields: Mapping[str, bytes]) -> str | None:
+    """Return the combined name of session and sub-agent in a body's top-level fields, or None."""
+    found = from_fields(fields)
+    return None if found is None else found.key
+
+
 def _cache_key(fields: Mapping[str, bytes]) -> Hint | None:
     value = _value(fields.get("prompt_cache_key", b""))
     name = _short(value) if isinstance(value, str) else ""

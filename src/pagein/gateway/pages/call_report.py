@@ -206,7 +206,7 @@ class Reporter:
         )
 
     async def _observe(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
-        if one.decision is None or (one.decision.kind is not None and one.decision.curated.ticket is None):
+        if one.decision is None or (one.decision.kind is not None and one.decision.curated.prepared is None):
             return NOTHING_NOTED
         try:
             noted = await self._guard.observe(one.decision.curated, reply, one.at)

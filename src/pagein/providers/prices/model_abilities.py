@@ -7,6 +7,7 @@ request to it. A plan for later requests must assume the strictest model (`Abili
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias, get_args
 
 from pagein.providers.prices.model_ids import model_name_in
@@ -131,6 +132,7 @@ TABLE: Final = _by_name([*_anthropic(), *_openai()])
 """Rows of each model, oldest first."""
 
 
+@lru_cache(maxsize=256)
 def abilities(model: str | None, on: date | None = None) -> Abilities:
     """The documented abilities of a model on a day. UNKNOWN for a model outside the table.
 

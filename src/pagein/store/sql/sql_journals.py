@@ -26,19 +26,19 @@ class SqlJournals(SqlBlobs):
             return 0
         forgotten = self.forgotten()
         retelling = EntryRedaction(forgotten.key, forgotten.finds, {}) if forgotten.tombstones else None
-        told = [(entry.id, encode_entry(entry)) for entry in entries]
+        name, last_id = plain(session), plain(entries[-1].id)
+        told = [(plain(entry.id), encode_entry(entry)) for entry in entries]
         lines = [
-            (plain(session), plain(name), *pack(line if retelling is None else retelling.line(line)))
-            for name, line in told
+            (name, entry_id, *pack(line if retelling is None else retelling.line(line))) for entry_id, line in told
         ]
         with self._database.open_writer() as rows:
             for line in lines:
                 rows.execute(_APPEND, line)
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
-                (plain(session), plain(entries[-1].id)),
+                (name, last_id),
             )
-            last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (plain(session),)).fetchone()
+            last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
         return 0 if last is None else int(last[0])
 
     def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:

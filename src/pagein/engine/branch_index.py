@@ -1,0 +1,174 @@
+"""Find the branch that a request continues, and the places of journaled requests.
+
+Rules of this file
+------------------
+1. A message is known by its name, which covers everything before it (`message_chain`). The known messages of a request
+   show where its branch continues.
+2. A lost message with a bridge is put back, before a decision, when a request contains it again. If that is impossible,
+   the conversation continues after the last message before it, and later messages are recorded anew.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pagein.engine.cache import prompt_prefix
+from pagein.engine.cache.prompt_prefix import NO_HEAD
+from pagein.engine.intake import recall_tools
+from pagein.engine.intake.message_chain import Transcript, Unit
+from pagein.engine.intake.request_reader import RequestReader
+from pagein.engine.log.folds import Fold
+from pagein.engine.log.message_index import MessageIndex
+from pagein.engine.prepared_request import Placed
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.outgoing_body import may_be_bound
+from pagein.engine.window_stages import WindowStages
+from pagein.errors import HostError, StoreError
+from pagein.model.entries import EntryId, RequestSent
+from pagein.model.journal_notes import (
+    BrokenNote,
+    Note,
+    PassthroughNote,
+    PrefixDigests,
+    RestoredMessagesNote,
+    ToolsLaterNote,
+    ToolsNote,
+)
+from pagein.providers.wire.request_body import Envelope
+
+NOWHERE: Final = "the request stands in no session"
+
+
+class BranchIndex:
+    """The branches of a session, as requests show them. Not thread-safe.
+
+    places: the messages of the journal and their places.
+    heads: the prompt prefix at each entry.
+    settled: the chosen recall tools at each entry.
+    reader: reads the messages of requests.
+    """
+
+    def __init__(self, window: WindowStages) -> None:
+        self._log = window.log
+        self._window = window
+        journal = self._log.journal
+        kept = {} if journal.restored is None else journal.restored.states
+        self.places = MessageIndex.restore_values(kept["places"]) if "places" in kept else MessageIndex()
+        self.heads = Fold(journal, NO_HEAD, prompt_prefix.step, "heads", takes=(PrefixDigests,))
+        self.settled: Fold[recall_tools.Settled] = Fold(
+            journal, None, recall_tools.step, "settled", takes=(ToolsNote, ToolsLaterNote, RequestSent)
+        )
+        self.reader = RequestReader(kept.get("messages"), self.places.breaks)
+        self._learned = -1
+        self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
+
+    def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
+        """Return values for a later process to continue after a request, besides the states of folds; None if
+        unavailable.
+        """
+        messages = self.reader.snapshot_values(self.places.owner(sent))
+        if messages is None:
+            return None
+        return {"places": self.places.snapshot_values(), "conversations": dict(self._newest), "messages": messages}
+
+    def learn(self) -> None:
+        """Add new journal entries to the message index."""
+        if self._learned == self._log.added:
+            return
+        self._learned = self._log.added
+        fresh = self._log.journal.newest(len(self._log.journal) - len(self.places))
+        self.places.learn(fresh)
+        for entry in fresh:
+            if isinstance(entry.body, RequestSent):
+                self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
+
+    def known_length(self, units: Sequence[Unit]) -> int:
+        """Return the number of known leading messages."""
+        stands = self.places.stands
+        return next((count for count in range(len(units), 0, -1) if units[count - 1].name in stands), 0)
+
+    def parent(self, units: Sequence[Unit], known: int, head: PrefixDigests) -> tuple[Placed, EntryId | None]:
+        """Return the relation of a request to earlier ones, and the entry that it continues.
+
+        known: number of known leading messages.
+        """
+        if known:
+            name = units[known - 1].name
+            is_forked = self.places.goes_on(name) and name not in self.places.breaks
+            return ("forked" if is_forked else "continued"), self.places.stands[name]
+        last = self._newest.get(head.conversation)
+        if last is not None:
+            return "compacted", self.places.stand(last)
+        return "new", self.places.root
+
+    def with_offer(self, call: PendingCall, parent: EntryId | None) -> PendingCall:
+        """Return the call with the recall tools of its branch.
+
+        parent: the entry that the request continues.
+        """
+        if call.offers is None:
+            return call
+        settled = self.settled.at(parent)
+        if call.recall.settled == settled is not None:
+            return call
+        offers = call.offers
+        # thinking made with recall tools is refused without them
+        if not offers and isinstance(settled, tuple) and may_be_bound(call):
+            offers = settled
+        return call.with_recall(recall_tools.recall_of(call.theirs, call.script, offers, settled))
+
+    def restore_lost(self, script: Transcript, envelope: Envelope) -> Transcript:
+        """Return the messages of a request after lost messages were put back or recorded anew. Raises StoreError.
+
+        script: the messages as read.
+        """
+        if not self.places.has_lost:
+            return script
+        script = self.reader.read(envelope)  # read again, because newly read entries may change names
+        names = [one.name for one in script.units[: self.known_length(script.units)]]
+        lost = self.places.lost(names)
+        if lost:
+            with self._log.turn():
+                here = self._log.leaf
+                for place, parent in lost:
+                    self._log.move(parent)
+                    self._window.append(script.units[place].message, name=names[place])
+                self._log.move(here)  # the entry from which other processes continue
+                self._log.note(RestoredMessagesNote(len(lost)))
+            for place, _ in lost:
+                self.places.mark_restored(names[place])
+        broken = self.places.first_lost(names)
+        if broken is not None:
+            with self._log.turn():
+                self._log.move(self.places.stand(names[broken - 1]) if broken else self.places.root)
+                self._log.note(BrokenNote(len(names) - broken))
+        self.learn()
+        return script if broken is None else self.reader.read(envelope)
+
+    def note_behind(self, entry: EntryId, note: Note) -> None:
+        """Journal a fact after a request."""
+        with self._log.turn():
+            self.learn()
+            self.note_at(self.places.owner(entry), note)
+        self.learn()
+
+    def note_at(self, owner: EntryId, note: Note) -> None:
+        """Journal a fact after a message and what belongs to it."""
+        self._log.move(self.places.stand(owner))
+        self._log.note(note)
+
+    def stand_behind(self, entry: EntryId | None) -> None:
+        """Move the session to the place after a request."""
+        if entry is None:
+            raise HostError(NOWHERE)
+        with self._log.turn():
+            self.learn()
+            self._log.move(self.places.stand(self.places.owner(entry)))
+
+    def note_passthrough(self, call: PendingCall) -> None:
+        """Record that this retry was forwarded unmodified, so the reply is not credited to pagein's version."""
+        name = call.script.units[-1].name if call.script.units else ""
+        sent = self.places.request_at(name)
+        if sent is not None and may_be_bound(call):
+            with contextlib.suppress(StoreError):
+                self.note_behind(sent, PassthroughNote())

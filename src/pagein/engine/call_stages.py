@@ -1,0 +1,332 @@
+"""The stages of a model call, in their order, from a client's request to the bytes to send.
+
+Rules of this file
+------------------
+1. A stage takes the call as far as it is made, and returns it with what the stage found or decided. `CallStages` holds
+   the order.
+2. A sent request is sent again unchanged: if a request's last message ended an earlier request, there is no new
+   decision in any process.
+3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and
+   only a journaled request is sent. Any failure takes back everything.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from pagein.engine.branch_index import BranchIndex
+from pagein.engine.cache import cache_breakpoints, cache_ttl, cache_use, prompt_prefix
+from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
+from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
+from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
+from pagein.engine.decision_gate import gate_of
+from pagein.engine.log.backlog import Debt, UndecidedRequest
+from pagein.engine.log.folds import Fold
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed, WindowCall
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.claim import DecisionClaim
+from pagein.engine.send.outgoing_body import Bytes, RequestRenderer
+from pagein.engine.send.sent_changes import WindowLayout
+from pagein.engine.window.decision_inputs import moment_of
+from pagein.engine.window_stages import WindowStages
+from pagein.errors import HostError
+from pagein.model.entries import EntryId, MessageEntry, RequestSent
+from pagein.model.journal_notes import BreakpointChoice, CacheMarksNote, ClientNote, PassthroughNote, UsageNote
+from pagein.policy.economics.rewrite_cost import Economics, is_cold
+
+_NO_BYTES: Final = Bytes(b"")
+_CACHE_USE: Final = (CacheMarksNote, UsageNote, MessageEntry, RequestSent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestCall(WindowCall):
+    """A provider's request in the making.
+
+    pending: the client's request, and the recall tools that enter it.
+    asked_at: time of the request, in seconds since 1970; None if unknown.
+    most: the decisions that the caller allows.
+    known: number of leading messages that the journal has.
+    placed: relation to earlier requests.
+    parent: the entry that the request continues.
+    changes: parts of the prompt prefix that the client changed.
+    repaired: True if the request had to be repaired.
+    is_unread: True if the cache holds nothing of the request.
+    terms: its cache terms; None if left to the client.
+    layout: the window beside the client's messages.
+    made: its bytes.
+    chosen: its cache breakpoints.
+    """
+
+    pending: PendingCall
+    asked_at: float | None = None
+    most: Gate = OPEN_GATE
+    known: int = 0
+    placed: Placed = "passed"
+    parent: EntryId | None = None
+    changes: tuple[Part, ...] = ()
+    repaired: bool = False
+    is_unread: bool = False
+    terms: cache_ttl.CacheTerms | None = None
+    layout: WindowLayout | None = None
+    made: Bytes = _NO_BYTES
+    chosen: BreakpointChoice = AS_THE_CLIENT
+
+    @property
+    def decided(self) -> bool:
+        """True if a decision changed the request."""
+        return self.opened is not None or bool(self.previewed)
+
+
+Stage: TypeAlias = Callable[[RequestCall], RequestCall]
+
+
+class CallStages:
+    """The stages of a session's requests. Not thread-safe.
+
+    decision: what a new request runs through.
+    sending: what every request runs through, a retried one too.
+    """
+
+    def __init__(self, window: WindowStages, index: BranchIndex, marks: BreakpointSettings) -> None:
+        self._window = window
+        self._log = window.log
+        self._index = index
+        journal = self._log.journal
+        self._choices: Fold[BreakpointChoice] = Fold(
+            journal, AS_THE_CLIENT, cache_breakpoints.step, "chosen", takes=(BreakpointChoice, RequestSent)
+        )
+        self.renderer = RequestRenderer(journal, index.heads, index.settled, index.places, marks=marks)
+        self.leases = cache_ttl.Leases(journal)
+        self._fronts = Fronts(journal)
+        self._caching = Fold(journal, cache_use.FROM_THE_START, cache_use.step, "caching", takes=_CACHE_USE)
+        self.decision: tuple[Stage, ...] = (
+            self.resolve_branch,
+            self.append_messages,
+            self.set_terms,
+            window.enter_previews,
+            window.evict_results,
+            window.insert_texts,
+            window.record_request,
+            self.enter_tools,
+        )
+        self.sending: tuple[Stage, ...] = (
+            self.lay_out_window,
+            self.splice_changes,
+            self.place_breakpoints,
+            self.validate_request,
+        )
+
+    def run(self, pending: PendingCall, at: float | None, claim: DecisionClaim | None = None) -> RequestCall:
+        """Run a request through its stages, in one turn of the session. Raises GivenUp if the caller no longer waits.
+
+        A retried request is rendered as it was sent, and a request of a client that rephrases its conversation goes
+        out as the client sent it.
+        """
+        with self._log.turn():
+            self._index.learn()
+            units = pending.script.units
+            call = RequestCall(pending=pending, asked_at=at, known=self._index.known_length(units))
+            call = self.offer_tools(call)
+            sent = self._index.places.request_at(units[-1].name) if call.known == len(units) else None
+            if sent is not None:
+                stages: tuple[Stage, ...] = (self.find_sent_request, *self.sending)
+            elif self._index.reader.is_retold(units, call.known):
+                stages = (self.pass_through, self.validate_request)
+            else:
+                stages = (*self.decision, *self.sending)
+            for stage in stages:
+                call = stage(call)
+            if claim is not None and call.placed != "passed":
+                claim.keep()
+        self._index.learn()
+        return call
+
+    def offer_tools(self, call: RequestCall) -> RequestCall:
+        """Find the branch that the request continues, and the recall tools of that branch."""
+        pending = call.pending
+        placed, parent = self._index.parent(pending.script.units, call.known, pending.head)
+        return replace(call, pending=self._index.with_offer(pending, parent), placed=placed, parent=parent)
+
+    def resolve_branch(self, call: RequestCall) -> RequestCall:
+        """Move the session to the branch that the request continues."""
+        self._log.move(call.parent)
+        return replace(call, parent=self._log.note_compaction()) if call.placed == "compacted" else call
+
+    def append_messages(self, call: RequestCall) -> RequestCall:
+        """Append the new messages, and journal what changed in the prompt prefix and in the use of the cache."""
+        pending, log = call.pending, self._log
+        before = log.journal.state_at(call.parent)
+        self._note_client(pending)
+        for unit in pending.script.units[call.known :]:
+            self._window.append(unit.message, name=unit.name)
+        marks = cache_use.has_marks(pending.theirs.fields, pending.script)
+        front = not marks and cache_use.marks_front(pending.theirs.fields, pending.script)
+        marking = cache_use.note_before_request(self._caching.at(call.parent), marks=marks, front=front)
+        if marking is not None:
+            log.note(marking)
+        changes = self._note_prefix(call)
+        for note in pending.recall.notes:
+            log.note(note)
+        repaired = log.state().draft.ready().repairs != before.draft.repairs
+        return replace(call, changes=changes, repaired=repaired)
+
+    def set_terms(self, call: RequestCall) -> RequestCall:
+        """Find the prices and the cache TTL of the request, and what may be decided for it."""
+        state, at, pending = self._log.state(), call.asked_at, call.pending
+        gate = call.most
+        if gate is OPEN_GATE:
+            has_exchanges = bool(self._index.places.exchanges)
+            gate = gate_of(pending, self._log.state, has_exchanges=has_exchanges, repaired=call.repaired)
+        terms = self._terms(call, self._log.leaf)
+        economics = self._economics(call, terms)
+        at = state.now if at is None else at
+        moment = moment_of(state, at)
+        # nothing was sent before, or the cache entries have expired
+        is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
+        gate = replace(gate, economics=economics)
+        return replace(call, at=at, gate=gate, moment=moment, terms=terms, is_unread=is_unread)
+
+    def enter_tools(self, call: RequestCall) -> RequestCall:
+        """Add the recall tools that begin with this request's eviction, and settle its cache terms."""
+        begun = call.pending.after_decision(self._index.settled.at(call.entry))
+        is_unread = call.is_unread or begun is not call.pending  # tools come before everything else
+        terms = None if call.terms is None else call.terms.settle(rewritten=call.opened is not None)
+        return replace(call, pending=begun, terms=terms, is_unread=is_unread)
+
+    def find_sent_request(self, call: RequestCall) -> RequestCall:
+        """Find the entry, the cache breakpoints and the cache terms of a retried request."""
+        places, journal = self._index.places, self._log.journal
+        sent = places.request_at(call.pending.script.units[-1].name)
+        chosen = self._choices.at(places.stand(places.owner(sent or "")))
+        call = replace(call, placed="retried", parent=sent, entry=sent, chosen=chosen)
+        state, gained = journal.state_at(sent), None
+        if sent is not None and journal.is_loaded:  # a figure for the page is not worth loading a long journal
+            gained = state.account.saved - journal.state_at(journal.entry(sent).parent).account.saved
+        return replace(
+            call, terms=cache_breakpoints.terms_of(chosen, self._terms(call, sent)), epoch=state.epoch, gained=gained
+        )
+
+    def pass_through(self, call: RequestCall) -> RequestCall:
+        """Leave the request as the client sent it, with its recall tools."""
+        return replace(call, placed="passed", parent=None, made=self.renderer.pass_through(call.pending))
+
+    def lay_out_window(self, call: RequestCall) -> RequestCall:
+        """Compute how the window differs from the client's messages."""
+        if call.entry is None:
+            raise HostError("a request stands nowhere after it was journaled")
+        return replace(call, layout=self.renderer.lay_out(call.pending, call.entry))
+
+    def splice_changes(self, call: RequestCall) -> RequestCall:
+        """Splice the differences into the client's own bytes."""
+        if call.layout is None:
+            raise HostError("a request is spliced before its window is laid out")
+        return replace(call, made=self.renderer.render(call.pending, call.layout), layout=None)
+
+    def place_breakpoints(self, call: RequestCall) -> RequestCall:
+        """Choose the cache breakpoints of a new request, and put them in."""
+        pending, made, chosen, entry = call.pending, call.made, call.chosen, call.entry
+        if call.placed != "retried" and entry is not None:
+            anew = cache_breakpoints.Anew(call.opened, call.is_unread)
+            chosen = self.renderer.chosen(pending, made, entry, anew)
+            chosen = chosen if call.terms is None else cache_breakpoints.with_terms(chosen, call.terms)
+        made = self.renderer.mark_breakpoints(pending, made, chosen)
+        return replace(call, made=made, chosen=chosen)
+
+    def validate_request(self, call: RequestCall) -> RequestCall:
+        """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
+        self.renderer.hold(call.pending, call.made, decided=call.decided)
+        if call.chosen != AS_THE_CLIENT and call.placed != "retried":
+            self._log.note(call.chosen)
+        return call
+
+    # --- requests that were sent without a decision ---
+
+    def settle(self, debts: Sequence[Debt]) -> None:
+        """Journal the backlog. Raises StoreError, or the error of an item; then nothing is journaled."""
+        places = self._index.places
+        with self._log.turn():
+            self._index.learn()
+            for debt in debts:
+                if isinstance(debt, UndecidedRequest):
+                    self._record_undecided(debt)
+                else:
+                    entry = debt.entry if debt.entry is not None else places.request_at(debt.last)
+                    if entry is not None:
+                        self._index.note_at(places.owner(entry), debt.note)
+                self._index.learn()
+        self._index.learn()
+
+    def _record_undecided(self, sent: UndecidedRequest) -> None:
+        """Record a request that was sent without a decision, at the place of a decided request."""
+        script = self._index.reader.read(sent.envelope)
+        units, known = script.units, self._index.known_length(script.units)
+        head = prompt_prefix.head_of(sent.envelope, script, sent.context)
+        if 0 < known < len(units):
+            pending = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
+            call = RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE, known=known)
+            call = self.offer_tools(call)
+            for stage in self.decision[:-1]:
+                call = stage(call)
+            self._index.learn()
+        name = units[-1].name if units else ""
+        if known and not sent.is_last and self._index.places.request_at(name) is not None:
+            self._index.note_at(name, PassthroughNote())
+
+    def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
+        """Return values for a later process to continue after a request, besides the states of folds; None if
+        unavailable.
+        """
+        shown = self.renderer.showing.snapshot_values(sent)
+        known = self._index.snapshot_values(sent)
+        return None if shown is None or known is None else {**known, "shown": shown}
+
+    # --- what the stages journal and look up ---
+
+    def _note_client(self, pending: PendingCall) -> None:
+        """Journal a new client profile. A request without tools does not show the profile."""
+        profile = profile_in(pending.envelope)
+        if profile is not None and self._window.rereads.at(self._log.leaf).profile is not profile:
+            self._log.note(ClientNote(profile.name))
+
+    def _note_prefix(self, call: RequestCall) -> tuple[Part, ...]:
+        """Journal a changed prompt prefix, and return the parts that the client changed."""
+        head, before = call.pending.head, self._index.heads.at(call.parent)
+        if before != head:
+            self._log.note(head)
+        changed = () if before in (head, NO_HEAD) else prompt_prefix.changed_parts(before, head)
+        return (*changed, "messages") if call.placed == "forked" else changed
+
+    def _terms(self, call: RequestCall, here: EntryId | None) -> cache_ttl.CacheTerms | None:
+        """Choose the cache terms of a request; None if left to the client."""
+        pending, parent, at = call.pending, call.parent, call.asked_at
+        script, head = pending.script, pending.head
+        if pending.lasting <= 0 or not script.format.cache.takes_ttls or self._prices_without_cache(call) is not None:
+            return None
+        long = asks_long(pending.envelope.fields, script)
+        # also on return to an earlier prompt prefix: each has its own cache entries
+        switched = prompt_prefix.is_switched(self._index.heads.at(parent), head)
+        was_short = self._choices.at(parent).short
+        asking = cache_ttl.TtlQuery(head.model, long, pending.lasting, was_short, switched)
+        return self.leases.terms(parent, here, asking, at, anew=call.placed in ("new", "compacted"))
+
+    def _economics(self, call: RequestCall, terms: cache_ttl.CacheTerms | None) -> Economics | None:
+        """Return the prices of a call; None for a model without a price."""
+        found = self._prices_without_cache(call)
+        if found is not None:
+            return found
+        pending = call.pending
+        found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
+        if terms is not None and found is not None:
+            found = cache_ttl.economics(found, terms)
+        if found is not None and self._fronts.is_new(call.parent, pending.head, pending.script.api):
+            found = replace(found, void=True)
+        return found
+
+    def _prices_without_cache(self, call: RequestCall) -> Economics | None:
+        """Return the prices of a call with an uncached conversation, or None."""
+        theirs, script = call.pending.theirs, call.pending.script
+        if cache_use.has_marks(theirs.fields, script):
+            return None
+        front = cache_use.marks_front(theirs.fields, script)
+        caching = self._caching.at(call.parent)
+        return prices_without_cache(call.pending.head.model, call.asked_at, caching, front=front)

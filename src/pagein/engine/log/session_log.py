@@ -1,0 +1,242 @@
+"""The log of a session: its journal with the state at each entry, its current entry, and what of it is stored.
+
+Everything else of a session stands above: the log knows nothing of requests, reads and recalls.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from threading import RLock
+from typing import Any, Final
+
+from pagein.engine.log.journal import Journal
+from pagein.engine.log.pageout import Pager
+from pagein.engine.log.privacy import Privacy
+from pagein.engine.log.snapshots import FoundSnapshot, OfSession
+from pagein.engine.log.state import START, Rules, State, step
+from pagein.errors import HostError, StoreError
+from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
+from pagein.model.journal_notes import Note, PinNote, ReadNote
+from pagein.model.note_forms import encode_note
+from pagein.model.read_events import MalformedRecord
+from pagein.ports import JournalStore, SnapshotStore
+
+_OF_ALL: Final = (ReadNote, MalformedRecord, PinNote)
+
+
+class SessionLog:
+    """The entries of a session, in memory and in a store. Thread-safe.
+
+    journal: every branch. Read it only; entries are added through the log.
+    leaf: the session's current entry; None before the first.
+    privacy: redacts what is journaled.
+    rules: the rules that make results evictable.
+    added: number of entries added so far, here and by other processes.
+
+    pager: the store of evicted content, which knows what was erased.
+    journals: the store of journals; None for a session that ends with its process.
+    snapshots: the store of states; None for no snapshots.
+    resumes: True to continue from the last snapshot.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rules: Rules,
+        pager: Pager,
+        journals: JournalStore | None = None,
+        snapshots: SnapshotStore | None = None,
+        *,
+        resumes: bool = False,
+    ) -> None:
+        self.name = name
+        self.rules = rules
+        self.lock = RLock()
+        self.leaf: EntryId | None = None
+        self.added = 0
+        self.journal: Journal[State] = Journal(START, partial(step, rules=rules))
+        self.privacy = Privacy(pager, rules.excluded)
+        self._journals = journals
+        self._moved = False
+        self._unkept: list[Entry] = []
+        self._mine: set[EntryId] = set()
+        self._fresh: list[Entry] = []
+        self._seen = 0
+        self._alone = False
+        self._snapshots = OfSession(name, snapshots, rules)
+        if resumes:
+            with contextlib.suppress(Exception):  # after any failure the journal gives the same state
+                self._restore(self._snapshots.find())
+
+    def _restore(self, found: FoundSnapshot | None) -> None:
+        """Continue from a snapshot. Raises StoreError; then nothing has changed."""
+        if found is not None:
+            stands = None if self._journals is None else self._journals.leaf(self.name)
+            self.journal.restore(found.restored)
+            self._seen = found.place
+            self.leaf = stands if stands in self.journal else found.leaf
+            self._snapshots.note_restored(found)
+
+    def snapshot(self, sent: EntryId, more: Callable[[], Mapping[str, Any] | None]) -> Callable[[], None] | None:
+        """Return a function to take a snapshot after a request, or None (see `OfSession.prepare_snapshot`)."""
+        with self.lock:
+            is_whole = self.is_kept and not self._mine and not self._fresh
+            if self.leaf is None or not is_whole:
+                return None
+            return self._snapshots.prepare_snapshot(self.journal, self.leaf, self._seen, sent, more, self.privacy.check)
+
+    def state(self) -> State:
+        """Return the state at the current entry."""
+        leaf, journal = self.leaf, self.journal
+        found = None if leaf is None else journal.states.get(leaf)
+        return journal.state_at(leaf) if found is None else found
+
+    def note(self, note: Note) -> EntryId:
+        """Journal a fact beside the messages, redacted. For facts of your own take an `OtherNote`.
+
+        Raises ValueError for text that JSON cannot hold.
+        """
+        kind, data = encode_note(note)
+        return self.add(NoteEntry(kind, self.privacy.redact_note(data)))
+
+    def note_compaction(self, kept: int = 0) -> EntryId:
+        """Record a compaction: the window keeps only leading system messages and the last `kept` messages."""
+        if kept < 0:
+            raise HostError(f"the host kept {kept} messages in a compaction; it must be 0 or more")
+        return self.add(CompactionEntry(kept))
+
+    def withhold(self, text: str) -> None:
+        """Record a text read from an excluded file: results with this text stay in the window and are not stored."""
+        note = self.privacy.note_excluded_read(self.state(), text)
+        if note is not None:
+            self.add(note)
+
+    def add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
+        """Append an event at the session's current entry, and make it the current entry."""
+        with self.lock:
+            entry = self.journal.append(self.leaf, body, at=at, name=name)
+            self.leaf, self._moved = entry.id, False
+            self.added += 1
+            if self._journals is not None:
+                self._unkept.append(entry)
+            return entry.id
+
+    def move(self, leaf: EntryId | None) -> None:
+        """Go to another entry. Raises HostError for an unknown entry."""
+        if leaf is not None:
+            self.journal.entry(leaf)
+        with self.lock:
+            self.leaf, self._moved = leaf, True
+
+    def forget(self) -> None:
+        """Drop every entry but the current, in a session without a store."""
+        with self.lock:
+            if self._journals is None and self.leaf is not None:
+                self.journal.forget(self.leaf)
+
+    def inherit(self, branch: Iterable[Entry]) -> None:
+        """Begin with the entries of another session's branch."""
+        with self.lock:
+            for entry in branch:
+                self.journal.add(entry)
+                self.added += 1
+                self._unkept.append(entry)
+                self.leaf = entry.id
+            with contextlib.suppress(StoreError):  # then the next `keep` stores them
+                self.keep()
+
+    def keep(self) -> None:
+        """Store the unsaved entries. Raises StoreError; then the caller may try again."""
+        with self.lock:
+            if self._journals is not None and self._unkept:
+                self.privacy.check()
+                last = self._journals.append(self.name, self._unkept)
+                if self._alone:  # everything before was read, and no process wrote in between
+                    self._seen = last
+                else:
+                    self._mine.update(entry.id for entry in self._unkept)
+                self._unkept = []
+
+    @property
+    def is_kept(self) -> bool:
+        """True when every entry is stored."""
+        return self._journals is not None and not self._unkept
+
+    def catch_up(self) -> None:
+        """Read the entries of concurrent processes. Raises StoreError.
+
+        The session continues at the entry that any process reached last. There are two exceptions: the session was
+        moved since, or it has unsaved entries. With unsaved entries, other processes' records of files, pins and
+        compactions are repeated after them. All other notes belong to a request and stay where they are.
+        """
+        if self._journals is None:
+            return
+        with self.lock:
+            if self._alone:
+                return
+            # remembered until handled: after a store failure the next call must not skip them
+            self._fresh.extend(self._news(self._journals))
+            if self._unkept:
+                for entry in self._fresh:
+                    if _is_of_all(entry.body):
+                        self.add(entry.body)
+            elif self._fresh and not self._moved:
+                leaf = self._journals.leaf(self.name)
+                self.leaf = leaf if leaf in self.journal else self.leaf
+            self._fresh.clear()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Lock the session against other threads and processes, after reading their entries.
+
+        Entries added within are stored at the end. Any exception takes them back. Raises StoreError.
+        """
+        with self.lock:
+            before, count, within, mended = self._stand(), None, self._alone, self.journal.mended_count
+            try:
+                with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
+                    if self._journals is not None:
+                        self.privacy.begin_turn()
+                    try:
+                        self.catch_up()
+                        before, count = self._stand(), len(self.journal)
+                        self._alone = True
+                        yield
+                        self.keep()
+                    finally:
+                        self.privacy.is_fresh = within
+            except BaseException:
+                if count is not None:
+                    self.journal.take_back(len(self.journal) - count)
+                    self.journal.take_back_mended(self.journal.mended_count - mended)
+                    self.leaf, self._moved, self._unkept, self._mine, self._seen = before
+                else:  # entries of other processes are handled at the next call
+                    self.leaf, self._moved, self._unkept, self._mine, _ = before
+                raise
+            finally:
+                self._alone = within
+
+    def _stand(self) -> tuple[EntryId | None, bool, list[Entry], set[EntryId], int]:
+        return self.leaf, self._moved, self._unkept.copy(), self._mine.copy(), self._seen
+
+    def _news(self, journals: JournalStore) -> list[Entry]:
+        """Add the new entries of concurrent processes to the journal. Returns the added entries.
+
+        Skips unreadable entries and their descendants.
+        """
+        fresh: list[Entry] = []
+        for place, entry in journals.news(self.name, self._seen):
+            self._seen = place
+            if not isinstance(entry, Entry) or entry.id in self._mine:
+                self._mine.discard(entry.id if isinstance(entry, Entry) else "")
+            elif entry.parent is None or entry.parent in self.journal:
+                with contextlib.suppress(HostError):  # a name that the client gave twice: the first stays
+                    self.journal.add(entry)
+                    self.added += 1
+                    fresh.append(entry)
+        return fresh
+
+
+def _is_of_all(body: Body) -> bool:
+    """Return whether an entry holds for the whole session, not only for its branch."""
+    return isinstance(body, CompactionEntry) or (isinstance(body, NoteEntry) and isinstance(body.note, _OF_ALL))
