@@ -46,6 +46,7 @@ _MODULES: Final = (
     "engine.cache.cache_breakpoints",
     "engine.cache.cache_ttl",
     "engine.log.holdings",
+    "engine.send.message_changes",
     "engine.send.splice",
     "engine.intake.message_digests",
     "model.messages",

@@ -37,9 +37,10 @@ from pagein.engine.log.state import State
 from pagein.engine.send import passthrough
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.fallback import fallback
+from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
 from pagein.engine.send.sent_changes import SentHistory, WindowLayout, binds_thinking
-from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, MessageChange, Splicer, foreign
+from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, Splicer, foreign
 from pagein.errors import HostError
 from pagein.model.entries import CompactionEntry, EntryId, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, PassthroughNote, PrefixDigests

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pagein.engine.intake.message_chain import Transcript, Unit
-from pagein.engine.send.splice import HiddenExchange, MessageChange
+from pagein.engine.send.message_changes import MessageChange
+from pagein.engine.send.splice import HiddenExchange
 from pagein.model.entries import EntryId
 from pagein.model.journal_notes import ExchangeNote
 from pagein.model.messages import Message, Text, ToolCall

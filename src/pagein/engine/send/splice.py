@@ -21,15 +21,12 @@ from typing import Final
 
 from pagein.engine.intake.message_chain import Item, Transcript, Unit, alike
 from pagein.engine.intake.message_digests import digest_of
-from pagein.engine.log.pin_state import is_ours
 from pagein.engine.log.rendering import Cell, WindowPiece, cut, pieces_since, shared_length
-from pagein.engine.log.turn_removal import is_apart
+from pagein.engine.send.message_changes import GONE, UNCHANGED, MessageChange, change_of, join_changes
 from pagein.engine.window.old_thinking import count_finished
 from pagein.errors import HostError
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import same_but_texts
-from pagein.policy.privacy.redaction import is_withheld
-from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.message_texts import MessageTexts
@@ -42,30 +39,6 @@ from pagein.providers.wire.request_body import (
     without_blocks,
 )
 from pagein.providers.wire.tool_offers import with_answers
-
-
-@dataclass(frozen=True, slots=True)
-class MessageChange:
-    """The differences in one message.
-
-    texts: texts of results, by call id.
-    notes: pagein's texts to append.
-    thoughtless: True to remove its thinking.
-    stands: messages as JSON in its place.
-    answers: blocks of pagein's results to prepend.
-    arguments: arguments of calls, by call id.
-    words: replacements of the user's words.
-    gone: True to send nothing of the message.
-    """
-
-    texts: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    thoughtless: bool = False
-    stands: tuple[bytes, ...] = ()
-    answers: tuple[bytes, ...] = ()
-    arguments: Mapping[str, str] = field(default_factory=dict)
-    words: MessageTexts | None = None
-    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +100,6 @@ class SentWindow:
     passed: bool = False
 
 
-_NO_CHANGE: Final = MessageChange()
-_GONE: Final = MessageChange(gone=True)
 NOTHING_RENDERED: Final = RenderedWindow()
 
 
@@ -150,17 +121,17 @@ def render_window(
     for piece in pieces_since(window.tip, keep):
         place = piece.said - first
         if 0 <= place < len(units) and piece.message is not units[place].message:
-            change = _change_of(piece, units[place])
-            if change != _NO_CHANGE:
-                known = changes.get(place, _NO_CHANGE)
-                one = changes[place] = _join_changes(known, change)
+            change = change_of(piece, units[place])
+            if change != UNCHANGED:
+                known = changes.get(place, UNCHANGED)
+                one = changes[place] = join_changes(known, change)
                 replaced += _count(one) - _count(known)
                 low, top = min(low, place), max(top, place)
         for place in _absent(piece, first, len(units)):
-            changes[place] = _GONE
+            changes[place] = GONE
             low, top = min(low, place), max(top, place)
     for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
-        changes[place] = replace(changes.get(place, _NO_CHANGE), thoughtless=True)
+        changes[place] = replace(changes.get(place, UNCHANGED), thoughtless=True)
         low, top = min(low, place), max(top, place)
     return RenderedWindow(window.tip, changes, window.rewritten, low, top, replaced, len(units))
 
@@ -392,66 +363,6 @@ def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
         blocks = message_of(raw, api, place)[1].blocks
         gone = [index for index, block in enumerate(blocks) if isinstance(block, Thinking)]
         yield without_blocks(raw, api, gone) if gone else raw
-
-
-def _change_of(piece: WindowPiece, unit: Unit) -> MessageChange:
-    ours = {block.call_id: block.text for block in unit.message.blocks if isinstance(block, ToolResult)}
-    texts = {
-        block.call_id: block.text
-        for block in piece.message.blocks
-        if isinstance(block, ToolResult)
-        and not is_withheld(block)
-        and block.call_id in ours
-        and block.text != ours[block.call_id]
-    }
-    notes = tuple(
-        block.text
-        for block in piece.message.blocks
-        if isinstance(block, Text) and is_ours(block.injected) and not is_apart(block.injected)
-    )
-    said = {block.id: block.arguments for block in unit.message.blocks if isinstance(block, ToolCall)}
-    arguments = {
-        block.id: block.arguments
-        for block in piece.message.blocks
-        if isinstance(block, ToolCall) and not is_withheld(block) and _is_ours(block.arguments, said.get(block.id))
-    }
-    return MessageChange(texts, notes, arguments=arguments, words=_words(piece, unit))
-
-
-def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
-    """Return the replacements for the user's words; None if absent."""
-    told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
-    if not told:
-        return None
-    theirs = [
-        place for place, block in enumerate(unit.message.blocks) if isinstance(block, Text) and block.text.strip()
-    ]
-    ours = [
-        block
-        for block in piece.message.blocks
-        if isinstance(block, Text) and (block.injected == SHORTENED or not is_ours(block.injected))
-    ]
-    texts = {place: block.text for place, block in zip(theirs, ours, strict=False) if block.injected == SHORTENED}
-    if texts and len(ours) != len(theirs):
-        raise HostError("a text of the user's is not found again in its message")
-    front, behind = ("".join(one.text for one in told if one.injected == kind) for kind in (TURNS, STEPS))
-    return MessageTexts(texts, front, behind)
-
-
-def _is_ours(arguments: str, said: str | None) -> bool:
-    """Return whether pagein masked these arguments. Redacted arguments of older versions have lost their shape."""
-    return said is not None and arguments != said and same_but_texts(arguments, said)
-
-
-def _join_changes(one: MessageChange, other: MessageChange) -> MessageChange:
-    texts, arguments = {**one.texts, **other.texts}, {**one.arguments, **other.arguments}
-    return MessageChange(
-        texts,
-        (*one.notes, *other.notes),
-        one.thoughtless or other.thoughtless,
-        arguments=arguments,
-        words=other.words or one.words,
-    )
 
 
 def _said_at(tip: Cell | None, keep: int) -> int:

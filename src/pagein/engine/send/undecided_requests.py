@@ -23,6 +23,7 @@ from pagein.engine.intake.message_chain import Transcript, alike, transcript
 from pagein.engine.intake.recall_tools import RecallOffer
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.call import PendingCall
+from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.outgoing_body import (
     Bytes,
     Last,
@@ -33,7 +34,7 @@ from pagein.engine.send.outgoing_body import (
     with_news,
 )
 from pagein.engine.send.recall_exchanges import Exchanges
-from pagein.engine.send.splice import MessageChange, Splicer
+from pagein.engine.send.splice import Splicer
 from pagein.errors import HostError
 from pagein.model.entries import EntryId
 from pagein.model.journal_notes import BreakpointChoice, ExchangeNote
