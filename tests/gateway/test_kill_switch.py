@@ -15,7 +15,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from pagein.engine.branch_resolution import BranchResolver
 from tests.gateway.processes import ended, gateway_process, noted
 from tests.gateway.recalling_clients import Messages
 from tests.gateway.stream.test_recalls import CALL
@@ -23,6 +22,7 @@ from tests.gateway.test_serve import cli
 from tests.gateway.upstreams import run
 
 from pagein import wiring
+from pagein.engine.call_stages import CallStages
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch, turn_off, turn_on
 from pagein.gateway.pages.json_logs import logger_to
@@ -187,15 +187,15 @@ def test_a_decision_that_takes_too_long_leaves_a_request_that_is_not_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, free = threading.Event(), threading.Event()
-    placed: Callable[..., Any] = BranchResolver.resolve
+    run_stages: Callable[..., Any] = CallStages.run
 
-    def waiting(placing: BranchResolver, *args: Any) -> Any:  # noqa: ANN401 -- whatever the real one is given and gives
-        found = placed(placing, *args)
+    def waiting(stages: CallStages, *args: Any) -> Any:  # noqa: ANN401 -- whatever the real one is given and gives
+        found = run_stages(stages, *args)
         if slow.is_set():
             free.wait(60)
         return found
 
-    monkeypatch.setattr(BranchResolver, "resolve", waiting)
+    monkeypatch.setattr(CallStages, "run", waiting)
 
     async def go() -> None:
         async with stage(tmp_path, budget=3) as here:
