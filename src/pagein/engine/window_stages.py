@@ -52,7 +52,7 @@ class WindowStages:
         self.recalls: SessionRecall | None = None if parts.recalling is None else parts.recalling(log)
         self.sent: Cell | None = None
         self._stored = None if parts.outside is None else parts.outside.witness_source
-        self.proofs: Fold[Evidence] = Fold(log.journal, evidence.START, evidence.step, "evidence")
+        self.proofs: Fold[Evidence] = Fold(log.journal, evidence.START, evidence.step, "evidence", takes=evidence.TAKES)
         self.rereads = ClientRereads(
             log.journal, log.rules, parts.pager, lambda text: parts.counter.count(text, "user")
         )

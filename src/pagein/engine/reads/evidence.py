@@ -95,6 +95,10 @@ class Evidence:
 START: Final = Evidence()
 
 
+TAKES: Final = (ReadNote, MessageEntry, RequestSent, EpochEntry, PreviewEntry, CompactionEntry)
+"""What may change the evidence (see `Fold`)."""
+
+
 def step(state: Evidence, body: Body) -> Evidence:
     """Return the evidence after a further entry.
 

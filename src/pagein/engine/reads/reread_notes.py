@@ -94,6 +94,7 @@ class ClientReadState:
 NOBODY: Final = ClientReadState()
 
 
+_TAKES: Final = (ClientNote, PreviewEntry, EpochEntry, MessageEntry, RequestSent, CompactionEntry)
 Settle: TypeAlias = Callable[[ClientReadState], ClientReadState]
 
 
@@ -215,7 +216,7 @@ class ClientRereads:
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
         self._fold: Fold[ClientReadState] = Fold(
-            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settle), "rereads"
+            journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settle), "rereads", takes=_TAKES
         )
         self._last: tuple[ClientReadState, ClientReadState] | None = None
         self._journal = journal
