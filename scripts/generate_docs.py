@@ -254,7 +254,12 @@ def _prose(docstring: str) -> str:
     return "\n".join(lines)
 
 
-WIRES: dict[Api, str] = {"anthropic": "Messages", "openai_chat": "Chat", "openai_responses": "Responses"}
+WIRES: dict[Api, str] = {
+    "anthropic": "Messages",
+    "openai_chat": "Chat",
+    "openai_responses": "Responses",
+    "gemini_generate_content": "Gemini",
+}
 RULES_INTRO = """No request leaves that its provider would refuse. These are the reasons that are known, with the provider's own words
 where we have seen them (others are marked *ours*), `{...}` where they vary. `pagein.providers.wire` checks them, whole or
 by what is new in a request:

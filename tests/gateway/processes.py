@@ -23,7 +23,7 @@ def gateway_process(
     command = [sys.executable, "-m", "pagein", "serve", "--port", "0", "--json"]
     command += [] if "--measure" in more else ["--store", str(folder / "s.pagein")]
     log = folder / "gateway.jsonl"
-    asked = [*command, "--anthropic", upstream, "--openai", upstream, "--log", str(log), *more]
+    asked = [*command, "--anthropic", upstream, "--openai", upstream, "--google", upstream, "--log", str(log), *more]
     with subprocess.Popen(  # noqa: S603 -- our own
         asked,
         stdout=subprocess.PIPE,

@@ -181,7 +181,7 @@ async def stage(
     server = await asyncio.start_server(upstream.serve, "127.0.0.1", 0, limit=1 << 20)
     upstream.port = server.sockets[0].getsockname()[1]
     base = settings if settings is not None else GatewaySettings(grace=2, budget=60)
-    chosen = replace(base, anthropic=upstream.url, openai=upstream.url, port=0)
+    chosen = replace(base, anthropic=upstream.url, openai=upstream.url, google=upstream.url, port=0)
     log = io.StringIO()
     switch, logger = Switch(tmp_path / "off", environment or {}), logger_to(log, logging.INFO)
     parts = GatewayParts(curator or PassThrough(), None, switch, logger)
@@ -196,7 +196,7 @@ async def gateway_to(url: str, tmp_path: Path, curator: Curator) -> AsyncIterato
     """A gateway in front of a provider."""
     log = io.StringIO()
     parts = GatewayParts(curator, None, Switch(tmp_path / "off", {}), logger_to(log, logging.INFO))
-    chosen = GatewaySettings(anthropic=url, openai=url, port=0, grace=2, budget=60)
+    chosen = GatewaySettings(anthropic=url, openai=url, google=url, port=0, grace=2, budget=60)
     async with Gateway(chosen, parts) as gateway, aiohttp.ClientSession() as client:
         yield Stage(gateway, Upstream(says(b"")), client, log)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pagein.cli.options import Anthropic, AsJson, OpenAI, Store, Workspace
+from pagein.cli.options import Anthropic, AsJson, Google, OpenAI, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.gateway.setup.checkup import CheckupNote
@@ -35,6 +35,7 @@ def doctor(
     ] = None,
     anthropic: Anthropic = None,
     openai: OpenAI = None,
+    google: Google = None,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
@@ -48,7 +49,7 @@ def doctor(
     from pagein.gateway.setup.checkup import CheckupRequest, check_setup
     from pagein.settings.sources import load_config
 
-    named = {"anthropic": anthropic, "openai": openai}
+    named = {"anthropic": anthropic, "openai": openai, "google": google}
     given = {vendor: address for vendor, address in named.items() if address is not None}
     settings = load_config(workspace, given).gateway
     asked = CheckupRequest(

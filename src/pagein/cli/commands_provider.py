@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from pagein.simulator.http_server import Server
     from pagein.simulator.provider_settings import ProviderSettings
 
-APIS: Final = ("anthropic", "openai-chat", "openai-responses")  # `SimulatedFormat.option`, known without loading them
+APIS: Final = (
+    "anthropic",
+    "openai-chat",
+    "openai-responses",
+    "gemini",
+)  # `SimulatedFormat.option`, known without loading them
 
 
 def add_to(app: typer.Typer) -> None:
@@ -79,8 +84,8 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Run a model provider that answers by script: no model, no key, no cost.
 
-    It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, refuses what the providers refuse, in their words,
-    and reports the usage that their prompt caches would report. Ends with Ctrl-C.
+    It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini, refuses what the providers refuse, in their
+    words, and reports the usage that their prompt caches would report. Ends with Ctrl-C.
     """
     settings = _settings(
         {
@@ -192,6 +197,7 @@ def _greet(url: str) -> str:
         f"simulated provider at {url}\n"
         f"  Anthropic  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n"
         f"  OpenAI     base URL {url}/v1, any key\n"
+        f"  Gemini     GOOGLE_GEMINI_BASE_URL={url} GEMINI_API_KEY=any\n"
         f"  bill       {url}/__provider/bill\n"
         f"  requests   {url}/__provider/requests"
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from pagein.cli.options import Anthropic, OpenAI, Store, Workspace
+from pagein.cli.options import Anthropic, Google, OpenAI, Store, Workspace
 from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     anthropic: Anthropic = None,
     openai: OpenAI = None,
+    google: Google = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,6 +104,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "host": host,
         "anthropic": anthropic,
         "openai": openai,
+        "google": google,
         "hosts": tuple(allow_host) if allow_host else None,
         "budget": budget,
         "subscriptions": subscriptions,

@@ -39,3 +39,9 @@ OpenAI: TypeAlias = Annotated[
         "--openai", metavar="URL", help="Where requests for OpenAI go.", show_default="PAGEIN_OPENAI, or the vendor"
     ),
 ]
+Google: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--google", metavar="URL", help="Where requests for Gemini go.", show_default="PAGEIN_GOOGLE, or the vendor"
+    ),
+]

@@ -18,7 +18,7 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
 
     An invalid request allows none. Bound thinking forbids an epoch before it, except after a user message: then the
     thinking may be removed (T8, M10), and with new recall tools all thinking. Bound thinking also forbids masked
-    arguments.
+    arguments. In a format that signs calls, no epoch begins before the user's next words.
 
     here: returns the state at the current entry.
     has_exchanges: True if the session has hidden recall exchanges.
@@ -31,6 +31,8 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     answer = next((place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1)
     in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
     gate = Gate(way=recall.way, begins=recall.begins)
+    if script.format.validity.signs_open_turn:
+        return replace(gate, arguments=False, opens=_never) if in_loop else replace(gate, arguments=False)
     if not binds_thinking(call.head, script.api):
         return replace(gate, thinking=None) if carries_thinking(call.head, script.api) else gate
     gate = replace(gate, arguments=False, thinking="leaves")
@@ -47,6 +49,10 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
         return first is None or first.piece.said - (draft.said - len(units) + 1) > last
 
     return replace(gate, opens=opens)
+
+
+def _never(_frontier: int) -> bool:
+    return False
 
 
 def gated_residency(usual: Residency, gate: Gate) -> Residency:

@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 from pagein.errors import BadSetting
 
-VENDORS: Final = ("anthropic", "openai")
+VENDORS: Final = ("anthropic", "openai", "google")
 """The vendors of the wire formats. Each has a setting of its name: the address of its upstream."""
 
 ANTHROPIC: Final = "https://api.anthropic.com"
 OPENAI: Final = "https://api.openai.com"
+GOOGLE: Final = "https://generativelanguage.googleapis.com"
 CHATGPT: Final = "https://chatgpt.com/backend-api/codex"
 PORT: Final = 8790
 _VERSION: Final = re.compile(r"v\d+\w*")
@@ -22,7 +23,7 @@ _VERSION: Final = re.compile(r"v\d+\w*")
 class GatewaySettings:
     """Settings of the gateway: address, upstreams and limits.
 
-    anthropic, openai: base address of the upstream for each kind of route. Its path is prepended; a last segment such as `v1` or
+    anthropic, openai, google: base address of the upstream for each kind of route. Its path is prepended; a last segment such as `v1` or
     `v4` replaces the client's own `/v1`.
     chatgpt: the upstream for OpenAI's routes with a ChatGPT login, which OpenAI's API refuses. Not used if `openai` is set to another
     address, unless `chatgpt` is set, too.
@@ -43,6 +44,7 @@ class GatewaySettings:
 
     anthropic: str = ANTHROPIC
     openai: str = OPENAI
+    google: str = GOOGLE
     chatgpt: str = CHATGPT
     host: str = "127.0.0.1"
     port: int = PORT

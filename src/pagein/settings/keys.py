@@ -125,6 +125,7 @@ ENGINE: Final[tuple[Key, ...]] = (
 GATEWAY: Final[tuple[Key, ...]] = (
     text("anthropic", _GATEWAY["anthropic"], "Address for Anthropic requests.", own=True),
     text("openai", _GATEWAY["openai"], "Address for OpenAI requests.", own=True),
+    text("google", _GATEWAY["google"], "Address for Gemini requests.", own=True),
     text("chatgpt", _GATEWAY["chatgpt"], "Address for OpenAI requests with a ChatGPT login.", own=True),
     text("host", _GATEWAY["host"], "Address on which the gateway listens.", own=True),
     whole("port", _GATEWAY["port"], "Port on which the gateway listens. 0: any free port.", own=True),

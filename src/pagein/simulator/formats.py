@@ -5,11 +5,17 @@ from typing import Final
 from pagein.errors import BadInput
 from pagein.providers.validity import Api
 from pagein.simulator.anthropic_messages import FORMAT as ANTHROPIC_MESSAGES
+from pagein.simulator.gemini_generate_content import FORMAT as GEMINI_GENERATE_CONTENT
 from pagein.simulator.openai_chat import FORMAT as OPENAI_CHAT
 from pagein.simulator.openai_responses import FORMAT as OPENAI_RESPONSES
 from pagein.simulator.simulated_format import SimulatedFormat
 
-FORMATS: Final[tuple[SimulatedFormat, ...]] = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES)
+FORMATS: Final[tuple[SimulatedFormat, ...]] = (
+    ANTHROPIC_MESSAGES,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    GEMINI_GENERATE_CONTENT,
+)
 
 _BY_NAME: Final = {one.name: one for one in FORMATS}
 

@@ -135,7 +135,7 @@ class Service:
     def count_tokens(self, asked: ProviderCall) -> dict[str, Any]:
         """The body of an answer with the token count of a prompt."""
         seen = self._clear(asked)
-        told: dict[str, Any] = {"input_tokens": self.count(seen.asked)}
+        told = simulated(asked.api).counted(self.count(seen.asked))
         if seen.applied is not None:
             told["context_management"] = {"original_input_tokens": self.count(asked)}
         return told

@@ -59,6 +59,7 @@ class SimulatedFormat:
     clears_context: whether a call may ask for context edits.
     keeps_responses: whether answers are stored and continued by id.
     is_prewarming: whether a call only fills the cache, and is answered with nothing.
+    counted: the body of an answer with the tokens of a prompt.
     refuses_get: whether a GET of a call's path is refused with 426, as for a WebSocket.
     """
 
@@ -83,4 +84,5 @@ class SimulatedFormat:
     clears_context: bool = False
     keeps_responses: bool = False
     is_prewarming: Callable[[ProviderCall], bool] = lambda _: False
+    counted: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
     refuses_get: bool = False

@@ -7,8 +7,8 @@ from pagein.providers.prices.price_table import ALIASES, CATALOGUE
 from pagein.providers.validity import target
 
 
-def test_every_model_of_the_two_providers_has_a_row() -> None:
-    priced = {name for name, rows in CATALOGUE.items() if rows[0].provider in ("anthropic", "openai")}
+def test_every_model_of_the_three_providers_has_a_row() -> None:
+    priced = {name for name, rows in CATALOGUE.items() if rows[0].provider in ("anthropic", "openai", "google")}
     assert priced == set(TABLE)
 
 

@@ -75,7 +75,22 @@ def r(rule: str, body: Wire, place: tuple[int, int], model: str | None = None, r
     return Case(rule, body, place, "openai_responses", model, received=known)
 
 
+def g(rule: str, contents: list[Wire], place: tuple[int, int], model: str | None = None, **fields: object) -> Case:
+    return Case(rule, {**fields, "contents": contents}, place, "gemini_generate_content", model)
+
+
+def content(role: str, *parts: Wire) -> Wire:
+    return {"role": role, "parts": list(parts)}
+
+
 WHOLE = (-1, 0)
+SAYS = content("user", {"text": "hi"})
+CALLS: Wire = {"functionCall": {"name": "f", "args": {}}}
+SIGNED = {**CALLS, "thoughtSignature": "c2ln"}
+ANSWERS: Wire = {"functionResponse": {"name": "f", "response": {"output": "x"}}}
+ANSWERED = content("user", ANSWERS)
+FUNCTIONS = [{"functionDeclarations": [{"name": "f"}]}]
+CALLING = {"functionCallingConfig": {"mode": "AUTO"}}
 FUNCTION = {"type": "function", "function": {"name": "f"}}
 SEARCH = {"type": "web_search_20260209", "name": "web_search"}
 SERVER = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
@@ -283,6 +298,22 @@ BROKEN = [
     c("C4", chat(prompt_cache_options={"mode": "explicit"}), WHOLE, "gpt-5.5"),
     c("C4", chat({"role": "user", "content": [{"type": "text", "text": "x", **BREAK}]}), (0, 0), "gpt-4o"),
     r("C4", items(said(**BREAK)), (0, 0), "gpt-5.1-codex"),
+    g("G1", [content("model", CALLS), ANSWERED], (0, 0)),
+    g("G1", [SAYS, content("model", {"text": "hm"}), content("model", CALLS), ANSWERED], (2, 0)),
+    g("G2", [ANSWERED], (0, 0)),
+    g("G2", [SAYS, content("model", CALLS), SAYS, ANSWERED], (3, 0)),
+    g("G3", [SAYS, content("model", CALLS, CALLS), ANSWERED], (1, 0)),
+    g("G3", [SAYS, content("model", CALLS), content("user", ANSWERS, ANSWERS)], (1, 0)),
+    g("G3", [SAYS, content("model", CALLS), SAYS], (1, 0)),
+    g("G4", [SAYS, content("model", CALLS), ANSWERED], (1, 0), "gemini-3-flash-preview"),
+    g("G4", [SAYS, content("model", CALLS, SIGNED), content("user", ANSWERS, ANSWERS)], (1, 0), "gemini-3.1-pro"),
+    g("G5", [SAYS, content("model", {"text": "so"})], (1, 0), "gemini-3.8-flash"),
+    g("G6", [], WHOLE),
+    g("G6", [content("user")], (0, 0)),
+    g("G6", [SAYS, content("model", CALLS), content("user", {"functionResponse": {"response": {}}})], (2, 0)),
+    g("G7", [SAYS], WHOLE, toolConfig=CALLING),
+    g("G8", [SAYS], WHOLE, cachedContent="cachedContents/1", tools=FUNCTIONS),
+    g("G8", [SAYS], WHOLE, "gemini-4-argon", cachedContent="cachedContents/1"),
     r("R1", items(output("a")), (0, 0)),
     r("R1", items(output("a"), call("a"), output("a")), (0, 0)),
     r("R2", items(said(), call("a")), (1, 0)),
@@ -424,6 +455,11 @@ GOOD = [
     c("", chat({"role": "user", "content": [{"type": "text", "text": "x", **BREAK}]}), WHOLE, "gpt-5.6-sol"),
     r("", items(call("a"), {"type": "reasoning"}, call("b"), output("a"), output("b")), WHOLE),
     r("", {"input": "hi"}, WHOLE),
+    g("", [SAYS, content("model", CALLS), ANSWERED], WHOLE, "gemini-2.5-pro"),
+    g("", [SAYS, content("model", SIGNED, CALLS), content("user", ANSWERS, ANSWERS)], WHOLE, "gemini-3-flash-preview"),
+    g("", [SAYS, content("model", CALLS), ANSWERED, content("model", {"text": "so"}), SAYS], WHOLE, "gemini-3-pro"),
+    g("", [SAYS, SAYS], WHOLE, tools=FUNCTIONS, toolConfig=CALLING),
+    g("", [SAYS], WHOLE, "gemini-2.5-pro", cachedContent="cachedContents/1", toolChoice="x"),
     r("", items(output("a"), previous_response_id="resp_1"), WHOLE),
     r("", items({"type": "item_reference", "id": "fc_1"}, output("a")), WHOLE),
     r("", items({"type": "shell_call", "call_id": "a"}, {"type": "shell_call_output", "call_id": "a"}), WHOLE),
@@ -442,7 +478,7 @@ def test_what_providers_take_is_not_refused(case: Case) -> None:
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.rule)
 def test_a_model_that_nobody_knows_is_refused_nothing_for_being_itself(case: Case) -> None:
-    by_model = {"M9", "M13", "M20", "C3", "C4", "T2", "T6"}
+    by_model = {"M9", "M13", "M20", "C3", "C4", "T2", "T6", "G4", "G5"}
     found = check_body(case.body, case.api, target("some-model-of-tomorrow"), case.received)
     assert not by_model & {one.rule for one in found}
 

@@ -1,6 +1,7 @@
 """Every wire format keeps the contract, and no other name is taken for a format."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,34 @@ class TestOpenaiResponses(WireFormatContract):
         return WireSample(
             "openai_responses", whole, (1, 0), (2, 0), {"R1": {"input": items[2:]}, "R2": {"input": items[:2]}}
         )
+
+
+class TestGemini(WireFormatContract):
+    @pytest.fixture
+    def sample(self) -> WireSample:
+        call = {"functionCall": {"id": "call_1", "args": {"path": "a.txt"}, "name": "read"}, "thoughtSignature": "c2ln"}
+        answer = {"functionResponse": {"name": "read", "response": {"output": "answer"}, "id": "call_1"}}
+        contents = [
+            {"parts": [{"text": "question"}], "role": "user"},
+            {"parts": [call], "role": "model"},
+            {"parts": [answer, {"text": "and now?"}], "role": "user"},
+        ]
+        read = {"name": "read", "description": "read", "parametersJsonSchema": SCHEMA}
+        whole = body(
+            contents=contents,
+            systemInstruction={"parts": [{"text": "be brief"}], "role": "user"},
+            tools=[{"functionDeclarations": [read]}, {"googleSearch": {}}],
+            generationConfig={"temperature": 1},
+        )
+        broken: dict[str, dict[str, Any]] = {
+            "G1": {"contents": contents[1:]},
+            "G2": {"contents": contents[2:]},
+            "G3": {"contents": [contents[0], {"role": "model", "parts": [call, call]}, contents[2]]},
+            "G6": {"contents": [{"role": "user", "parts": []}]},
+            "G7": {"contents": contents[:1], "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+            "G8": {"contents": contents[:1], "cachedContent": "cachedContents/1", "tools": []},
+        }
+        return WireSample("gemini_generate_content", whole, (1, 0), (2, 0), broken)
 
 
 def test_every_format_is_checked() -> None:

@@ -43,11 +43,12 @@ def route(method: str, raw_path: str, headers: Mapping[str, str]) -> Route:
         prefix = f"/{form.http.vendor}/"
         if path.startswith(prefix):
             named, path = form.http.vendor, path[len(prefix) - 1 :]
-    plain = path.partition("?")[0].rstrip("/")
+    plain, _, query = path.partition("?")
+    plain = plain.rstrip("/")
     for form in FORMATS:
         found = form.http.endpoint(plain)
         if found is not None:
-            is_call = found.is_call and method == "POST"
+            is_call = found.is_call and method == "POST" and found.query in query
             api = form.name if is_call else None
             name = found.name if is_call or not found.is_call else "other"
             return Route(name, named or form.http.vendor, api, path, found.model if is_call else "")

@@ -100,7 +100,7 @@ def round_trip(url: str, curator: "Curator") -> CheckupNote:
     """Send a request of each wire format through a gateway in this process to a provider at `url`."""
     from pagein.gateway.server import Gateway, GatewayParts
 
-    settings = GatewaySettings(anthropic=url, openai=url, port=0, grace=WAIT)
+    settings = GatewaySettings(anthropic=url, openai=url, google=url, port=0, grace=WAIT)
 
     async def go() -> list[str]:
         async with Gateway(settings, GatewayParts(curator)) as gateway:
@@ -113,7 +113,7 @@ def round_trip(url: str, curator: "Curator") -> CheckupNote:
     for path, told in zip(_PATHS, answers, strict=True):
         if told:
             return CheckupNote("wrong", "round trip", f"{path}: {told}")
-    return CheckupNote("fine", "round trip", "requests of all three formats come back from a simulated provider")
+    return CheckupNote("fine", "round trip", "requests of all four formats come back from a simulated provider")
 
 
 def _send_probe(address: str) -> str:
@@ -124,6 +124,8 @@ def _send_probe(address: str) -> str:
         body = {"model": "gpt-5.1-codex", "input": said}
     elif address.endswith("/completions"):
         body = {"model": "gpt-5.1-codex", "messages": said}
+    elif address.endswith("Content"):
+        body = {"contents": [{"role": "user", "parts": [{"text": said[0]["content"]}]}]}
     headers = {"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
     request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- our own address
     try:

@@ -25,6 +25,8 @@ Refused: TypeAlias = Literal[
     "system messages",
     "tools with effort in Chat",
     "cache options",
+    "unsigned calls",
+    "named caches",
 ]
 """A feature that some model answers with an error, in the words of the generated page."""
 
@@ -71,6 +73,8 @@ _BINDING: Final = "D: Anthropic preserved-thinking and model pages, 2026-10"
 _SEEN: Final = "D: as above; F: both samplers at once, client issues 2025-08 to 2026-05"
 _GPT: Final = "D: OpenAI prompt caching guide, 2026-11-04"
 _GPT_CHAT: Final = "D: OpenAI prompt caching guide; F: tools with effort, client issues 2026-03 to 2026-09"
+
+_GEMINI: Final = "D: Gemini caching and model pages, 2026-07; F: signatures, client issues 2025-11 to 2026-10"
 
 
 def _claude(
@@ -121,6 +125,20 @@ def _openai() -> Iterable[Abilities]:
         yield Abilities(name, frozenset(refuses), binds=False, source=_GPT_CHAT if chat else _GPT)
 
 
+def _google() -> Iterable[Abilities]:
+    for name, rows in CATALOGUE.items():
+        if rows[0].provider != "google":
+            continue
+        refuses: set[Refused] = set()
+        if not name.startswith("gemini-2"):
+            refuses.add("unsigned calls")
+        if name.startswith(("gemini-3.6", "gemini-3.7", "gemini-3.8", "gemini-4")) or name == "gemini-3.5-flash-lite":
+            refuses.add("prefill")
+        if name.startswith("gemini-4"):
+            refuses.add("named caches")
+        yield Abilities(name, frozenset(refuses), binds=False, source=_GEMINI)
+
+
 def _by_name(rows: Iterable[Abilities]) -> dict[str, tuple[Abilities, ...]]:
     table: dict[str, tuple[Abilities, ...]] = {}
     for row in rows:
@@ -128,7 +146,7 @@ def _by_name(rows: Iterable[Abilities]) -> dict[str, tuple[Abilities, ...]]:
     return table
 
 
-TABLE: Final = _by_name([*_anthropic(), *_openai()])
+TABLE: Final = _by_name([*_anthropic(), *_openai(), *_google()])
 """Rows of each model, oldest first."""
 
 

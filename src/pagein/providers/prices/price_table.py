@@ -27,7 +27,7 @@ _LATER = "S: SDK documentation and pull requests, 2026-09 to 2026-11"
 _OPENAI = "D: OpenAI prompt caching guide, 2026-11-04; S: prices"
 _OLDER = "D: OpenAI prompt caching guide; S: prices in published client tables"
 _DEEPSEEK = "D: DeepSeek pricing from 2026-10-27"
-_GEMINI = "D: Gemini caching guide, 2026-05-07; M: prices"
+_GEMINI = "D: Gemini caching guide, 2026-07-07; S: prices, price trackers and client tables, 2026-01 to 2026-10"
 
 _DAY = 86_400.0
 _GPT_WINDOW = 1_050_000
@@ -122,19 +122,29 @@ def _deepseek(name: str, usd: tuple[float, float, float], since: date) -> Prices
     )
 
 
-def _gemini(name: str, usd: tuple[float, float], least: int, cliff: Cliff | None) -> Prices:
+def _gemini(
+    name: str,
+    usd: tuple[float, float],
+    read: float | None = None,
+    *,
+    least: int = 4096,
+    cliff: Cliff | None = None,
+    told: str = "",
+) -> Prices:
+    """A Gemini model: dollars for input, output and read (None: not found, a tenth assumed, as for all others but one)."""
+    unknown = "; price of a read unknown" if read is None else ""
     return Prices(
         name=name,
         provider="google",
         input_usd=usd[0],
-        read=0.1,
+        read=0.1 if read is None else read / usd[0],
         write_5m=1.0,
         write_1h=1.0,
         output=usd[1] / usd[0],
         cache=GEMINI_IMPLICIT.least(least),
         window=LARGE_WINDOW,
         cliff=cliff,
-        source=_GEMINI,
+        source=f"{_GEMINI}{unknown}{told}",
     )
 
 
@@ -188,8 +198,7 @@ def _openai_rows() -> Iterable[Prices]:
 def _other_rows() -> Iterable[Prices]:
     yield _deepseek("deepseek-v4-flash", (0.003, 0.15, 0.60), date(2026, 10, 27))
     yield _deepseek("deepseek-v4-pro", (0.022, 0.66, 1.98), date(2026, 10, 27))
-    yield _gemini("gemini-2.5-pro", (1.25, 10), 4096, _GEMINI_LONG)
-    yield _gemini("gemini-2.5-flash", (0.3, 2.5), 1024, None)
+    yield from _google_rows()
     yield Prices(
         name="self-hosted",
         provider="vllm",
@@ -201,6 +210,22 @@ def _other_rows() -> Iterable[Prices]:
         cache=VLLM,
         source="D: vLLM documentation; reads cost no prefill",
     )
+
+
+def _google_rows() -> Iterable[Prices]:
+    yield _gemini("gemini-4-argon", (2, 10), 0.1, told="; twice as much from 2026-12-01")
+    yield _gemini("gemini-3.8-flash", (0.75, 3.75), told="; twice as much from 2027-01-01")
+    yield _gemini("gemini-3.7-flash", (1.5, 7.5), told="; half as much until 2027-12-31")
+    yield _gemini("gemini-3.6-flash", (1.5, 7.5), told="; half as much seen on 2026-09-04")
+    yield _gemini("gemini-3.5-flash", (1.5, 9), 0.15)
+    yield _gemini("gemini-3.5-flash-lite", (0.3, 2.5))
+    yield _gemini("gemini-3.1-pro", (2, 12), 0.2, cliff=_GEMINI_LONG)
+    yield _gemini("gemini-3.1-flash-lite", (0.25, 1.5), 0.025)
+    yield _gemini("gemini-3-pro", (2, 12), cliff=_GEMINI_LONG)
+    yield _gemini("gemini-3-flash", (0.5, 3), 0.05)
+    yield _gemini("gemini-2.5-pro", (1.25, 10), 0.125, least=2048, cliff=_GEMINI_LONG)
+    yield _gemini("gemini-2.5-flash", (0.3, 2.5), 0.03, least=2048)
+    yield _gemini("gemini-2.5-flash-lite", (0.1, 0.4), least=2048)
 
 
 def _by_name(rows: Iterable[Prices]) -> dict[str, tuple[Prices, ...]]:

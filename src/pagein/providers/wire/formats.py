@@ -7,11 +7,12 @@ from pagein.errors import BadInput
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire.anthropic_messages import FORMAT as ANTHROPIC_MESSAGES
+from pagein.providers.wire.gemini_generate_content import FORMAT as GEMINI_GENERATE_CONTENT
 from pagein.providers.wire.openai_chat import FORMAT as OPENAI_CHAT
 from pagein.providers.wire.openai_responses import FORMAT as OPENAI_RESPONSES
 from pagein.providers.wire.wire_format import WireFormat
 
-FORMATS: Final[tuple[WireFormat, ...]] = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES)
+FORMATS: Final[tuple[WireFormat, ...]] = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, GEMINI_GENERATE_CONTENT)
 
 _BY_NAME: Final[Mapping[str, WireFormat]] = {one.name: one for one in FORMATS}
 

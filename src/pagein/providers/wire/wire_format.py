@@ -171,12 +171,15 @@ class ValidityForm:
     rules: the rules by id. Several formats may share a rule: then it is the same value under the same id.
     with_answer: a body with an answer behind it, given as blocks or as messages, as the format has them.
     binds_thinking: whether blocks of thinking may be bound to the prompt before them. The model decides whether they are.
+    signs_open_turn: whether signatures of calls are checked until the user's next words, so that nothing is evicted or
+        masked until then.
     """
 
     turns: Callable[[Wire], Turns]
     rules: Mapping[str, ValidityRule]
     with_answer: Callable[[Wire, Sequence[Wire]], Wire]
     binds_thinking: bool = False
+    signs_open_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +190,14 @@ class Endpoint:
     is_call: whether it is a model call in this format. False: a further path, such as the count of tokens.
     model: the model's name, if the path has it.
     streams: whether the path asks for a stream.
+    query: what the query of a call must contain, so that its answer can be read. Without it the call passes through.
     """
 
     name: str
     is_call: bool = True
     model: str = ""
     streams: bool = False
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)

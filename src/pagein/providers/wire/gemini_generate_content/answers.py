@@ -1,0 +1,101 @@
+"""Answers of Gemini: the turn in an answer, and the contents that continue it."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from pagein.model.json_text import encode_json
+from pagein.providers.wire import json_spans
+from pagein.providers.wire.gemini_generate_content.reply_reader import first_candidate, parts_of
+from pagein.providers.wire.gemini_generate_content.usage import FIELD, sum_usage
+from pagein.providers.wire.json_values import Json, with_field
+from pagein.providers.wire.streams.model_reply import ModelReply
+from pagein.providers.wire.streams.model_turn import ModelTurn, OwnCall, OwnToolResult, not_done, object_or_empty
+
+GAP: Final = "\n\n"
+"""Separator between the texts of two turns, which are a single text for the client."""
+_STOP: Final = "STOP"
+"""The reason for the end of a turn with calls, too: there is no reason of its own for them."""
+
+
+def call_in(part: Json) -> Json:
+    """The call in a part; an empty object for another part."""
+    return object_or_empty(part.get("functionCall"))
+
+
+def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
+    """Separate recall calls from the client's calls. What goes back keeps its parts and their signatures."""
+    given = (reply.message or {}).get("parts")
+    parts = [one for one in given if isinstance(one, dict) and _stays(one)] if isinstance(given, list) else []
+    if not reply.finished:
+        parts = [one for one in parts if not call_in(one)]
+    hidden = [one for one in parts if call_in(one).get("name") in ours]
+    visible = [one for one in parts if one not in hidden]
+    waits = reply.finished and reply.stop == _STOP
+    own = tuple(_own_call(call_in(one)) for one in hidden)
+    shown = _content(visible)
+    texts = [one["text"] for one in visible if isinstance(one.get("text"), str)]
+    return ModelTurn(
+        own if waits else (),
+        _content(parts) if waits else shown,
+        shown,
+        any(call_in(one) for one in visible),
+        not_done(texts[-1]) if texts else False,
+    )
+
+
+def _own_call(call: Json) -> OwnCall:
+    name = call.get("id")
+    return OwnCall(name if isinstance(name, str) else "", str(call["name"]), object_or_empty(call.get("args")))
+
+
+def _stays(part: Json) -> bool:
+    """Whether a part goes back: summaries of thoughts do not, and empty texts only with a signature."""
+    return part.get("thought") is not True and (part.get("text") != "" or "thoughtSignature" in part)
+
+
+def _content(parts: Sequence[Json]) -> tuple[bytes, ...]:
+    return (encode_json({"role": "model", "parts": parts}),) if parts else ()
+
+
+def result(one: OwnToolResult) -> Json:
+    """A recall result as a part. It has an id if the call had one."""
+    told = {"name": one.call.name, "response": {"error" if one.is_error else "output": one.text}}
+    return {"functionResponse": {**told, "id": one.call.id} if one.call.id else told}
+
+
+def results(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return recall results as contents: all of them are one content."""
+    return (b'{"role":"user","parts":[' + b",".join(parts) + b"]}",) if parts else ()
+
+
+def with_results(item: bytes, parts: Sequence[bytes]) -> bytes:
+    """Insert results at the start of a user's content."""
+    return with_field(
+        item, "parts", lambda raw: json_spans.array_of([*parts, *json_spans.items(raw or b"[]", "parts")])
+    )
+
+
+def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:
+    """Merge answers: the parts of all, without recall calls."""
+    parts: list[Json] = []
+    for one in answers:
+        before = next((part.get("text") for part in reversed(parts) if part.get("thought") is not True), None)
+        parts += _with_gap(parts_of(one), GAP if not_done(before) else "")
+    kept = [one for one in parts if call_in(one).get("name") not in ours]
+    told = [one[FIELD] for one in answers if isinstance(one.get(FIELD), dict)]
+    made: dict[str, Any] = dict(answers[-1])
+    if kept:
+        candidate = {**first_candidate(answers[-1]), "content": {"role": "model", "parts": kept}}
+        made["candidates"] = [candidate]
+    if "responseId" in answers[0]:
+        made["responseId"] = answers[0]["responseId"]
+    return {**made, FIELD: sum_usage(told)} if told else made
+
+
+def _with_gap(parts: Sequence[Json], gap: str) -> list[Json]:
+    """The parts with a separator in front of their first text."""
+    made = list(parts)
+    place = next((at for at, one in enumerate(made) if one.get("text") and one.get("thought") is not True), None)
+    if gap and place is not None:
+        made[place] = {**made[place], "text": gap + str(made[place]["text"])}
+    return made
