@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.agents.speech import CLAUDE_CODE, CODEX, CODEX_PROGRAMS, OPENCODE, OPENCODE_PATCHING, PI, Speech
+from tests.agents.speech import CLAUDE_CODE, CODEX, CODEX_PROGRAMS, GEMINI, OPENCODE, OPENCODE_PATCHING, PI, Speech
 
 from pagein.errors import BadInput
 from pagein.providers.validity import Api
@@ -176,6 +176,30 @@ def _pi_arguments(model: str, goes_on: bool) -> Sequence[str]:  # noqa: FBT001
     return ["--model", f"simulated/{model}", *(["--continue"] if goes_on else []), "-p"]
 
 
+def _gemini_setup(address: str, _: str) -> Setup:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},  # without it no request is sent
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    }
+    environment = {
+        "GOOGLE_GEMINI_BASE_URL": address,
+        "GEMINI_API_KEY": PLACEHOLDER_KEY,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "NO_COLOR": "1",
+    }
+    return Setup({".gemini/settings.json": json.dumps(settings)}, environment)
+
+
+def _gemini_arguments(model: str, goes_on: bool) -> Sequence[str]:  # noqa: FBT001
+    return ["-m", model, "--approval-mode", "yolo", "-o", "json", *(["--resume", "latest"] if goes_on else [])]
+
+
+def _gemini_answer(printed: str) -> str:
+    return str(json.loads(printed[printed.index("{") :]).get("response", ""))
+
+
 def _events(printed: str) -> list[Mapping[str, Any]]:
     """What a program that prints one JSON object per line printed, other lines left out."""
     return [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
@@ -233,6 +257,20 @@ AGENTS: Final = (
     _pi("pi-anthropic", "anthropic", "claude-sonnet-4-5", "anthropic-messages", ""),
 )
 """All that are driven: four programs, three wire formats."""
+
+
+GEMINI_CLI: Final = Agent(
+    "gemini-cli",
+    "gemini",
+    "gemini_generate_content",
+    "gemini-3-flash-preview",
+    GEMINI,
+    _gemini_setup,
+    _gemini_arguments,
+    _gemini_answer,
+    thinks=True,
+)
+"""Driven apart from the others, one prompt a conversation: 0.61.0 sends every result twice when it goes on with one."""
 
 
 def agent_named(name: str) -> Agent:

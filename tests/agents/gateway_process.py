@@ -49,7 +49,8 @@ class GatewayProcess:
         """The gateway in front of a provider. Raises HostError where it does not start."""
         self._folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "pagein", "serve", "--json", "--port", "0"]
-        command += ["--anthropic", address, "--openai", address, "--store", str(self.store), "--log", str(self.log)]
+        command += ["--anthropic", address, "--openai", address, "--google", address]
+        command += ["--store", str(self.store), "--log", str(self.log)]
         # nothing that the user has set about pagein counts here, and none of the user's folders is written
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PAGEIN_")}
         environment |= {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder / "data"), **self._settings}

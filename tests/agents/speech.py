@@ -60,6 +60,14 @@ PI: Final = Speech(
     edit=lambda _, path, old, new: call("edit", path=path, edits=[{"oldText": old, "newText": new}]),
     run=lambda _, command: call("bash", command=command),
 )
+GEMINI: Final = Speech(
+    read=lambda _, path: call("read_file", file_path=path),
+    lines=lambda _, path, first, count: call("read_file", file_path=path, start_line=first, end_line=first + count - 1),
+    edit=lambda _, path, old, new: call(
+        "replace", file_path=path, instruction="Do what the job says", old_string=old, new_string=new
+    ),
+    run=lambda _, command: call("run_shell_command", command=command, description="Do what the job says"),
+)
 CODEX: Final = Speech(
     read=lambda _, path: call("exec_command", cmd=f"cat {path}"),
     lines=lambda _, path, first, count: call("exec_command", cmd=f"sed -n '{first},{first + count - 1}p' {path}"),

@@ -6,7 +6,9 @@ from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
+from pagein.model.messages import ToolResult
 from pagein.providers.validity import Api
+from pagein.providers.wire import decode
 
 Wire = dict[str, Any]
 
@@ -72,6 +74,8 @@ class Manner:
 
 def body(talk: Conversation, api: Api, manner: Manner = Manner()) -> bytes:
     """The request of a conversation."""
+    if api == "gemini_generate_content":
+        return _gemini(talk, manner)
     items = {"anthropic": _anthropic, "openai_chat": _chat, "openai_responses": _responses}[api](talk, manner)
     model = manner.model or ("gpt-5.1" if api != "anthropic" else "claude-sonnet-4-5")
     fields: Wire = {"model": model, "stream": True}
@@ -95,6 +99,10 @@ def answer(talk: Conversation) -> list[Wire]:
 
 def results_of(value: Mapping[str, Any], api: Api) -> dict[str, str]:
     """The texts of all results of a request, by the id of their call."""
+    if api == "gemini_generate_content":  # its ids are made when a request is read
+        messages = decode(json.dumps(value).encode(), api).messages
+        blocks = [block for one in messages for block in one.blocks]
+        return {block.call_id: block.text for block in blocks if isinstance(block, ToolResult)}
     found: dict[str, str] = {}
     for item in value["input" if api == "openai_responses" else "messages"]:
         if api == "openai_chat" and item["role"] == "tool":
@@ -177,6 +185,21 @@ def _responses(talk: Conversation, manner: Manner) -> list[Wire]:
         if turn.words or not ids:
             items.append({"role": "user", "content": _content(turn.words, manner, "input_text")})
     return items
+
+
+def _gemini(talk: Conversation, manner: Manner) -> bytes:
+    contents: list[Wire] = [{"role": "user", "parts": [{"text": talk.first}]}]
+    for place, turn in enumerate(talk.turns):
+        ids = talk.ids(place)
+        calls: list[Wire] = [{"functionCall": {"name": "lookup", "args": {"b": 1, "a": name}}} for name in ids]
+        if turn.thinks and calls:
+            calls[0]["thoughtSignature"] = f"signed-{talk.mark(place)}"
+        contents.append({"role": "model", "parts": [{"text": turn.said}, *calls]})
+        results = [{"functionResponse": {"name": "lookup", "response": {"output": text}}} for text in turn.results]
+        words = [{"text": turn.words}] if turn.words or not results else []
+        contents.append({"role": "user", "parts": [*results, *words]})
+    fields: Wire = {"contents": contents, "systemInstruction": {"parts": [{"text": manner.system}]}}
+    return json.dumps(fields, separators=(", ", ": ") if manner.spaces else (",", ":")).encode()
 
 
 def names_of(raw: Sequence[bytes], api: Api) -> list[str]:

@@ -185,13 +185,24 @@ def test_the_switch_works_on_a_gateway_that_runs(tmp_path: Path) -> None:
 
 def test_doctor_finds_a_setup_that_works_and_one_that_does_not(tmp_path: Path) -> None:
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
-        upstreams = ("--anthropic", provider.url, "--openai", provider.url, "--google", provider.url, "--store", str(tmp_path / "s.pagein"))
+        upstreams = (
+            "--anthropic",
+            provider.url,
+            "--openai",
+            provider.url,
+            "--google",
+            provider.url,
+            "--store",
+            str(tmp_path / "s.pagein"),
+        )
         told = {"ANTHROPIC_BASE_URL": url + "/", "ENABLE_TOOL_SEARCH": "true", "ANTHROPIC_MODEL": "claude-opus-5[1m]"}
         fine = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path, **told)
         assert fine.returncode == 0, fine.stdout + fine.stderr
         levels = {one["what"]: one["level"] for one in json.loads(fine.stdout)["findings"]}
         assert levels == {
-            **dict.fromkeys(("store", "switch", "round trip", "gateway", "anthropic", "openai", "google", "Claude Code"), "fine"),
+            **dict.fromkeys(
+                ("store", "switch", "round trip", "gateway", "anthropic", "openai", "google", "Claude Code"), "fine"
+            ),
             **dict.fromkeys(("codex", "opencode", "pi"), "note"),
         }
     (tmp_path / "s.pagein").chmod(0o644)

@@ -20,7 +20,7 @@ from pagein.providers.wire.request_body import open_body
 from pagein.testing.eager_residency import eager
 
 EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60, previews=Previews(3000, 900)))
-APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
+APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses", "gemini_generate_content")
 
 TEXTS = st.builds(
     lambda mark, size: f"{mark} " + "word " * size, st.sampled_from("abcdef"), st.sampled_from([1, 90, 300, 900])

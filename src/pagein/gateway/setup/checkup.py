@@ -24,7 +24,12 @@ Level: TypeAlias = Literal["fine", "note", "wrong"]
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 # Paths of the smallest requests of each wire format; the simulated provider accepts any model.
-_PATHS: Final = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
+_PATHS: Final = (
+    "/v1/messages",
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1beta/models/gemini-2.5-pro:generateContent",
+)
 
 
 @dataclass(frozen=True, slots=True)
