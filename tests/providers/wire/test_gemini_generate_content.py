@@ -15,6 +15,7 @@ from pagein.model.messages import Other, ToolCall, ToolResult, Usage
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.wire import decode, format_named
 from pagein.providers.wire.streams.event_stream import EventStream
+from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.tool_offers import ToolOffer, with_tools
 from pagein.providers.wire.usage import usage_of
 
@@ -89,7 +90,7 @@ def test_cached_tokens_are_part_of_the_prompt_and_thoughts_are_output() -> None:
     assert usage_of({"usageMetadata": {"promptTokenCount": 9}}, API) == Usage(fresh=9)
 
 
-def reply_to(*events: dict[str, Any]) -> Any:
+def reply_to(*events: dict[str, Any]) -> ModelReply:
     reader, stream = FORM.answers.reader(), EventStream()
     for event in stream.feed(b"".join(b"data: " + json.dumps(one).encode() + b"\r\n\r\n" for one in events)):
         reader.take(event)
