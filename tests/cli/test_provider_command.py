@@ -74,7 +74,7 @@ def test_the_provider_prints_its_address_and_its_number_of_calls() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--api", "gemini"], "--api gemini: one of anthropic, openai-chat, openai-responses"),
+        (["--api", "grok"], "--api grok: one of anthropic, openai-chat, openai-responses, gemini"),
         (["--script", "no-such-file.json"], "no-such-file.json: No such file"),
         (["--script", __file__], "is not JSON"),
         (["--prices", "no-such-model"], "no prices for 'no-such-model'"),
