@@ -91,7 +91,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
         {
             "port": port,
             "host": host,
-            "apis": _apis(api),
+            "apis": _checked(api),
             "prices": prices,
             "speed": speed,
             "account": _date(account),
@@ -105,12 +105,16 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
     _run(None if script is None else _load_script(script), settings, as_json=as_json)
 
 
-def _apis(names: list[str] | None) -> "tuple[Api, ...]":
+def _checked(names: list[str] | None) -> list[str]:
     if strange := [name for name in names or () if name not in APIS]:
         raise BadSetting(f"--api {strange[0]}: one of {', '.join(APIS)}")
+    return names or []
+
+
+def _apis(options: list[str]) -> "tuple[Api, ...]":
     from pagein.simulator.formats import FORMATS
 
-    return tuple(one.name for one in FORMATS if not names or one.option in names)
+    return tuple(one.name for one in FORMATS if not options or one.option in options)
 
 
 def _date(text: str | None) -> date | None:
@@ -125,6 +129,8 @@ def _date(text: str | None) -> date | None:
 def _settings(given: dict[str, Any]) -> "ProviderSettings":
     try:
         from pagein.simulator.provider_settings import ProviderSettings
+
+        given = {**given, "apis": _apis(given["apis"])}
     except ImportError as problem:
         raise BadSetting(f"the simulated provider needs more: pip install 'pagein[gateway]' ({problem})") from problem
     if not given["speed"] > 0:
