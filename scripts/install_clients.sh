@@ -50,7 +50,7 @@ if [ -x "$cache/node/bin/node" ]; then ln -sf ../../node/bin/node "$bin/node"; f
 
 {
   echo "$wanted"
-  for agent in claude codex opencode pi; do
+  for agent in claude codex opencode pi gemini; do
     version=$(PATH=$bin:$PATH version_of "$agent")
     test -n "$version" || { echo "$agent does not start" >&2; exit 1; }
     echo "$agent $version"

@@ -3,15 +3,17 @@
 `scripts/install_clients.sh` installs them. Their runs are scripted: the simulated provider says what the model would say.
 """
 
-from tests.agents.agent_drivers import AGENTS, Agent, agent_named, commands_folder, version_of
+from tests.agents.agent_drivers import AGENTS, GEMINI_CLI, Agent, agent_named, commands_folder, version_of
 from tests.agents.comparison import JobFigures, compare_outcomes
 from tests.agents.gateway_process import GatewayProcess
-from tests.agents.jobs import LONG_JOB, Job
+from tests.agents.jobs import LONG_JOB, ONE_PROMPT, Job
 from tests.agents.runs import Outcome, Place, work
 
 __all__ = [
     "AGENTS",
+    "GEMINI_CLI",
     "LONG_JOB",
+    "ONE_PROMPT",
     "Agent",
     "GatewayProcess",
     "Job",

@@ -200,6 +200,27 @@ def _recalled(name: str, *, by_shell: bool = False) -> tuple[Step, ...]:
     return (RecallStep(f"report {name} of", 120, 20, instead, by_shell),)
 
 
+ONE_PROMPT: Final = Job(
+    "one",
+    _FILES,
+    (
+        JobPrompt(
+            "one-1",
+            "Open the ledger and look at what it reports.",
+            (
+                (ReadStep("src/ledger.py"),),
+                (ReadStep("README.md"), report("b1", _BIG)),
+                (_OPENED,),
+                (report("b2", _BIG),),
+                _recalled("b1"),
+                (ReadStep("src/ledger.py"),),
+                (SayStep("The ledger is open; its reports are in order."),),
+            ),
+        ),
+    ),
+)
+"""A single prompt, for an agent that cannot go on with a conversation."""
+
 LONG_JOB: Final = Job(
     "long",
     _FILES,

@@ -56,6 +56,14 @@ def _pi(url: str) -> tuple[str, ...]:
     return (f'{{"providers": {{"anthropic": {{"baseUrl": "{url}"}}, "openai": {{"baseUrl": "{url}/v1"}}}}}}',)
 
 
+def _gemini_variables(url: str) -> Mapping[str, str]:
+    return {"GOOGLE_GEMINI_BASE_URL": url}
+
+
+def _gemini(url: str) -> tuple[str, ...]:
+    return tuple(f"export {name}={value}" for name, value in _gemini_variables(url).items())
+
+
 CLIENTS: Final = (
     Client(
         "Claude Code",
@@ -84,6 +92,15 @@ CLIENTS: Final = (
         _pi,
         _no_variables,
         ("chat completions: sendSessionAffinityHeaders in the model's compat tells sessions apart",),
+    ),
+    Client(
+        "Gemini CLI",
+        "in the shell that starts it",
+        _gemini,
+        _gemini_variables,
+        (
+            "needs GEMINI_API_KEY, and security.auth.selectedType gemini-api-key in ~/.gemini/settings.json (docs/hosts/gemini-cli.md)",
+        ),
     ),
 )
 

@@ -20,6 +20,7 @@ _LAST_COMMAS: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _LARGEST: Final = 1 << 20
 _WHOLE_WINDOW: Final = "[1m]"
 """Suffix of model names for which Claude Code keeps a window of a million tokens at any address."""
+_GEMINI_KEY: Final = "gemini-api-key"
 FIRST_PARTY: Final = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
 
 
@@ -61,6 +62,7 @@ def read_client_setups(url: str, places: ConfigPlaces) -> list[ClientSetup]:
         "codex": _codex,
         "opencode": _opencode,
         "pi": _pi,
+        "Gemini CLI": _gemini_cli,
     }
     found = []
     for client in CLIENTS:
@@ -116,6 +118,19 @@ def _claude_code(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
 def _with_source(problem: str, sources: Mapping[str, Path]) -> str:
     name = problem.partition("=")[0]
     return f"{problem}: {sources[name]} says so, and that outvotes the shell" if name in sources else problem
+
+
+def _gemini_cli(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
+    """Read Gemini CLI's setup. Without the kind of login in its settings it sends no request to another address."""
+    problems = misses(client, url, places.environment)
+    home = Path(places.environment.get("GEMINI_CLI_HOME") or places.home)
+    file = home / ".gemini" / "settings.json"
+    security = _json(file).get("security")
+    auth = security.get("auth") if isinstance(security, dict) else None
+    kind = auth.get("selectedType") if isinstance(auth, dict) else None
+    if kind != _GEMINI_KEY:
+        problems.append(f"security.auth.selectedType in {file} is not {_GEMINI_KEY}")
+    return ClientSetup(client, not problems, tuple(problems))
 
 
 def _codex(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
