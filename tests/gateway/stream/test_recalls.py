@@ -25,7 +25,7 @@ from pagein.policy.stubs.previews import Previews
 from pagein.simulator import SimulatedProvider
 
 # previews whatever they cost: what is tested here is their recall
-PREVIEWED = Settings(Residency(previews=Previews()))
+PREVIEWED = Settings(Residency(economics=None, batch_tokens=40_000))
 BASH = {"name": "Bash", "description": "run", "input_schema": {"type": "object", "properties": {"command": {}}}}
 PEEK = {"tool": "peek", "args": {"id": "{{id}}", "line": 199, "lines": 2}}
 CAPTURE = {"capture": {"id": 'peek\\("(pg-[0-9a-f-]+)"\\)'}}

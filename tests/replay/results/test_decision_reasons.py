@@ -137,7 +137,7 @@ def test_an_empty_bankroll_is_told_as_the_reason(story: Story, charged: Prices) 
     for size in [3500] * 12 + [30] * 30:
         story.works(size)
     recording = story.says().recording()
-    with PageinPolicy(recording, wiring.open_for_replay, charged, "without-epochs") as paging:
+    with PageinPolicy(recording, wiring.open_for_replay, charged, "without-tool-loops") as paging:
         Ledger(recording, paging, charged, stress=False, trace=False).run()
         state = paging._session.journal.state_at(paging._session.leaf)
     residency = settings_for(charged, 300).residency
