@@ -21,7 +21,6 @@ from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.residency import Residency
-from pagein.policy.stubs.previews import Previews
 from pagein.simulator import SimulatedProvider
 
 # previews whatever they cost: what is tested here is their recall
