@@ -203,7 +203,7 @@ def test_doctor_finds_a_setup_that_works_and_one_that_does_not(tmp_path: Path) -
             **dict.fromkeys(
                 ("store", "switch", "round trip", "gateway", "anthropic", "openai", "google", "Claude Code"), "fine"
             ),
-            **dict.fromkeys(("codex", "opencode", "pi"), "note"),
+            **dict.fromkeys(("codex", "opencode", "pi", "Gemini CLI"), "note"),
         }
     (tmp_path / "s.pagein").chmod(0o644)
     wrong = cli("doctor", "--json", "--url", url, *upstreams, folder=tmp_path, PAGEIN_OFF="1")
