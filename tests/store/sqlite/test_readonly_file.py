@@ -23,7 +23,9 @@ NOBODY = 65_534
 # Root may write everything. So the commands run once as root, by which all modules are loaded, and then as somebody else.
 AS_SOMEBODY = """
 import contextlib, io, json, os, sys
+from pagein import wiring
 from pagein.cli.cli import main
+from pagein.errors import StoreError
 
 def run(arguments):
     sys.argv = ["pagein", *arguments]
@@ -41,6 +43,7 @@ commands = json.loads(sys.argv[1])
 warm, cold, user = sys.argv[2:5]
 for command in commands:
     run([*command, "--store", warm])
+wiring.remedy_of(StoreError(""))  # the other user may not be able to read the modules of pagein
 if int(user):
     os.setuid(int(user))
 answers = [run([*command, "--store", cold]) for command in commands]
