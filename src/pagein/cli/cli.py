@@ -82,7 +82,7 @@ def _run() -> None:
 
 
 def _remedy(error: PageinError) -> str:
-    """Return the remedy for a damaged store; "" for other errors, which name their own."""
+    """Return the remedy for a damaged store; "" for other errors, whose messages include the remedy."""
     if not isinstance(error, StoreError):
         return ""
     from pagein import wiring

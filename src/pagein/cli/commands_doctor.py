@@ -40,7 +40,7 @@ def doctor(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a setup from end to end: store, switch, gateway, the providers that it sends to, what agents are told, and a round trip.
+    """Check a setup from end to end: store, switch, gateway, providers, the configuration of agents, and a round trip.
 
     Of the agents it reads environment and settings files, and changes nothing. No model is called: the round trip goes to a simulated provider in this process.
     """

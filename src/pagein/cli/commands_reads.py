@@ -78,7 +78,7 @@ def reads(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a session's model has read, and what that saved."""
+    """Show which files a session's model has read, and how many tokens shorter answers saved."""
     from pagein import wiring
     from pagein.tools import read_commands as commands
 

@@ -48,9 +48,9 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a part of what was paged out or ingested.
+    """Show a part of an evicted or ingested text.
 
-    With --session it is shown as that session's model would see it, and counts as recalled by it.
+    With --session the text is shown as to the session's model, and counts as a recall of this model.
     """
     from pagein import wiring
     from pagein.tools import recall_commands as commands
@@ -105,7 +105,7 @@ def stats(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what left a session's window, what was recalled, and what the store holds, as its model is told."""
+    """Show the figures of a session: evicted results, recalls, and content in the store, in the words that its model gets."""
     from pagein import wiring
     from pagein.tools import recall_commands as commands
 

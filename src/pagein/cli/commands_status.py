@@ -37,7 +37,7 @@ def status(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how things stand: the gateway, its sessions and what they saved since it started, and what the store keeps."""
+    """Show the state of the gateway, the savings of its sessions since the start, and the content of the store."""
     from pagein.ui.status import Status, status_lines
 
     now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))

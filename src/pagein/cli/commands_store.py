@@ -78,7 +78,7 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what is stored, newest first. No content is read."""
+    """List the stored objects, newest first, without reading their content."""
     from pagein.model.writes import Query
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_objects
@@ -97,7 +97,7 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
 
 
 def history(name: Name, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
-    """All versions of an object, newest first."""
+    """List all versions of an object, newest first."""
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_history
 
@@ -121,7 +121,7 @@ def show(  # noqa: PLR0913 - a command has as many options as it has
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print an object's content exactly as it was stored, or what is known of it."""
+    """Print an object's content exactly as stored, or the metadata of the object."""
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_metadata
 
@@ -228,7 +228,7 @@ def backlinks(
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """What refers to an object, or to a name that no object has yet."""
+    """List the references to an object, or to a name without an object so far."""
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_backlinks
 

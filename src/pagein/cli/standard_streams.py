@@ -1,4 +1,4 @@
-"""Standard streams of a command: opened, drawn on, and given up when nobody reads them."""
+"""Standard streams of a command: how they are opened, written, and closed when the reader has gone."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Choose which decisions a request allows (epoch, previews, masks), by its repairs and its bound thinking."""
+"""Choose the decisions that a request allows (epoch, previews, masks), by repairs and bound thinking."""
 
 from collections.abc import Callable
 from dataclasses import replace

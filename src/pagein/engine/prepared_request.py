@@ -79,7 +79,7 @@ NO_ACCOUNT: Final = Account()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowCall:
-    """A model call in the making: what its stages decided about the window so far.
+    """A model call in preparation: the decisions of the stages about the window so far.
 
     at: time of the call, in seconds since 1970; None if unknown.
     gate: the allowed decisions.

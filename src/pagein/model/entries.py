@@ -217,7 +217,7 @@ class RecallEntry:
 
 
 class _WithNote:
-    """The place of a decoded note. It is no field, so it takes no part in comparisons and in what is stored."""
+    """The slot for a decoded note. A slot is no dataclass field, so comparisons and the store leave the note out."""
 
     __slots__ = ("_note",)
     _note: StoredNote

@@ -105,7 +105,7 @@ def _decode_fields(note: type[_N]) -> Callable[[str], _N]:
 
 
 def _encode_set_fields(*always: str) -> Callable[[Any], str]:
-    """Return a function that encodes the fields that are not at their default, and some that are always stored."""
+    """Return a function that encodes fields with a value other than the default, and the fields in `always`."""
 
     def encode(note: Any) -> str:  # noqa: ANN401 -- one of the notes
         values = ((one.name, getattr(note, one.name), one.default) for one in fields(note))
@@ -231,7 +231,7 @@ def _decode_recall(data: str) -> RecallNote:
 
 
 def _encode_ingest(note: IngestNote) -> str:
-    """Encode path and content under the names that they have in records of reads, so that an export treats them alike."""
+    """Encode path and content under the names used in read records, because an export redacts fields by name."""
     named = {"object_id": note.object_id, "pathKey": note.path, "servedHash": note.content.hex}
     return encode_json({**named, "tokens": note.tokens, "chars": note.chars, "description": note.description}).decode()
 
@@ -275,7 +275,7 @@ def _kind(
 
 
 def _mark(name: str, note: Note) -> NoteKind:
-    """Return a kind without data: that the note is there says it all."""
+    """Return a kind of note without data: the note's presence is the information."""
     return _kind(name, type(note), lambda _: "{}", lambda _: note)
 
 

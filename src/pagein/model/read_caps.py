@@ -1,4 +1,4 @@
-"""The most that one read of a file shows."""
+"""The size limit of a read: how many lines and bytes of a file one read shows."""
 
 from dataclasses import dataclass
 

@@ -223,7 +223,7 @@ class ObjectStore(Protocol):
         ...
 
     def content(self, version: Version) -> str | None:
-        """Return the content of a version, verified by its hash, or None if the content is null."""
+        """Return the content of a version, verified by hash; None for a version without content."""
         ...
 
     def additional(self, version: Version, name: str) -> Value:

@@ -21,7 +21,7 @@ def eager(
     batch_tokens: int = 1,
     **ages: int | None,
 ) -> Residency:
-    """Return settings under which all that is old enough leaves with the next call, reads of files like other results.
+    """Return settings under which each old enough result leaves with the next call, reads of files included.
 
     economics: prices; None: whatever it costs. batch_tokens: least tokens that leave without prices.
     ages: of the residency table, by name.

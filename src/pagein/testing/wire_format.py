@@ -39,14 +39,14 @@ USAGE = Usage(fresh=30, read=20, output=7)
 
 @dataclass(frozen=True, slots=True)
 class WireSample:
-    """A request in a wire format, written by hand, with what it says.
+    """A request in a wire format, written by hand, with the expected messages.
 
     The conversation is: the user's `question`, a call of the tool `read` with `{"path": "a.txt"}`, its result `answer`,
     and the user's `and now?`.
 
     body: the bytes of the request, with the tool `read` and a system prompt `be brief`.
     call, result: message and block of the call and of the result.
-    broken: requests that are refused, by the id of the rule.
+    broken: requests that the provider refuses, by the id of the rule.
     """
 
     api: Api

@@ -1,1 +1,1 @@
-"""Read a client's request: its messages, its new part, and its recall tools."""
+"""Read a client's request: messages, new part, recall tools."""

@@ -13,7 +13,7 @@ BlockChanges: TypeAlias = Mapping[tuple[int, int], PagedOut | Restoration]
 
 
 def changed_piece(place: int, piece: WindowPiece, gone: BlockChanges) -> WindowPiece:
-    """Return a message with the texts that stand in place of its blocks, and the weight that is left.
+    """Return a message with these texts in place of blocks, and with the remaining weight.
 
     place: number of the message in the request.
     """

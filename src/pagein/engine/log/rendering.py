@@ -14,7 +14,7 @@ from pagein.model.messages import Message
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Removed messages for which a text in this message stands.
+    """Removed messages, replaced by a text in this message.
 
     left: the journal record of the removal.
     said: first and last number of each run of removed messages.
@@ -91,7 +91,7 @@ def shared_length(one: Cell | None, other: Cell | None) -> int:
 
 
 def news_of(tip: Cell | None, sent: Cell | None) -> tuple[int, list[WindowPiece]]:
-    """Return the estimated tokens that a request shares with an earlier one, and its messages behind that."""
+    """Return the estimated tokens that a request shares with an earlier request, and the messages after the shared part."""
     keep = shared_length(tip, sent)
     return size(cut(tip, keep)), pieces_since(tip, keep)
 

@@ -1,4 +1,4 @@
-"""The log of a session: its journal with the state at each entry, its current entry, and what of it is stored.
+"""The log of a session: the journal, the state at each entry, the current entry, and the part already stored.
 
 Everything else of a session stands above: the log knows nothing of requests, reads and recalls.
 """

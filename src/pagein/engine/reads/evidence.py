@@ -152,7 +152,7 @@ def _map_pending(state: Evidence, change: Callable[[PendingEvent], PendingEvent]
 
 
 def _without_the_unfound(state: Evidence) -> Evidence:
-    """Set aside events that were not found in the window, because the request does not hold them."""
+    """Set aside events without a match in the window: the request does not show them."""
     unsaid = in_order(state.unsaid)
     if not unsaid:
         return state

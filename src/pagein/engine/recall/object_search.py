@@ -1,4 +1,4 @@
-"""A search in stored texts: what is asked, and what is found."""
+"""A search in stored texts: the query, the matches, and the page of the answer."""
 
 from dataclasses import dataclass, field
 
@@ -57,7 +57,7 @@ class HitPage:
     looked_into: int = 0
 
     def full(self) -> bool:
-        """Return whether the page holds all that it shows, and one match more."""
+        """Return whether the search may end: one match beyond the page was found."""
         return len(self.hits) > self.most
 
     def take(self, hit: ObjectMatch) -> None:

@@ -1,4 +1,4 @@
-"""The turns of one answer, in order, as the provider and as the client see them."""
+"""The turns of one answer, in order, in the provider's view and in the client's view."""
 
 from collections.abc import Sequence
 

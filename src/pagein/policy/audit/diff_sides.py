@@ -1,4 +1,4 @@
-"""A diff as a reader understands it: the new side, from its hunks and the lines that were seen of the old side."""
+"""A diff as a reader understands it: the new side follows from the hunks and from the seen lines of the old side."""
 
 import re
 from collections.abc import Mapping, Sequence

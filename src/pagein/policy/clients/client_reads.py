@@ -1,4 +1,4 @@
-"""What the client's own tools showed of files so far: the state that results of calls change one by one."""
+"""The text of files that the client's own tools have shown: a state, updated by each result."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

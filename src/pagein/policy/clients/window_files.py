@@ -1,4 +1,4 @@
-"""What the window shows of files: the statements of calls about each file, with dependencies.
+"""The text of files that the window shows: the statements of calls about each file, with dependencies.
 
 A statement is a read, a write or an edit of a file, as the request shows it. Two sources make statements: pagein's own
 read tool (`engine.reads.evidence`) and the client's tools (`policy.clients.client_reads`). Each has its chains. Whoever
@@ -100,7 +100,7 @@ class FileChains:
         return in_order(self.chains.get(path))
 
     def statement_of(self, call: str) -> FileStatement | None:
-        """Return a call's statement about its file; None if the call is in no chain."""
+        """Return the statement of a call; None if the call is in no chain."""
         return next((one for one in reversed(self._chain_of(call)) if one.call == call), None)
 
     def _chain_of(self, call: str) -> list[FileStatement]:
@@ -130,7 +130,7 @@ class FileChains:
         }
 
     def fetch(self, path: str, version: ContentHash) -> bytes | None:
-        """Return the text of a version of this file; None if no statement has it."""
+        """Return the text of a version of this file; None if no statement holds the text."""
         for one in walk(self.chains.get(path)):
             if not isinstance(one.event, FileRefresh) and one.event.version == version and one.text is not None:
                 return one.text.encode()
@@ -194,7 +194,7 @@ NO_CHAINS: Final = FileChains()
 
 @dataclass(frozen=True, slots=True)
 class WindowFiles:
-    """What the window shows of files, whoever reads them.
+    """The text of files that the window shows.
 
     own: by pagein's own read tool, and by writes reported to it.
     client: by the client's tools.

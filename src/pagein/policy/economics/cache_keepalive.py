@@ -233,7 +233,7 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
 
 
 def _may_linger(lease: Lease, lifetimes: Lifetimes, request: Request) -> bool:
-    """Return whether a request may have read, and so renewed, an entry with the long TTL that is no anchor of its end.
+    """Return whether a request may have read, and so renewed, a long-TTL entry other than the anchor of its end.
 
     The prompt may have shrunk in front of the anchor, or a rewrite may have left entries in front of its first change.
     Only an answer that read nothing behind the prompt prefix proves that none is left. A client that asks for the short

@@ -1,4 +1,4 @@
-"""The eviction decision, made before each model call: does it pay to evict what is old enough?
+"""The eviction decision, made before each model call: does it pay to evict the results that are old enough?
 
 Results grow old by the rows of `residency_rules`; `resident_set` keeps them by age. Evictions go in one batch, when the
 prices say that the batch is worth it (`policy.economics.rewrite_cost`). One batch is one rewrite of the window, which

@@ -1,4 +1,4 @@
-"""The residency table: one row per rule, which says which kind of resident may leave the window, and when.
+"""The residency table. Each row is a rule: a kind of resident, and the age from which it may leave the window.
 
 Rules of this file
 ------------------
@@ -103,7 +103,7 @@ class ResidencyRule:
 
     @property
     def wait(self) -> int | None:
-        """Minimum calls that its residents stay, at least 1; None: they never leave by this rule.
+        """The least number of calls for which a resident stays, 1 or more; None: this rule evicts nothing.
 
         A result that the next call sees for the first time answers the latest assistant message: it stays.
         """
@@ -111,7 +111,7 @@ class ResidencyRule:
 
     @property
     def cheap_wait(self) -> int | None:
-        """Minimum calls that its residents stay where a rewrite is cheap; None: no other than always."""
+        """The least number of calls for which a resident stays where a rewrite is cheap; None: the same as `wait`."""
         if self.cheap is None or self.wait is None:
             return None
         return min(self.cheap.calls, self.wait) if self.cheap.calls else self.wait
@@ -132,7 +132,7 @@ class ResidencyRule:
 
 @dataclass(frozen=True)
 class ResidencyRules:
-    """The rows in force. Only a kind with ages that begin with accesses to files may have several."""
+    """The rows in force. A kind has one row; only kinds of files, whose ages begin with accesses, may have several."""
 
     rows: tuple[ResidencyRule, ...]
 
@@ -156,7 +156,7 @@ class ResidencyRules:
         return self._by_kind.get(kind, ())
 
     def first_kind(self, kinds: Iterable[ResidentKind]) -> ResidentKind | None:
-        """Return the first of these kinds that has rows; None if none has."""
+        """Return the first kind with a row in the table; None without such a kind."""
         return next((kind for kind in kinds if kind in self._by_kind), None)
 
     def lets_go(self, kind: ResidentKind | None) -> bool:
@@ -189,7 +189,7 @@ class ResidencyRules:
         )
 
     def without_ages(self) -> "ResidencyRules":
-        """Return the rules by which nothing ever leaves."""
+        """Return the rules without ages: no resident ever leaves."""
         return self.with_ages(dict.fromkeys(self.ages))
 
     def thrifty(self) -> "ResidencyRules":

@@ -1,4 +1,4 @@
-"""The residents of a branch: those that wait for their ages, and those that may leave."""
+"""The residents of a branch, in two groups: too young to be evicted, and old enough."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class _OldResidents:
         return _OldResidents(newest, tokens, gain, since, before or 0)
 
     def __iter__(self) -> Iterator[_OldResident]:
-        """Yield them in the order of becoming old enough."""
+        """Yield the residents in the order in which they became old enough."""
         yield from walk(upside_down(self.newest))
 
 

@@ -20,7 +20,7 @@ ARGUMENT_KINDS: Final[frozenset[ResidentKind]] = frozenset(("replaced text", "fi
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """What waits in a queue.
+    """An item of a queue.
 
     call: the call at which the age began.
     one: a resident, or the key of a file whose residents wait together.
@@ -77,7 +77,7 @@ class _File:
     left: bool = False
 
     def may_leave(self, rule: ResidencyRule, task: int) -> list[Resident]:
-        """Return the residents for which the row holds."""
+        """Return the residents that this row allows to leave."""
         return [
             one
             for one in self.residents
@@ -132,7 +132,7 @@ class WaitingResidents:
         return self._visit(key, file, (rule for rule in rules.of(one.kind) if _waits_for(file, rule, self.task, one)))
 
     def _visit(self, key: str, file: _File, rules: Iterable[ResidencyRule]) -> "WaitingResidents":
-        """Set a file, and let its residents wait for these rows."""
+        """Store a file, and queue its residents for these rows."""
         queues = self._queues
         for rule in rules:
             if rule.wait is not None:

@@ -75,7 +75,7 @@ def reported_edit(
     *,
     min_run: int = DEFAULTS.min_run,
 ) -> tuple[FileWrite, str] | None:
-    """Return the event of an edit that the model reports, and the file after it; None without a trace of the edit.
+    """Return the event of an edit reported by the model, with the file's new text; None if the file shows no such edit.
 
     The report does not say whether the edit replaced every occurrence, nor whether the file has changed by now.
 

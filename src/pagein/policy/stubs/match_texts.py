@@ -1,4 +1,4 @@
-"""Texts of a search's answer: the heading and each match, and how such an answer is told from other text."""
+"""Texts of a search's answer: the heading and each match; and a test for texts of this form."""
 
 from typing import Final
 

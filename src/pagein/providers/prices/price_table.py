@@ -131,7 +131,11 @@ def _gemini(
     cliff: Cliff | None = None,
     told: str = "",
 ) -> Prices:
-    """A Gemini model: dollars for input, output and read (None: not found, a tenth assumed, as for all others but one)."""
+    """The prices of a Gemini model, in dollars per million tokens.
+
+    usd: input and output.
+    read: cache reads; None if not published: then a tenth of the input price is assumed.
+    """
     unknown = "; price of a read unknown" if read is None else ""
     return Prices(
         name=name,

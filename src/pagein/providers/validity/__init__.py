@@ -1,4 +1,4 @@
-"""Refusals of requests by providers: what the rules see of a request, and the checks. `providers/wire` applies them."""
+"""Refusals of requests by providers: the request as the rules see it, and the checks. `providers/wire` applies both."""
 
 from pagein.providers.validity.rules import ValidityRule
 from pagein.providers.validity.target import ANYBODY, ModelTarget, target

@@ -1,4 +1,4 @@
-"""What a validity rule is. Each wire format has the table of its own rules: `providers/wire/*/rules.py`."""
+"""Validity rules as data. Each wire format has a table of rules: `providers/wire/*/rules.py`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

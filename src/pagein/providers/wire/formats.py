@@ -1,4 +1,4 @@
-"""The wire formats. This is the one list of them: a new format is a folder beside this module and a row here."""
+"""The list of all wire formats. A new format is a folder beside this module and a row here."""
 
 from collections.abc import Mapping
 from typing import Final

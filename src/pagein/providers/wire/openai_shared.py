@@ -1,4 +1,4 @@
-"""What OpenAI Chat Completions and OpenAI Responses have in common."""
+"""Parts shared by the formats OpenAI Chat Completions and OpenAI Responses."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -47,7 +47,7 @@ def usage_from(told: Mapping[str, Any]) -> Usage:
 
 
 def parsed_usage(told: object) -> Usage | None:
-    """Read a usage object. None for any different value."""
+    """Read a usage object; None for other JSON values."""
     return usage_from(told) if isinstance(told, Mapping) else None
 
 
@@ -105,12 +105,12 @@ def is_function(tool: Json) -> bool:
 
 
 def joined_results(results: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return recall results as messages: each is a message of its own."""
+    """Return recall results unchanged: in these formats each result is a message already."""
     return results
 
 
 def has_openai_headers(_headers: Mapping[str, str]) -> bool:
-    """Whether headers show a client of OpenAI. They never do: OpenAI's is the form without headers of its own."""
+    """Return False: requests to OpenAI have no header that distinguishes them from other formats."""
     return False
 
 

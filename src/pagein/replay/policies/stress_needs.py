@@ -1,4 +1,4 @@
-"""The stress model: hidden blocks that are needed again although no text of the recording shows it."""
+"""The stress model: assumed needs of hidden blocks, beyond the needs visible in the recording."""
 
 import hashlib
 from collections.abc import Sequence

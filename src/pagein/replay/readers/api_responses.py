@@ -10,8 +10,9 @@ from pagein.replay.readers.rows import decode_json
 
 
 def answer(response: object, calls: SessionCalls, at: float | None, model: str | None) -> Message | None:
-    """Return the message of a response (an object, its JSON text, or the text of its event stream); None for other
-    input.
+    """Return the assistant message of a response; None for other input.
+
+    response: an object, JSON text, or the text of an event stream.
     """
     row = _whole(response)
     if not row:

@@ -89,7 +89,7 @@ class LogLine:
 
 @dataclass(slots=True)
 class Line:
-    """Requests that grow out of each other, and later requests joined to them.
+    """A conversation in the log: each request extends an earlier request, or was joined later.
 
     begins, ends: blocks of the first and of the last request.
     said: distinctive lines of the last answer.
@@ -260,9 +260,7 @@ def _goes_on(end: _End, asked: LoggedRequest) -> bool:
 
 
 def _leaves_one_aside(end: _End, blocks: Sequence[bytes]) -> bool:
-    """Return whether only a single request came after an earlier one, without content of its own shared with this
-    request.
-    """
+    """Return whether exactly one request came after the extended request, and shares no new block with this request."""
     before = end.of.steps[-2].line if end.of.steps[1:] else None
     if before != end.at or end.blocks == len(blocks) == len(end.of.begins):
         return False

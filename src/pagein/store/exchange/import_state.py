@@ -1,4 +1,4 @@
-"""What an import knows of each object and session, from the store and from the file so far."""
+"""The knowledge of an import about each object and session, from the store and from the file so far."""
 
 from dataclasses import dataclass, field
 

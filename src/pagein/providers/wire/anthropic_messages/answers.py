@@ -46,7 +46,7 @@ def result(one: OwnToolResult) -> Json:
 
 
 def results(blocks: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return recall results as messages: all of them are one user message."""
+    """Wrap recall results in one user message."""
     return (b'{"role":"user","content":[' + b",".join(blocks) + b"]}",) if blocks else ()
 
 

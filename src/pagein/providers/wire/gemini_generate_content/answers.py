@@ -23,7 +23,7 @@ def call_in(part: Json) -> Json:
 
 
 def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
-    """Separate recall calls from the client's calls. What goes back keeps its parts and their signatures."""
+    """Separate recall calls from the client's calls. Parts that go back keep their bytes and signatures."""
     given = (reply.message or {}).get("parts")
     parts = [one for one in given if isinstance(one, dict) and _stays(one)] if isinstance(given, list) else []
     if not reply.finished:
@@ -64,7 +64,7 @@ def result(one: OwnToolResult) -> Json:
 
 
 def results(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Return recall results as contents: all of them are one content."""
+    """Wrap recall results in one content of the user."""
     return (b'{"role":"user","parts":[' + b",".join(parts) + b"]}",) if parts else ()
 
 

@@ -35,7 +35,7 @@ def object_in(value: Json, name: str) -> Json:
 
 
 def parts_in(value: object) -> list[Json]:
-    """The parts of a content. An item that is no part keeps its place."""
+    """The parts of a content. Malformed items keep their places."""
     parts = value.get("parts") if isinstance(value, dict) else None
     return [one if isinstance(one, dict) else {} for one in parts] if isinstance(parts, list) else []
 
@@ -118,7 +118,7 @@ def _with_parts(item: bytes, change: Callable[[list[bytes]], Sequence[bytes]]) -
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
-    """Replace the text of some results in a content. The rest of each part, its id among it, keeps its bytes.
+    """Replace the text of some results in a content. All other bytes of the parts, ids included, stay the same.
 
     texts: new texts by block.
     """

@@ -1,1 +1,1 @@
-"""Model answers: events of streams, what was read of an answer, the turns in it, and streams merged into one."""
+"""Model answers: the events of a stream, the reply read from them, its turns, and the merge of several streams."""

@@ -1,4 +1,4 @@
-"""What was read of a model's answer: usage, message, completeness; and lenient reading of its JSON.
+"""The reply read from a model's answer: usage, message, completeness; with lenient reading of JSON.
 
 Reading never affects the forwarded bytes; unknown parts are skipped.
 """
