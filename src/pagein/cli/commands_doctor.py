@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pagein.cli.options import Anthropic, AsJson, Google, OpenAI, Store, Workspace
+from pagein.cli.options import AsJson, Store, Upstreams, Workspace, with_upstream_options
 
 if TYPE_CHECKING:
     from pagein.gateway.setup.checkup import CheckupNote
@@ -22,7 +22,9 @@ _WRONG = 1
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command(epilog="Examples:\n\npagein doctor\n\npagein doctor --url http://127.0.0.1:9000 --json")(doctor)
+    app.command(epilog="Examples:\n\npagein doctor\n\npagein doctor --url http://127.0.0.1:9000 --json")(
+        with_upstream_options(doctor)
+    )
 
 
 def doctor(
@@ -33,9 +35,7 @@ def doctor(
             "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
         ),
     ] = None,
-    anthropic: Anthropic = None,
-    openai: OpenAI = None,
-    google: Google = None,
+    upstreams: Upstreams,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
@@ -49,16 +49,14 @@ def doctor(
     from pagein.gateway.setup.checkup import CheckupRequest, check_setup
     from pagein.settings.sources import load_config
 
-    named = {"anthropic": anthropic, "openai": openai, "google": google}
-    given = {vendor: address for vendor, address in named.items() if address is not None}
-    settings = load_config(workspace, given).gateway
+    settings = load_config(workspace, upstreams).gateway
     asked = CheckupRequest(
         settings,
         url or f"http://{settings.host}:{settings.port}",
         switch=default_switch(),
         token=default_file(),
         environment=dict(os.environ),
-        given=given,
+        given=upstreams,
         home=Path.home(),
         workspace=workspace,
         store=lambda: _store_finding(store, workspace),

@@ -7,32 +7,28 @@ import json
 import sys
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pagein.errors import BadInput, BadSetting
+from pagein.providers.vendors import FORMATS, VENDORS, Vendor
 
 if TYPE_CHECKING:
     from pagein.providers.validity import Api
     from pagein.simulator.http_server import Server
     from pagein.simulator.provider_settings import ProviderSettings
 
-APIS: Final = (
-    "anthropic",
-    "openai-chat",
-    "openai-responses",
-    "gemini",
-)  # `SimulatedFormat.option`, known without loading them
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
+    *others, last = FORMATS.values()
     app.command(
+        help=(provider.__doc__ or "").format(formats=f"{', '.join(others)} and {last}"),
         epilog="Examples:\n\npagein provider --port 8765 --script job.json\n\n"
         "pagein provider --api anthropic --speed 60 --record requests.jsonl\n\n"
         'ANTHROPIC_BASE_URL=http://127.0.0.1:8765 claude -p \'SCRIPT:[[{"text": "hello"}]]\'\n\n'
-        "curl http://127.0.0.1:8765/__provider/bill"
+        "curl http://127.0.0.1:8765/__provider/bill",
     )(provider)
 
 
@@ -52,7 +48,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
     api: Annotated[
         list[str] | None,
         typer.Option(
-            "--api", metavar="NAME", help=f"Speak only this: {', '.join(APIS)}; several times.", show_default="all"
+            "--api", metavar="NAME", help=f"Speak only this: {', '.join(FORMATS)}; several times.", show_default="all"
         ),
     ] = None,
     prices: Annotated[
@@ -84,7 +80,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Run a model provider that answers by script: no model, no key, no cost.
 
-    It speaks Anthropic Messages, OpenAI Chat Completions, OpenAI Responses and Gemini, refuses what the providers refuse, in their
+    It speaks {formats}, refuses what the providers refuse, in their
     words, and reports the usage that their prompt caches would report. Ends with Ctrl-C.
     """
     settings = _settings(
@@ -106,8 +102,8 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
 
 
 def _checked(names: list[str] | None) -> list[str]:
-    if strange := [name for name in names or () if name not in APIS]:
-        raise BadSetting(f"--api {strange[0]}: one of {', '.join(APIS)}")
+    if strange := [name for name in names or () if name not in FORMATS]:
+        raise BadSetting(f"--api {strange[0]}: one of {', '.join(FORMATS)}")
     return names or []
 
 
@@ -198,12 +194,14 @@ async def _serve_until_signal(server: "Server", *, as_json: bool) -> None:
         await server.stop()
 
 
+def _client_line(vendor: Vendor, url: str) -> str:
+    return f"  {vendor.title:10} {vendor.client.format(url=url)}\n"
+
+
 def _greet(url: str) -> str:
     return (
         f"simulated provider at {url}\n"
-        f"  Anthropic  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n"
-        f"  OpenAI     base URL {url}/v1, any key\n"
-        f"  Gemini     GOOGLE_GEMINI_BASE_URL={url} GEMINI_API_KEY=any\n"
+        f"{''.join(_client_line(one, url) for one in VENDORS)}"
         f"  bill       {url}/__provider/bill\n"
         f"  requests   {url}/__provider/requests"
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from pagein.cli.options import Anthropic, Google, OpenAI, Store, Workspace
+from pagein.cli.options import Store, Upstreams, Workspace, with_upstream_options
 from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:\n\npagein serve\n\npagein serve --port 9000 --openai https://llm.example.com/v1 --log gateway.jsonl\n\n"
         "pagein serve --measure"
-    )(serve)
+    )(with_upstream_options(serve))
 
 
 def serve(  # noqa: PLR0913 - a command has as many options as it has
@@ -46,9 +46,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         str | None,
         typer.Option("--host", metavar="ADDRESS", help="Where to listen.", show_default="this machine only"),
     ] = None,
-    anthropic: Anthropic = None,
-    openai: OpenAI = None,
-    google: Google = None,
+    upstreams: Upstreams,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,9 +100,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     given = {
         "port": port,
         "host": host,
-        "anthropic": anthropic,
-        "openai": openai,
-        "google": google,
+        **upstreams,
         "hosts": tuple(allow_host) if allow_host else None,
         "budget": budget,
         "subscriptions": subscriptions,

@@ -7,13 +7,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pagein.errors import BadSetting
+from pagein.providers.vendors import ANTHROPIC, GOOGLE, OPENAI, VENDORS
 
-VENDORS: Final = ("anthropic", "openai", "google")
-"""The vendors of the wire formats. Each has a setting of its name: the address of its upstream."""
-
-ANTHROPIC: Final = "https://api.anthropic.com"
-OPENAI: Final = "https://api.openai.com"
-GOOGLE: Final = "https://generativelanguage.googleapis.com"
 CHATGPT: Final = "https://chatgpt.com/backend-api/codex"
 PORT: Final = 8790
 _VERSION: Final = re.compile(r"v\d+\w*")
@@ -42,9 +37,9 @@ class GatewaySettings:
     equivalents) of keep-alive requests per session and per hour of the gateway
     """
 
-    anthropic: str = ANTHROPIC
-    openai: str = OPENAI
-    google: str = GOOGLE
+    anthropic: str = ANTHROPIC.address
+    openai: str = OPENAI.address
+    google: str = GOOGLE.address
     chatgpt: str = CHATGPT
     host: str = "127.0.0.1"
     port: int = PORT
@@ -82,12 +77,12 @@ class GatewaySettings:
     @property
     def upstreams(self) -> Mapping[str, str]:
         """The base address of each vendor's upstream, as set."""
-        return {vendor: str(getattr(self, vendor)) for vendor in VENDORS}
+        return {one.name: str(getattr(self, one.name)) for one in VENDORS}
 
     def address(self, vendor: str, path: str, *, has_chatgpt_login: bool = False) -> str:
         """Return the upstream address of a path (raw, with its query)."""
-        is_meant = self.openai.rstrip("/") == OPENAI or self.chatgpt != CHATGPT
-        if vendor == "openai" and has_chatgpt_login and is_meant:
+        is_meant = self.openai.rstrip("/") == OPENAI.address or self.chatgpt != CHATGPT
+        if vendor == OPENAI.name and has_chatgpt_login and is_meant:
             return self.chatgpt.rstrip("/") + path.removeprefix("/v1")
         return join_address(self.upstreams[vendor], path)
 

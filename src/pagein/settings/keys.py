@@ -17,6 +17,7 @@ from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.residency import PRICED
 from pagein.policy.stubs.previews import Previews
+from pagein.providers.vendors import VENDORS
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
@@ -123,9 +124,7 @@ ENGINE: Final[tuple[Key, ...]] = (
 )
 
 GATEWAY: Final[tuple[Key, ...]] = (
-    text("anthropic", _GATEWAY["anthropic"], "Address for Anthropic requests.", own=True),
-    text("openai", _GATEWAY["openai"], "Address for OpenAI requests.", own=True),
-    text("google", _GATEWAY["google"], "Address for Gemini requests.", own=True),
+    *(text(one.name, one.address, f"Address for {one.title} requests.", own=True) for one in VENDORS),
     text("chatgpt", _GATEWAY["chatgpt"], "Address for OpenAI requests with a ChatGPT login.", own=True),
     text("host", _GATEWAY["host"], "Address on which the gateway listens.", own=True),
     whole("port", _GATEWAY["port"], "Port on which the gateway listens. 0: any free port.", own=True),

@@ -42,7 +42,6 @@ class SimulatedFormat:
     name: the name of the format in `providers/wire/formats.py`.
     option: its name on the command line.
     endpoint: the meaning of a path, with anything in front of it; None for a path of others.
-    path: the path of a call, with `{model}` for the name of the model if the path has it.
     whole, events: an answer as a body, and as the events of a stream.
     error, error_event: a failure as a body, and in the middle of a stream.
     needed: the fields that a request must have, with their types.
@@ -66,7 +65,6 @@ class SimulatedFormat:
     name: Api
     option: str
     endpoint: Callable[[str], Endpoint | None]
-    path: str
     whole: Callable[[SimulatedReply], dict[str, Any]]
     events: Callable[[SimulatedReply], Iterator[bytes]]
     error: ErrorBody

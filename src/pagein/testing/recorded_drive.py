@@ -43,7 +43,6 @@ from pagein.replay.run import ReplayRequest as ReplayAsked
 from pagein.replay.run import replay
 from pagein.simulator import ProviderCall, ProviderSettings, SimulatedProvider
 from pagein.simulator import ScriptCall as CallsTool
-from pagein.simulator.formats import simulated
 from pagein.simulator.script import Said, Say, ScriptTurn
 from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
@@ -114,7 +113,7 @@ class Drive:
                 body["tools"] = tools
             clock.set(call.at)
             body = _add_breakpoint(body, mark) if self.marks and format_named(self.api).cache.takes_ttls else body
-            path = simulated(self.api).path.format(model=self.model)
+            path = format_named(self.api).http.path.format(model=self.model)
             exchange = _send(f"{address}{path}", body, clock.now())
             _name_calls(exchange.response, [one.id for one in call.reply.blocks if isinstance(one, ToolCall)])
             yield exchange

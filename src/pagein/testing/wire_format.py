@@ -293,7 +293,7 @@ class WireFormatContract:
     # --- over HTTP ---
 
     def test_its_path_is_a_call_of_its_own_and_of_no_other_format(self, sample: WireSample) -> None:
-        path = simulated(sample.api).path.format(model="some-model")
+        path = format_named(sample.api).http.path.format(model="some-model")
         found = {one.name: one.http.endpoint(path) for one in FORMATS}
         assert [name for name, one in found.items() if one is not None] == [sample.api]
         own = found[sample.api]

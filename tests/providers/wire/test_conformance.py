@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pagein.cli import commands_provider
 from pagein.errors import BadInput
+from pagein.providers import vendors
 from pagein.providers.wire import FORMATS, format_named
 from pagein.simulator import formats as simulator_formats
 from pagein.simulator.formats import simulated
@@ -105,7 +105,7 @@ def test_every_format_is_checked() -> None:
 
 def test_the_simulated_provider_has_every_format() -> None:
     assert [one.name for one in simulator_formats.FORMATS] == [one.name for one in FORMATS]
-    assert tuple(one.option for one in simulator_formats.FORMATS) == commands_provider.APIS
+    assert [one.option for one in simulator_formats.FORMATS] == list(vendors.FORMATS)
 
 
 @pytest.mark.parametrize("name", ["", "Anthropic", "openai", "anthropic_messages", "gemini?"])

@@ -9,13 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from pagein.gateway.http.certificates import trust
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.settings import GatewaySettings
 from pagein.gateway.setup.client_files import ConfigPlaces, read_client_setups
 from pagein.gateway.setup.inquiry import WAIT, GatewayInquiry, NoAnswer, opener, reason
+from pagein.model.messages import Message, Text
+from pagein.providers.vendors import VENDORS
+from pagein.providers.wire.formats import FORMATS
+from pagein.providers.wire.wire_format import WireFormat
 
 if TYPE_CHECKING:
     from pagein.gateway.curation.guarded_curator import Curator
@@ -23,13 +27,8 @@ if TYPE_CHECKING:
 Level: TypeAlias = Literal["fine", "note", "wrong"]
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-# Paths of the smallest requests of each wire format; the simulated provider accepts any model.
-_PATHS: Final = (
-    "/v1/messages",
-    "/v1/chat/completions",
-    "/v1/responses",
-    "/v1beta/models/gemini-2.5-pro:generateContent",
-)
+_MODEL: Final = "any"  # the simulated provider accepts any model
+_WELL: Final = Message("user", (Text('SCRIPT:[[{"text":"well"}]]'),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,32 +104,28 @@ def round_trip(url: str, curator: "Curator") -> CheckupNote:
     """Send a request of each wire format through a gateway in this process to a provider at `url`."""
     from pagein.gateway.server import Gateway, GatewayParts
 
-    settings = GatewaySettings(anthropic=url, openai=url, google=url, port=0, grace=WAIT)
+    upstreams: dict[str, Any] = {one.name: url for one in VENDORS}
+    settings = GatewaySettings(**upstreams, port=0, grace=WAIT)
 
     async def go() -> list[str]:
         async with Gateway(settings, GatewayParts(curator)) as gateway:
-            return [await asyncio.to_thread(_send_probe, gateway.url + path) for path in _PATHS]
+            return [await asyncio.to_thread(_send_probe, gateway.url, one) for one in FORMATS]
 
     try:
         answers = asyncio.run(go())
     except OSError as problem:
         return CheckupNote("wrong", "round trip", f"no gateway could be run here: {problem}")
-    for path, told in zip(_PATHS, answers, strict=True):
+    for form, told in zip(FORMATS, answers, strict=True):
         if told:
-            return CheckupNote("wrong", "round trip", f"{path}: {told}")
-    return CheckupNote("fine", "round trip", "requests of all four formats come back from a simulated provider")
+            return CheckupNote("wrong", "round trip", f"{form.http.path.format(model=_MODEL)}: {told}")
+    return CheckupNote(
+        "fine", "round trip", f"requests of all {len(FORMATS)} formats come back from a simulated provider"
+    )
 
 
-def _send_probe(address: str) -> str:
+def _send_probe(url: str, form: WireFormat) -> str:
     """Return the failure of a minimal request, "" for success."""
-    said = [{"role": "user", "content": 'SCRIPT:[[{"text":"well"}]]'}]
-    body = {"model": "claude-sonnet-4-5", "max_tokens": 16, "messages": said}
-    if address.endswith("/responses"):
-        body = {"model": "gpt-5.1-codex", "input": said}
-    elif address.endswith("/completions"):
-        body = {"model": "gpt-5.1-codex", "messages": said}
-    elif address.endswith("Content"):
-        body = {"contents": [{"role": "user", "parts": [{"text": said[0]["content"]}]}]}
+    address, body = url + form.http.path.format(model=_MODEL), form.requests.render([_WELL], _MODEL, max_tokens=16)
     headers = {"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
     request = urllib.request.Request(address, json.dumps(body).encode(), headers)  # noqa: S310 -- our own address
     try:

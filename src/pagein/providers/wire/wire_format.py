@@ -209,6 +209,7 @@ class HttpForm:
     prefixes: beginnings of further paths of the vendor, with or without `/v1` before them.
     claims: whether headers, with names in lower case, show a client of the vendor.
     error: the body of an error, from a status, a message and a code for logs.
+    path: the path of a call without a stream; `{model}` stands for the model's name.
     """
 
     vendor: str
@@ -216,6 +217,7 @@ class HttpForm:
     prefixes: tuple[str, ...]
     claims: Callable[[Mapping[str, str]], bool]
     error: Callable[[int, str, str], Json]
+    path: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,6 @@ FORMAT: Final = SimulatedFormat(
     "anthropic",
     "anthropic",
     _endpoint,
-    "/v1/messages",
     answers.whole,
     answers.events,
     answers.error,

@@ -45,7 +45,6 @@ FORMAT: Final = SimulatedFormat(
     "gemini_generate_content",
     "gemini",
     _endpoint,
-    "/v1beta/models/{model}:generateContent",
     answers.whole,
     answers.events,
     answers.error,

@@ -23,7 +23,6 @@ FORMAT: Final = SimulatedFormat(
     "openai_chat",
     "openai-chat",
     _endpoint,
-    "/v1/chat/completions",
     answers.whole,
     answers.events,
     answers.error,

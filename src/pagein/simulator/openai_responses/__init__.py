@@ -27,7 +27,6 @@ FORMAT: Final = SimulatedFormat(
     "openai_responses",
     "openai-responses",
     _endpoint,
-    "/v1/responses",
     answers.whole,
     answers.events,
     answers.error,

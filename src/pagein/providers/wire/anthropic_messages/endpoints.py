@@ -38,4 +38,4 @@ def error_body(status: int, message: str, _code: str) -> Json:
     return {"type": "error", "error": {"type": _KINDS.get(status, "api_error"), "message": message}}
 
 
-FORM: Final = HttpForm("anthropic", endpoint, ("/messages", "/api/"), claims, error_body)
+FORM: Final = HttpForm("anthropic", endpoint, ("/messages", "/api/"), claims, error_body, "/v1/messages")

@@ -60,4 +60,11 @@ def error_body(status: int, message: str, code: str) -> Json:
     return {"error": {"code": status, "message": message, "status": kind, "details": [reason]}}
 
 
-FORM: Final = HttpForm("google", endpoint, ("/v1beta", "/upload/v1beta", "/cachedContents"), claims, error_body)
+FORM: Final = HttpForm(
+    "google",
+    endpoint,
+    ("/v1beta", "/upload/v1beta", "/cachedContents"),
+    claims,
+    error_body,
+    "/v1beta/models/{model}:generateContent",
+)

@@ -11,4 +11,4 @@ def endpoint(path: str) -> Endpoint | None:
     return Endpoint("chat") if path.removeprefix("/v1") == "/chat/completions" else None
 
 
-FORM: Final = HttpForm("openai", endpoint, ("/chat/",), has_openai_headers, error_body)
+FORM: Final = HttpForm("openai", endpoint, ("/chat/",), has_openai_headers, error_body, "/v1/chat/completions")

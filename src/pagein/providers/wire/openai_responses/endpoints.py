@@ -16,4 +16,4 @@ def endpoint(path: str) -> Endpoint | None:
     return _ENDPOINTS.get(path.removeprefix("/v1"))
 
 
-FORM: Final = HttpForm("openai", endpoint, ("/responses",), has_openai_headers, error_body)
+FORM: Final = HttpForm("openai", endpoint, ("/responses",), has_openai_headers, error_body, "/v1/responses")
