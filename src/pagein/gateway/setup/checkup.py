@@ -11,10 +11,11 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from pagein.gateway.client_setup import read_client_setups
+from pagein.gateway.clients.client import ConfigPlaces
 from pagein.gateway.http.certificates import trust
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.settings import GatewaySettings
-from pagein.gateway.setup.client_files import ConfigPlaces, read_client_setups
 from pagein.gateway.setup.inquiry import WAIT, GatewayInquiry, NoAnswer, opener, reason
 from pagein.model.messages import Message, Text
 from pagein.providers.vendors import VENDORS

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pagein.gateway.client_setup import CLIENTS
-from pagein.gateway.setup.client_files import ClientSetup, ConfigPlaces, is_same, read_client_setups
+from pagein.gateway.client_setup import CLIENTS, read_client_setups
+from pagein.gateway.clients.client import ClientSetup, ConfigPlaces, is_same
 
 URL = "http://127.0.0.1:8790"
 CODEX = f'[model_providers.pagein]\nname = "pagein"\nbase_url = "{URL}/v1"\n'

@@ -1,0 +1,1 @@
+"""The coding agents that the gateway knows: what to set for each, and how its configuration is read."""
