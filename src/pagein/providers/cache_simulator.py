@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from pagein.providers.caches.breakpoint_cache import Breakpoints
-from pagein.providers.caches.cache_rules import KINDS, CacheRules
+from pagein.providers.caches.cache_rules import CacheRules
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint, CacheRequest, CacheUsage, Chains, Reason
 from pagein.providers.caches.prefix_cache import Anywhere
 from pagein.providers.caches.unit_cache import Units
+from pagein.providers.prices.price_table import KINDS
 from pagein.providers.prices.token_prices import Prices, charge
 
 __all__ = [

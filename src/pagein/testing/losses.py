@@ -12,7 +12,7 @@ from pagein.model.messages import Block, FileAccess, HostEvent, Message, Recorde
 from pagein.policy.eviction.overflow import SAFE, UNREPORTED
 from pagein.ports import TokenCounter
 from pagein.providers.cache_simulator import CacheSimulator, CacheUsage
-from pagein.providers.caches.cache_rules import ANTHROPIC
+from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.ablation import FULL, QUIET, THRIFTY_NAME, keeps_alive
 from pagein.replay.policies.baselines import APPEND

@@ -23,7 +23,7 @@ from pagein.policy.economics.rewrite_cost import (
 )
 from pagein.policy.eviction.residency import EMPTY, PRICED, Resident, ResidentSet, plan
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, simulate
-from pagein.providers.caches.cache_rules import ANTHROPIC
+from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC
 from pagein.providers.prices.token_prices import Cliff
 
 PRICES = Economics(read=0.1, write=1.25, output=5.0, lifetime=300.0, share=0.02)

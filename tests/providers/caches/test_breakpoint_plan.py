@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from pagein.providers.cache_simulator import CacheRequest, CacheSimulator, Chains
 from pagein.providers.caches.breakpoint_plan import FIRST, Manner, Memory, Outline, Spot, plan_breakpoints
 from pagein.providers.caches.breakpoint_rules import breakpoint_refusal
-from pagein.providers.caches.cache_rules import ANTHROPIC
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
+from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC
 
 
 def outline(names: str, head: int = 1, bad: str = "", size: float = 1000.0) -> Outline:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pagein.providers.caches.cache_doctor import CallFacts, diagnose
-from pagein.providers.caches.cache_rules import ANTHROPIC, DEEPSEEK
 from pagein.providers.caches.cache_values import Reason
+from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC
+from pagein.providers.prices.models.deepseek import CACHE as DEEPSEEK
 
 MISSED = CallFacts(prompt=10_000, read=0, expected=9_000, predicted=0, reason="not_found", rules=ANTHROPIC)
 

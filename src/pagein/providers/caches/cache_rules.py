@@ -1,6 +1,5 @@
 """The behaviour of a provider's prompt cache, as data."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -62,22 +61,4 @@ class CacheRules:
         return replace(self, ttl=ttl)
 
 
-ANTHROPIC = CacheRules("anthropic", "breakpoints")
-OPENAI = CacheRules(
-    "openai",
-    "breakpoints",
-    min_prefix=1024,
-    ttl=1800.0,
-    long_ttl=43_200.0,
-    lookback=None,
-    strict_marks=False,
-    implicit_eligible="last_user_or_tool",
-)
-OPENAI_LEGACY = CacheRules("openai-legacy", "anywhere", min_prefix=1024, ttl=600.0, granularity=128)
-GEMINI_IMPLICIT = CacheRules("gemini", "anywhere", ttl=300.0, hit_probability=0.9)
-DEEPSEEK = CacheRules("deepseek", "units", min_prefix=64, ttl=3600.0)
-VLLM = CacheRules("vllm", "anywhere", min_prefix=16, ttl=math.inf, granularity=16, recomputed=1)
 NO_CACHE = CacheRules("none", "none", min_prefix=0)
-
-KINDS = {rules.name: rules for rules in (ANTHROPIC, OPENAI, OPENAI_LEGACY, GEMINI_IMPLICIT, DEEPSEEK, VLLM, NO_CACHE)}
-"""The kinds of cache by their name in a price specification."""

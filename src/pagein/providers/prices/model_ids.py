@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from pagein.providers.prices.price_table import ALIASES
+from pagein.providers.prices.price_table import ALIASES, CATALOGUE
 
 _DECORATION: Final = (
     re.compile(r"\[[^\]]*\]$"),  # claude-opus-4-6[1m]
@@ -14,6 +14,8 @@ _DECORATION: Final = (
     re.compile(r"-\d{4}-\d{2}-\d{2}$"),  # -2025-08-07
     re.compile(r"-(?:latest|preview|fast|thinking)$"),
 )
+_VENDORS: Final = sorted({rows[0].provider for rows in CATALOGUE.values()})
+_VENDOR: Final = re.compile(rf"^(?:[a-z]{{2,6}}\.)?(?:{'|'.join(_VENDORS)})\.")
 
 
 def model_name_in(model: str, table: Collection[str]) -> str | None:
@@ -26,7 +28,7 @@ def model_name_in(model: str, table: Collection[str]) -> str | None:
 def _spellings(model: str) -> list[str]:
     """Every spelling to try for a model id: without prefixes and suffixes, with dots and with hyphens."""
     name = model.strip().lower().rpartition("/")[2]
-    name = re.sub(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai|google|deepseek)\.", "", name)
+    name = _VENDOR.sub("", name)
     found = [name]
     shorter = True
     while shorter:

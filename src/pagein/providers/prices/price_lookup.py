@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from pagein.errors import BadSetting
-from pagein.providers.caches.cache_rules import ANTHROPIC, KINDS
 from pagein.providers.prices.model_ids import model_name_in
-from pagein.providers.prices.price_table import ALIASES, CATALOGUE, LARGE_WINDOW
+from pagein.providers.prices.models import anthropic
+from pagein.providers.prices.price_table import ALIASES, CATALOGUE, KINDS
 from pagein.providers.prices.token_prices import Prices, charge, cost
+from pagein.providers.prices.vendor_models import LARGE_WINDOW
 
 __all__ = ["Prices", "charge", "cost", "models_with_prices", "prices"]
 
@@ -85,7 +86,7 @@ def _generic(spec: str, settings: str) -> Prices:
                 f"prices {spec!r}: {setting!r}; write for example {GENERIC} (keys once each: {_GENERIC_KEYS})"
             )
         given[key.strip()] = value.strip()
-    rules = KINDS.get(given.pop("cache", ANTHROPIC.name))
+    rules = KINDS.get(given.pop("cache", anthropic.CACHE.name))
     if rules is None:
         raise BadSetting(f"prices {spec!r}: unknown cache; one of {', '.join(KINDS)}")
     number = _numbers(spec, given)
