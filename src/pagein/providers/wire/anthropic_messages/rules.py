@@ -141,7 +141,7 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
 _BOUND: Final[Mapping[str, ValidityRule]] = {
     "T1": ValidityRule(
         "thinking is bound to its model and to everything before it; what another model made is dropped without an error",
-        kept="`prices/model_abilities.py`: `binds`",
+        kept="`prices/models/anthropic.py`: `binds`",
     ),
     "T2": ValidityRule(
         "nothing before thinking has changed since it was made",

@@ -1,7 +1,7 @@
 """The prompt cache of Gemini: implicit, without breakpoints, and caches that a request names.
 
-A hit of the implicit cache is likely, not promised: `CacheRules.hit_probability` of `caches/cache_rules.py`. Its smallest
-prefix stands in the row of each model in the price table.
+A hit of the implicit cache is likely, not promised: `CacheRules.hit_probability`. Its smallest prefix stands in the row
+of each model, `prices/models/google.py`.
 """
 
 from collections.abc import Mapping
