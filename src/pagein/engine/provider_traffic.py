@@ -68,10 +68,13 @@ class Traffic:
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
 
-    def prepare_fields(self, request: Request, api: Api | None, at: float | None) -> PreparedRequest:
-        """Prepare a request of the library, given as fields or as bytes. Raises as `prepare` does."""
+    def prepare_fields(self, request: Request, api: Api | None, at: float | None, model: str = "") -> PreparedRequest:
+        """Prepare a request of the library, given as fields or as bytes. Raises as `prepare` does.
+
+        model: the model's name, if the request does not hold it.
+        """
         body = body_of(request)
-        self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._log.name), at)
+        self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._log.name, model), at)
         return self._last
 
     def prepare(

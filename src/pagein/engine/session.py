@@ -257,21 +257,27 @@ class Session:
                 self._traffic = Traffic(self._window)
             return self._traffic
 
-    def prepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
+    def prepare(
+        self, request: Request, *, at: float | None = None, api: Api | None = None, model: str = ""
+    ) -> PreparedRequest:
         """Return the provider's request to send for this one, given as fields (with an SDK's objects) or bytes.
 
         at: seconds since 1970; None for now.
         api: wire format; None to detect it.
+        model: the model's name, if the address of the call has it and the request does not, as for Gemini.
 
         Raises BadInput for a body that no provider would read.
         """
         if self._again is not None and self._log.privacy.is_outdated:
             self._successor = self._again(self.name)
-        return (self._successor or self).traffic.prepare_fields(request, api, self._now() if at is None else at)
+        now = self._now() if at is None else at
+        return (self._successor or self).traffic.prepare_fields(request, api, now, model)
 
-    async def aprepare(self, request: Request, *, at: float | None = None, api: Api | None = None) -> PreparedRequest:
+    async def aprepare(
+        self, request: Request, *, at: float | None = None, api: Api | None = None, model: str = ""
+    ) -> PreparedRequest:
         """Run `prepare` in a thread, for coroutines."""
-        return await in_thread(lambda: self.prepare(request, at=at, api=api))
+        return await in_thread(lambda: self.prepare(request, at=at, api=api, model=model))
 
     def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
         """Record the provider's reply to a prepared request (see `Traffic.observe`). Raises HostError without a
