@@ -98,7 +98,8 @@ class Stage:
 async def gateway_on(
     provider: SimulatedProvider, folder: Path, *, recall: bool = True, recalls: int = 8
 ) -> AsyncIterator[Gateway]:
-    settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, recalls=recalls)
+    url = provider.url
+    settings = GatewaySettings(anthropic=url, openai=url, google=url, port=0, grace=2, budget=60, recalls=recalls)
     curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall)
     async with Gateway(
         settings, GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))

@@ -167,7 +167,7 @@ class Answerer:
                 await out.write(shown)
         except (BrokenAnswer, TooLong) as problem:
             await self._record_partial_turn(tee, merger)
-            if not merger.held and (shown := merger.flush()):
+            if shown := merger.broken():
                 await out.write(shown)
             raise BrokenAnswer from problem
         if not merger.held:

@@ -129,6 +129,22 @@ def test_a_failure_in_mid_stream_is_an_event_that_clients_repeat_after() -> None
     assert json.loads(failed.removeprefix(b"data: "))["error"]["code"] == 503
 
 
+@pytest.mark.parametrize(
+    ("came", "told"),
+    [
+        (b'data: {"candidates":[{"content":{"parts":[{"text":"we', True),
+        (b'data: {"candidates":[{"content":{"parts":[{"text":"well"}]}}]}\n\n', True),
+        (b'data: {"candidates":[{"content":{"parts":[{"text":"well"}]},"finishReason":"STOP"}]}\n\n', False),
+    ],
+)
+def test_a_stream_that_breaks_off_ends_with_an_error_and_no_torn_frame(came: bytes, *, told: bool) -> None:
+    merger = FORM.answers.merger(("peek",))
+    merger.take(came)
+    frames = merger.broken()
+    assert (b'"code":503' in frames) == told
+    assert b'"we' not in frames
+
+
 def test_functions_are_offered_in_the_clients_list_and_beside_it_without_one() -> None:
     offer = [ToolOffer("peek", "look")]
     own = [{"googleSearch": {}}, {"functionDeclarations": [{"name": "read"}]}]

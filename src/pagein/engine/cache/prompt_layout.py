@@ -16,10 +16,11 @@ from pagein.model.json_text import decode_json
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, Chains
 from pagein.providers.tokens.counters import Counter, ratio_counter
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import SYSTEM_FIELDS
 from pagein.providers.wire.prompt_footprint import Footprint, footprints, head_footprints
 from pagein.providers.wire.request_body import message_of
 
-IN_FRONT: Final = ("tools", "system", "instructions", "cache_control")
+IN_FRONT: Final = ("tools", *SYSTEM_FIELDS, "cache_control")
 """Fields that a prompt cache reads before the messages, or that set a breakpoint for the whole body."""
 
 

@@ -47,6 +47,7 @@ from pagein.model.journal_notes import BreakpointChoice, PassthroughNote, Prefix
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
+from pagein.providers.wire.formats import SYSTEM_FIELDS
 from pagein.providers.wire.request_body import WireRequest, decode, items_key
 from pagein.providers.wire.ttl_edits import blocks_in
 
@@ -54,7 +55,7 @@ _CHECKED_WHOLE: Final = 64 << 10
 _SAID_BEFORE: Final = "what was said before"
 _MARK: Final = "cache_control"
 _MARKED: Final = b'"cache_control"'
-_LASTING: Final = ("tools", "system", "instructions")
+_LASTING: Final = ("tools", *SYSTEM_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

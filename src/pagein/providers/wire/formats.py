@@ -16,6 +16,9 @@ FORMATS: Final[tuple[WireFormat, ...]] = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENA
 
 _BY_NAME: Final[Mapping[str, WireFormat]] = {one.name: one for one in FORMATS}
 
+SYSTEM_FIELDS: Final = tuple(dict.fromkeys(name for one in FORMATS for name in one.requests.system_fields))
+"""The fields that hold prompts outside the messages, of all formats. No name means anything else in another format."""
+
 RULES: Final[Mapping[str, ValidityRule]] = {name: rule for one in FORMATS for name, rule in one.validity.rules.items()}
 """The rules of all formats, by id."""
 

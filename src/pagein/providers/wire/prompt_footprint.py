@@ -9,7 +9,7 @@ from pagein.model.json_text import encode_json
 from pagein.providers.caches.cache_values import LONG, SHORT
 from pagein.providers.tokens.counters import Counter, Kind
 from pagein.providers.validity import Api
-from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.formats import SYSTEM_FIELDS, format_named
 from pagein.providers.wire.json_values import Json
 from pagein.providers.wire.message_names import same_name
 
@@ -43,9 +43,12 @@ def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footpr
 
     fields: of the body, decoded.
     """
-    tools, system = fields.get("tools"), fields.get("system", fields.get("instructions"))
+    tools, system = fields.get("tools"), next((fields[name] for name in SYSTEM_FIELDS if name in fields), None)
     parts = [*(tools if isinstance(tools, list) else [])]
-    parts += system if isinstance(system, list) else [{"type": "text", "text": system}] if system else []
+    if isinstance(system, list):
+        parts += system
+    elif system:
+        parts.append(system if isinstance(system, Mapping) else {"type": "text", "text": system})
     return tuple(_block(one, "system", counter) for one in parts if isinstance(one, Mapping))
 
 
@@ -70,7 +73,7 @@ def _texts(value: object, name: str = "") -> Iterator[str | None]:
     elif isinstance(value, Mapping):
         if value.get("type") in ("image", "image_url", "input_image"):
             yield None
-        elif name in ("input", "input_schema", "parameters"):
+        elif name in ("input", "input_schema", "parameters", "parametersJsonSchema"):
             yield encode_json(value).decode("utf-8", "replace")
         else:
             for key, one in value.items():

@@ -8,6 +8,7 @@ from pagein.providers.wire.gemini_generate_content.reply_reader import first_can
 from pagein.providers.wire.gemini_generate_content.usage import FIELD, sum_usage
 from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, object_in, unnamed_frame
 
+TORN: Final = "pagein: the answer broke off upstream"
 _TRIGGERS: Final = (b'"functionCall"', b'"finishReason"', b'"promptFeedback"', b'"error"')
 
 
@@ -38,7 +39,13 @@ class GeminiMerger(StreamMerger):
 
     def failure(self, body: bytes) -> bytes:
         """Return an error in mid-stream. Clients of Google take a broken connection for final, and repeat after this."""
-        return unnamed_frame({"error": error_in(body) or {"code": 503, "message": UNTOLD, "status": "UNAVAILABLE"}})
+        return unnamed_frame({"error": error_in(body) or _unavailable(UNTOLD)})
+
+    def broken(self) -> bytes:
+        """Return an error in place of a torn frame, which clients of Google could not read, and after which none repeats."""
+        if self.ended or self._passing:
+            return super().broken()
+        return unnamed_frame({"error": _unavailable(TORN)})
 
     def _passes(self, frames: bytes) -> bool:
         return self._first_id is not None and super()._passes(frames)
@@ -73,6 +80,10 @@ class GeminiMerger(StreamMerger):
             if self._gap and one.get("text") and one.get("thought") is not True:
                 made[place], self._gap = {**one, "text": self._gap + str(one["text"])}, ""
         return made
+
+
+def _unavailable(message: str) -> dict[str, Any]:
+    return {"code": 503, "message": message, "status": "UNAVAILABLE"}
 
 
 def _with_parts(value: Mapping[str, Any], parts: list[Any]) -> dict[str, Any]:

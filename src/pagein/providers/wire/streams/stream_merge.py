@@ -140,6 +140,10 @@ class StreamMerger(ABC):
     def failure(self, body: bytes) -> bytes:
         """Return an error in mid-stream, in the provider's own words if `body`, its answer, contains an error."""
 
+    def broken(self) -> bytes:
+        """Return what a client gets in place of the rest of a stream that broke off: the beginning of its last frame."""
+        return b"" if self.held else self.flush()
+
     @abstractmethod
     def _frame(self, raw: bytes) -> bytes:
         """Return the client's bytes for a frame."""
