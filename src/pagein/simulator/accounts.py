@@ -45,12 +45,16 @@ class Accounts:
 
     def prices(self, asked: ProviderCall) -> Prices:
         """The prices of the called model on the day of the call."""
+        return self.prices_of(asked.model, asked.at) or prices(simulated(asked.api).unpriced)
+
+    def prices_of(self, model: str, at: float) -> Prices | None:
+        """The prices of a model on a day; None for a model without prices."""
         if self._fixed is not None:
             return self._fixed
         try:
-            return prices(asked.model, datetime.fromtimestamp(asked.at, UTC).date())
+            return prices(model, datetime.fromtimestamp(at, UTC).date())
         except BadSetting:
-            return prices(simulated(asked.api).unpriced)
+            return None
 
     def prompt(self, asked: ProviderCall) -> PromptBlocks:
         """The cache's view of the prompt of a call."""
@@ -67,6 +71,9 @@ class Accounts:
         output = sum(self.prompts.tokens(asked.model, _text_of(block)) for block in blocks)
         if prompt.is_cached:
             served = self._cache(asked, rates).serve(prompt.request(asked.at, asked.at + wait, output))
+            if served.hit < prompt.stored:
+                read = prompt.cumulative[prompt.stored - 1]
+                served = CacheUsage(read, 0.0, 0.0, prompt.tokens - read, output, prompt.stored, "hit")
         else:
             served = CacheUsage(0.0, 0.0, 0.0, prompt.tokens, output, 0, "no_marks")
         return CallCharge(usage_of(served), served, rates, bill(served, rates, asked.at))

@@ -11,15 +11,16 @@ from typing import Any, Final
 from aiohttp import web
 
 from pagein.errors import BadInput
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.body_codings import MOST_BYTES, unpack_body
 from pagein.simulator.formats import FORMATS, simulated
-from pagein.simulator.model_call import ProviderCall, parse_call
+from pagein.simulator.model_call import ProviderCall, Refusal, parse_call
+from pagein.simulator.named_prompts import NamedPromptRequest
 from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.records import Book, ProviderBill, Record, bill_of, redact_headers
-from pagein.simulator.refusals import FIELD, Refusal
+from pagein.simulator.refusals import FIELD
 from pagein.simulator.service import Service, WireAnswer, error_of, is_break
 from pagein.simulator.simulated_format import SimulatedFormat
 
@@ -49,7 +50,7 @@ class Server:
 
     def bill(self) -> ProviderBill:
         """The bill for the model calls so far."""
-        return bill_of(self._book.records)
+        return replace(bill_of(self._book.records), stored=self._service.bill_stored(self.now()))
 
     def advance(self, seconds: float) -> None:
         """Move the provider's clock forward."""
@@ -96,9 +97,11 @@ class Server:
             if form.name not in self._settings.apis:
                 return self._refuse(place, form.name, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
             return await self._handle_call(request, place, form, found)
-        if path.endswith("/models") and request.method == "GET":
-            return self._finish(place, _json(self._models()))
-        return self._finish(place, _json({"ok": True}))
+        named = await self._answer_named(request, place) if found is None else None
+        if named is not None:
+            return named
+        is_list = path.endswith("/models") and request.method == "GET"
+        return self._finish(place, _json(self._models() if is_list else {"ok": True}))
 
     async def _handle_call(
         self, request: web.Request, place: int, form: SimulatedFormat, found: Endpoint
@@ -125,6 +128,24 @@ class Server:
         if isinstance(decided, dict):
             return self._finish(place, _json(decided))
         return await self._send_answer(request, place, decided)
+
+    async def _answer_named(self, request: web.Request, place: int) -> web.Response | None:
+        """Answer a request for stored prompts; None for another path."""
+        try:
+            body = decode_json(unpack_body(await request.read(), request.headers.get("Content-Encoding", "")))
+        except (BadInput, ValueError, web.HTTPRequestEntityTooLarge):
+            body = {}
+        call = ProviderCall(
+            FORMATS[0].name, body if isinstance(body, dict) else {}, 0, (), key=_key_of(request), at=self.now()
+        )
+        answered = self._service.answer_named(NamedPromptRequest(request.method, request.path.rstrip("/"), call))
+        if answered is None:
+            return None
+        api, told = answered
+        if not isinstance(told, Refusal):
+            return self._finish(place, _json(told))
+        self._book.note(place, outcome="refused", status=told.status, refused=told.rule, message=told.message)
+        return _json(simulated(api).error(told.status, told.message, told.kind), told.status)
 
     def _decide(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
         """Decide the outcome of a call: a refusal, a token count, or an answer."""
@@ -211,14 +232,12 @@ class Server:
 
     def _read_call(self, request: web.Request, raw: bytes, api: Api, found: Endpoint) -> ProviderCall:
         betas = ",".join(request.headers.getall("anthropic-beta", []))
-        secret = next((request.headers[name] for name in _KEYS if name in request.headers), "")
-        secret = _BEARER.sub("", secret)
         return replace(
             parse_call(raw, api),
             path_model=found.model,
             path_streams=found.streams,
             betas=frozenset(one.strip() for one in betas.split(",") if one.strip()),
-            key=blake2b(secret.encode(), digest_size=8).hexdigest() if secret else "",
+            key=_key_of(request),
             at=self.now(),
             headers=redact_headers(request.headers.items()),
         )
@@ -265,6 +284,12 @@ def _endpoint(path: str) -> tuple[SimulatedFormat, Endpoint | None]:
     """Return the format of a path, and the path's meaning in it; the first format for a path without meaning."""
     found = ((form, form.endpoint(path)) for form in FORMATS)
     return next(((form, one) for form, one in found if one is not None), (FORMATS[0], None))
+
+
+def _key_of(request: web.Request) -> str:
+    """A digest of the credentials of a request; "" without them."""
+    secret = _BEARER.sub("", next((request.headers[name] for name in _KEYS if name in request.headers), ""))
+    return blake2b(secret.encode(), digest_size=8).hexdigest() if secret else ""
 
 
 def _since(request: web.Request) -> int:

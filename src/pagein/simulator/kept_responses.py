@@ -7,8 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from pagein.model.json_text import encode_json
 from pagein.simulator.formats import simulated
-from pagein.simulator.model_call import ProviderCall, parse_call
-from pagein.simulator.refusals import Refusal
+from pagein.simulator.model_call import ProviderCall, Refusal, parse_call
 
 Items: TypeAlias = Sequence[dict[str, Any]]
 

@@ -1,4 +1,4 @@
-"""A model call received by the simulated provider: the body in wire format, and host-neutral messages."""
+"""A model call received by the simulated provider, with the body in wire format and host-neutral messages; and its refusal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ class ProviderCall:
     key: a digest of the credentials, which identifies the account.
     at: seconds since 1970.
     path_model, path_streams: the model, and the wish for a stream, if the path of the request has them.
+    stored: the body of the stored prompt that it names, which stands before its own.
     """
 
     api: Api
@@ -36,6 +37,7 @@ class ProviderCall:
     headers: Mapping[str, str] = field(default_factory=dict)
     path_model: str = ""
     path_streams: bool = False
+    stored: Body = field(default_factory=dict)
 
     @property
     def model(self) -> str:
@@ -54,6 +56,21 @@ class ProviderCall:
         return bool(self.body.get("tools")) or any(
             item.get("type") == "additional_tools" for item in objects_at(self.body, "input")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The refusal of a request.
+
+    rule: id of the broken rule.
+    message: the provider's words.
+    kind: type of the error; None for the default of the status.
+    """
+
+    rule: str
+    status: int
+    message: str
+    kind: str | None = None
 
 
 def parse_call(raw: bytes, api: Api) -> ProviderCall:

@@ -32,6 +32,7 @@ class PromptBlocks:
     marks: cache breakpoints.
     newest_user, newest_tool: positions of the newest user and tool blocks.
     is_cached: whether the cache is used at all.
+    stored: the number of blocks at the front that are stored under a name, and always read.
     """
 
     chain: Sequence[int]
@@ -40,6 +41,7 @@ class PromptBlocks:
     newest_user: int = 0
     newest_tool: int = 0
     is_cached: bool = True
+    stored: int = 0
 
     @property
     def tokens(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias
 from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
+from pagein.simulator.named_prompts import NamedPromptsBill
 
 Outcome: TypeAlias = Literal["answered", "refused", "failed", "broken", "gone", "pending"]
 """The outcome of a request.
@@ -70,6 +71,7 @@ class ProviderBill:
     bit: cost in BIT.
     usd: None if a model has no price in dollars.
     models: cost by model.
+    stored: the cost of prompts stored under names, beside that of the calls.
     """
 
     requests: int = 0
@@ -79,6 +81,7 @@ class ProviderBill:
     bit: float = 0.0
     usd: float | None = 0.0
     models: Mapping[str, float] = field(default_factory=dict)
+    stored: NamedPromptsBill = field(default_factory=NamedPromptsBill)
 
     def as_json(self) -> dict[str, Any]:
         """The bill as plain values."""

@@ -8,7 +8,7 @@ Rules of this file
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
@@ -18,8 +18,10 @@ from pagein.providers.wire import Violation, check_body, format_named, with_requ
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
 from pagein.simulator.formats import simulated
-from pagein.simulator.model_call import Body, ProviderCall
+from pagein.simulator.model_call import Body, ProviderCall, Refusal
 from pagein.simulator.thinking_drops import ThinkingDrop
+
+__all__ = ["FIELD", "SIGNATURE", "WINDOW", "Doorkeeper", "Refusal", "too_long"]
 
 SIGNATURE: Final = "signature"
 """Used instead of a rule id for a signature made elsewhere, or for different words."""
@@ -29,21 +31,6 @@ FIELD: Final = "field"
 """Used instead of a rule id for a missing field or a field of the wrong type."""
 
 _REMEMBERED: Final = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The refusal of a request.
-
-    rule: id of the broken rule.
-    message: the provider's words.
-    kind: type of the error; None for the default of the status.
-    """
-
-    rule: str
-    status: int
-    message: str
-    kind: str | None = None
 
 
 def too_long(api: Api, tokens: int, window: int) -> Refusal:

@@ -4,8 +4,8 @@ Not thread-safe; use it from a single event loop.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -16,12 +16,13 @@ from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.accounts import Accounts, CallCharge
 from pagein.simulator.answer_maker import override_usage, reply_blocks
 from pagein.simulator.context_clearing import ClearedCall, clear_context
-from pagein.simulator.formats import simulated
+from pagein.simulator.formats import FORMATS, simulated
 from pagein.simulator.kept_responses import KeptResponses
-from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.model_call import ProviderCall, Refusal
+from pagein.simulator.named_prompts import NamedPromptRequest, NamedPromptsBill, bill_stored
 from pagein.simulator.neutral_answer import ReplyThought, SimulatedReply
 from pagein.simulator.provider_settings import ProviderSettings
-from pagein.simulator.refusals import Doorkeeper, Refusal, too_long
+from pagein.simulator.refusals import Doorkeeper, too_long
 from pagein.simulator.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, ScriptTurn, scripts_from, turn_from
 from pagein.simulator.thinking_drops import without
 from pagein.simulator.turn_choice import TurnChoice, choose_turn
@@ -78,12 +79,28 @@ class Service:
         )
         self._kept = KeptResponses()
         self.accounts = Accounts(settings.prices, settings.counter)
+        made = {form.name: form.named_prompts for form in FORMATS if form.named_prompts is not None}
+        self._named = {name: make(self.count, self._least) for name, make in made.items()}
         self._answered = 0
         self._failures: Counter[bytes] = Counter()
 
     def resolve_call(self, asked: ProviderCall) -> ProviderCall | Refusal:
-        """Expand a call with the stored response named in the call, or return the refusal."""
-        return self._kept.resolve_call(asked)
+        """Expand a call with the stored response or prompt named in the call, or return the refusal."""
+        named = self._named.get(asked.api)
+        found = asked if named is None else named.resolve_call(asked)
+        return found if isinstance(found, Refusal) else self._kept.resolve_call(found)
+
+    def answer_named(self, asked: NamedPromptRequest) -> tuple[Api, Mapping[str, Any] | Refusal] | None:
+        """Answer a request for stored prompts, in the format of its path; None for another path."""
+        calls = ((name, one, replace(asked.call, api=name)) for name, one in self._named.items())
+        answers = ((name, one.answer(replace(asked, call=call))) for name, one, call in calls)
+        return next(((name, answer) for name, answer in answers if answer is not None), None)
+
+    def bill_stored(self, now: float) -> NamedPromptsBill:
+        """The cost of stored prompts so far."""
+        return bill_stored(
+            (one for store in self._named.values() for one in store.stored(now)), self.accounts.prices_of
+        )
 
     def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
         """The reason to refuse a call, or None.
@@ -139,6 +156,9 @@ class Service:
         if seen.applied is not None:
             told["context_management"] = {"original_input_tokens": self.count(asked)}
         return told
+
+    def _least(self, asked: ProviderCall) -> int:
+        return self.accounts.prices(asked).cache.min_prefix
 
     def _clear(self, asked: ProviderCall) -> ClearedCall:
         return clear_context(asked, self.count) if simulated(asked.api).clears_context else ClearedCall(asked)

@@ -5,7 +5,7 @@ Requests are read by the format itself: `pagein.providers.wire`.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from pagein.providers.cache_simulator import CacheRules
 from pagein.providers.prices.token_prices import Prices
@@ -13,8 +13,11 @@ from pagein.providers.validity import Api
 from pagein.providers.validity.turns import TurnPart
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.model_call import ProviderCall
+from pagein.simulator.named_prompts import NamedPrompts
 from pagein.simulator.neutral_answer import SimulatedReply
 from pagein.simulator.prompt_blocks import PromptBlocks, Prompts
+
+CountTokens: TypeAlias = Callable[[ProviderCall], int]
 
 
 class ErrorBody(Protocol):
@@ -59,6 +62,8 @@ class SimulatedFormat:
     keeps_responses: whether answers are stored and continued by id.
     is_prewarming: whether a call only fills the cache, and is answered with nothing.
     counted: the body of an answer with the tokens of a prompt.
+    named_prompts: makes the store of the prompts that clients name in later calls, from functions that count the tokens of a
+        prompt and give the fewest that are stored; None for a format without such prompts.
     refuses_get: whether a GET of a call's path is refused with 426, as for a WebSocket.
     """
 
@@ -83,4 +88,5 @@ class SimulatedFormat:
     keeps_responses: bool = False
     is_prewarming: Callable[[ProviderCall], bool] = lambda _: False
     counted: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
+    named_prompts: Callable[[CountTokens, CountTokens], NamedPrompts] | None = None
     refuses_get: bool = False

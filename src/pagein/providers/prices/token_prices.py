@@ -51,6 +51,8 @@ class Prices:
     binds_thinking: thinking is bound to its prefix (T1).
     strips_thinking: a user message without tool results makes the model drop earlier thinking, and with it the cached
         messages.
+    storage_usd: dollars per million tokens and hour in a cache that requests name; None if there is no such cache, or its
+        price is not known.
     source: D: the vendor's documentation; S: secondary; M: general knowledge, not verified again.
     """
 
@@ -69,6 +71,13 @@ class Prices:
     strips_thinking: bool = False
     valid_from: date | None = None
     source: str = ""
+    storage_usd: float | None = None
+
+    def storage(self, token_hours: float) -> float | None:
+        """The cost in BIT of tokens in a cache that requests name; None for an unknown price."""
+        if self.storage_usd is None or not self.input_usd:
+            return None
+        return token_hours * self.storage_usd / self.input_usd
 
     def usd(self, bit: float) -> float | None:
         """The dollars for a cost in BIT; None for a model without a dollar price."""

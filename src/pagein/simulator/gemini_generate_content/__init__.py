@@ -6,6 +6,7 @@ from typing import Any, Final
 from pagein.providers.validity.turns import TurnPart
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.gemini_generate_content import answers, prompt
+from pagein.simulator.gemini_generate_content.named_caches import NamedCaches
 from pagein.simulator.simulated_format import SimulatedFormat
 
 _PATH: Final = re.compile(r"/models/(?P<model>[^/:]+):(?P<method>\w+)$")
@@ -57,4 +58,5 @@ FORMAT: Final = SimulatedFormat(
     "generic:r=.1,w=1,cache=gemini",
     signature_error=_signature_error,
     counted=_counted,
+    named_prompts=NamedCaches,
 )

@@ -8,22 +8,23 @@ from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity.turns import TurnPart, object_at, objects_at, text_at
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.model_call import Body, ProviderCall
-from pagein.simulator.prompt_blocks import PromptBlocks, Prompts, sums
+from pagein.simulator.prompt_blocks import CacheBlock, PromptBlocks, Prompts, sums
 
 
 def prompt_of(prompts: Prompts, asked: ProviderCall, _prices: Prices) -> PromptBlocks:
     """Read the prompt of a call."""
-    head = [prompts.block(asked.model, part, "system") for part in _head(asked.body)]
-    turns = turns_of(asked.body, asked.api).turns
-    said = [
-        prompts.block(asked.model, _countable(part), turn.side)
-        for turn in turns
-        for part in turn.parts
-        if part.kind != "thinking"
-    ]
-    blocks = [*head, *said]
+    stored = [*_blocks(prompts, asked, asked.stored)] if asked.stored else []
+    blocks = [*stored, *_blocks(prompts, asked, asked.body)]
     chain = prompts.chain_ids(prompts.chains.extend(Chains.ROOT, ("gemini", asked.model)), blocks)
-    return PromptBlocks(chain, sums(blocks))
+    return PromptBlocks(chain, sums(blocks), stored=len(stored))
+
+
+def _blocks(prompts: Prompts, asked: ProviderCall, body: Body) -> Iterator[CacheBlock]:
+    yield from (prompts.block(asked.model, part, "system") for part in _head(body))
+    for turn in turns_of(body, asked.api).turns:
+        for part in turn.parts:
+            if part.kind != "thinking":
+                yield prompts.block(asked.model, _countable(part), turn.side)
 
 
 def _head(body: Body) -> Iterator[TurnPart]:

@@ -22,10 +22,12 @@ def _gemini(
     least: int = 4096,
     cliff: Cliff | None = None,
     told: str = "",
+    storage: float | None = None,
 ) -> Prices:
     """The prices of a Gemini model, in dollars per million tokens.
 
     usd: input and output.
+    storage: one hour in a cache that requests name; None if not found.
     read: cache reads; None if not published: then a tenth of the input price is assumed.
     """
     unknown = "; price of a read unknown" if read is None else ""
@@ -41,6 +43,7 @@ def _gemini(
         window=LARGE_WINDOW,
         cliff=cliff,
         source=f"{_PRICES}{unknown}{told}",
+        storage_usd=storage,
     )
 
 
@@ -52,10 +55,10 @@ def _priced() -> Iterable[Prices]:
     yield _gemini("gemini-3.5-flash", (1.5, 9), 0.15)
     yield _gemini("gemini-3.5-flash-lite", (0.3, 2.5))
     yield _gemini("gemini-3.1-pro", (2, 12), 0.2, cliff=_LONG_PROMPT)
-    yield _gemini("gemini-3.1-flash-lite", (0.25, 1.5), 0.025)
+    yield _gemini("gemini-3.1-flash-lite", (0.25, 1.5), 0.025, storage=1.0)
     yield _gemini("gemini-3-pro", (2, 12), cliff=_LONG_PROMPT)
     yield _gemini("gemini-3-flash", (0.5, 3), 0.05)
-    yield _gemini("gemini-2.5-pro", (1.25, 10), 0.125, least=2048, cliff=_LONG_PROMPT)
+    yield _gemini("gemini-2.5-pro", (1.25, 10), 0.125, least=2048, cliff=_LONG_PROMPT, storage=4.5)
     yield _gemini("gemini-2.5-flash", (0.3, 2.5), 0.03, least=2048)
     yield _gemini("gemini-2.5-flash-lite", (0.1, 0.4), least=2048)
 
