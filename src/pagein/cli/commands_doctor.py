@@ -8,11 +8,11 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from pagein.cli.options import AsJson, Store, Upstreams, Workspace, with_upstream_options
+from pagein.cli.options import AsJson, GatewayUrl, Store, Upstreams, Workspace, with_upstream_options
 
 if TYPE_CHECKING:
     from pagein.gateway.setup.checkup import CheckupNote
@@ -29,12 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
-        ),
-    ] = None,
+    url: GatewayUrl = None,
     upstreams: Upstreams,
     workspace: Workspace = Path(),
     store: Store = None,
@@ -52,7 +47,7 @@ def doctor(
     settings = load_config(workspace, upstreams).gateway
     asked = CheckupRequest(
         settings,
-        url or f"http://{settings.host}:{settings.port}",
+        url or settings.url,
         switch=default_switch(),
         token=default_file(),
         environment=dict(os.environ),

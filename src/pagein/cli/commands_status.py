@@ -8,11 +8,11 @@ import json
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.options import AsJson, GatewayUrl, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.ui.status import GatewayStatus, StoreStatus
@@ -27,12 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 def status(
     *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"
-        ),
-    ] = None,
+    url: GatewayUrl = None,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
@@ -51,7 +46,7 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
     from pagein.ui.status import GatewayStatus, SessionStatus
 
     settings = load_config(workspace).gateway
-    gateway = GatewayInquiry(url or f"http://{settings.host}:{settings.port}", settings.host, default_file())
+    gateway = GatewayInquiry(url or settings.url, settings.host, default_file())
     try:
         seen = gateway.overview()
     except NoAnswer as problem:

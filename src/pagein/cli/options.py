@@ -30,6 +30,10 @@ SessionName: TypeAlias = Annotated[
     typer.Option("--session", "-s", metavar="NAME", envvar="PAGEIN_SESSION", help="The session; begun if it is new."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+GatewayUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"),
+]
 Upstreams: TypeAlias = dict[str, str]
 """Addresses given by the options of the vendors, by the vendor's name."""
 

@@ -75,6 +75,11 @@ class GatewaySettings:
             raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
 
     @property
+    def url(self) -> str:
+        """The address at which the gateway is expected."""
+        return f"http://{self.host}:{self.port}"
+
+    @property
     def upstreams(self) -> Mapping[str, str]:
         """The base address of each vendor's upstream, as set."""
         return {one.name: str(getattr(self, one.name)) for one in VENDORS}
