@@ -167,8 +167,7 @@ class Answerer:
                 await out.write(shown)
         except (BrokenAnswer, TooLong) as problem:
             await self._record_partial_turn(tee, merger)
-            if shown := merger.broken():
-                await out.write(shown)
+            await _break_off(out, merger)
             raise BrokenAnswer from problem
         if not merger.held:
             return None
@@ -176,6 +175,7 @@ class Answerer:
             await self._record_partial_turn(tee, merger)
             if merger.failed:
                 return None
+            await _break_off(out, merger)
             raise BrokenAnswer
         reply = await asyncio.to_thread(tee.reply)
         self.lost = self.lost or tee.lost
@@ -263,6 +263,11 @@ class Answerer:
         conduct, behind = self._conduct, self._rounds.behind
         body = await asyncio.to_thread(continue_request, conduct.curated.body, conduct.api, behind)
         return await stack.enter_async_context(conduct.send(body))
+
+
+async def _break_off(out: web.StreamResponse, merger: StreamMerger) -> None:
+    if shown := merger.broken():
+        await out.write(shown)
 
 
 async def _await_lively(out: web.StreamResponse, merger: StreamMerger, doing: Awaitable[T]) -> T:
