@@ -89,11 +89,11 @@ def measure(recorded: RecordedSession, engine: Engine, figures: Figures) -> None
     """Let a session be paged, and look at each epoch."""
     calls = gather(recorded.entries)
     session, window = engine.session(recorded.head.id), Window()
-    begins = [one.said for one in calls.compactions]
+    begins = [one.messages_before for one in calls.compactions]
     fed = 0
     for call in calls.calls:
         in_loop = False
-        while fed < call.said:
+        while fed < call.messages_before:
             if fed in begins:
                 session.note_compaction()
                 window = Window()

@@ -22,7 +22,7 @@ from pagein.model.spans import NO_LINES
 from pagein.policy.audit.witness import witness
 from pagein.policy.reads.baseline import Baseline
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, step
-from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, unplaced_edit, written
+from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, unplaced_edit_event, write_event
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import ReadRequest
 
@@ -224,14 +224,14 @@ class _Reads:
             return
         event: FileWrite | None
         if change.old is None:
-            event = written(change.path, after)
+            event = write_event(change.path, after)
         else:
             edit, known = TextEdit(change.old, change.new, change.everywhere), self._known.of(change.path)
             event = edit_event(change.path, after, edit, known, before=before)
             if event is not None and before is not None:
                 event = follow_edit(event, before, known, self._store.get)
         if event is None:
-            event = unplaced_edit(change.path, after)
+            event = unplaced_edit_event(change.path, after)
         if not self._authored:  # the written text does not count as seen; the fact and the place of the edit stay known
             event = replace(event, authored=NO_LINES, whole=False)
         self._store[event.version] = after.encode("utf-8", "surrogatepass")

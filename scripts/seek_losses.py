@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from pagein.testing.adversary import Worst, worsen  # noqa: E402 -- the sources beside this script come first
 from pagein.testing.losses import POLICIES, losses  # noqa: E402
-from pagein.testing.made_sessions import drawn  # noqa: E402
+from pagein.testing.made_sessions import random_session  # noqa: E402
 
 MOST = 0.02
 _BATCH = 100
@@ -68,7 +68,7 @@ def draws(seeds: Sequence[int], until: float) -> Found:
     for seed in seeds:
         if time.time() > until:
             break
-        made = drawn(random.Random(seed))  # noqa: S311 -- chance, no secret
+        made = random_session(random.Random(seed))  # noqa: S311 -- chance, no secret
         found.tried, found.ends = found.tried + 1, found.ends + len(made.steps)
         for policy, loss in losses(made).items():
             found.take(policy, Worst(loss, made), seed)
@@ -80,7 +80,7 @@ def climb(seed: int, policy: str, tries: int, until: float) -> Found:
     if time.time() > until:
         return Found()
     chance = random.Random(seed)  # noqa: S311
-    worst = worsen(drawn(chance), policy, chance, tries)
+    worst = worsen(random_session(chance), policy, chance, tries)
     found = Found(tries + 1, (tries + 1) * len(worst.made.steps))
     found.take(policy, worst, seed)
     return found

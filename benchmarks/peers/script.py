@@ -66,9 +66,9 @@ def write_script(recording: BillableSession, shapes: Shapes) -> Script:
             draft, window = RequestDraft(), window + 1
             said = _begin(recording, sized, said)
         before = length(draft.tip)
-        for message in recording.calls.messages[said : sized.call.said]:
+        for message in recording.calls.messages[said : sized.call.messages_before]:
             draft = draft.with_said(message)
-        draft, said = draft.ready(), sized.call.said
+        draft, said = draft.ready(), sized.call.messages_before
         new = [piece.message for piece in pieces_since(draft.tip, before)]
         turns.append(_turn(recording, sized, new, shapes, window))
     largest = max((sized.prompt for sized in recording.sized), default=0.0)
@@ -80,7 +80,14 @@ def _begin(recording: BillableSession, sized: SizedCall, said: int) -> int:
     """The first message of a window: behind a recorded compaction; else what came since the call before (the host dropped the rest)."""
     if not sized.call.opens_segment:
         return said
-    return max((one.said for one in recording.calls.compactions if one.said <= sized.call.said), default=0)
+    return max(
+        (
+            one.messages_before
+            for one in recording.calls.compactions
+            if one.messages_before <= sized.call.messages_before
+        ),
+        default=0,
+    )
 
 
 def _turn(recording: BillableSession, sized: SizedCall, new: list[Message], shapes: Shapes, window: int) -> Turn:

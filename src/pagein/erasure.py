@@ -113,7 +113,7 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
     done = ErasureReport()
     key = store.secret()
     with store.exclusive():
-        store.bury(tombstone(text, key) for text in _said_in_it_alone(store, session))
+        store.bury(tombstone(text, key) for text in _own_texts(store, session))
         told = store.retell_session(session, key)
         _begin_anew(store, told)
         needed = set(store.contents()).union(one.content for one in store.paged_objects())
@@ -125,7 +125,7 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
     return done
 
 
-def _said_in_it_alone(store: ForgettingStore, session: str) -> Iterator[str]:
+def _own_texts(store: ForgettingStore, session: str) -> Iterator[str]:
     """Yield the session's texts that get a tombstone.
 
     A text that another session contains too is not private to this session.

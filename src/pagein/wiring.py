@@ -54,7 +54,7 @@ def open(  # noqa: A001 -- users write pagein.open
 
     Raises BadSetting, with file, key and remedy, for an invalid setting.
     """
-    store = _chosen_store(store, workspace)
+    store = _store_address(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
     home = str(Path(workspace).resolve())
@@ -109,7 +109,7 @@ def open_for_upkeep(
 def _whole(
     store: str | Path | None, *, workspace: str | Path, new: bool = False, looks: bool = False
 ) -> ForgettingStore:
-    store = _chosen_store(store, workspace)
+    store = _store_address(store, workspace)
     if store == MEMORY:
         raise BadInput("a store in memory ends with its process, so there is none to look after; name a file")
     path = store_file(store, workspace=workspace)
@@ -132,7 +132,7 @@ def open_for_forgetting(store: str | Path | None = None, *, workspace: str | Pat
 
 def log_of(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path:
     """Return the path of the log of operations on a store."""
-    return _log_beside(_chosen_store(store, workspace), str(Path(workspace).absolute()))
+    return _log_beside(_store_address(store, workspace), str(Path(workspace).absolute()))
 
 
 @contextlib.contextmanager
@@ -178,7 +178,7 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
     Raises BadSetting as `open`.
     """
-    store = _chosen_store(store, workspace)
+    store = _store_address(store, workspace)
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         return None
     return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
@@ -199,7 +199,7 @@ def remedy_of(problem: StoreError) -> str:
     return REMEDY if is_damage(problem.__cause__) else ""
 
 
-def _chosen_store(store: str | Path | None, workspace: str | Path) -> str | Path | None:
+def _store_address(store: str | Path | None, workspace: str | Path) -> str | Path | None:
     """Return the named store, otherwise the configured store; None for the workspace's own store.
 
     Raises BadSetting for an unknown kind of address.

@@ -9,7 +9,7 @@ import pytest
 
 from pagein.testing.adversary import worsen
 from pagein.testing.losses import POLICIES, losses
-from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession, drawn
+from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession, random_session
 
 MOST = 0.02
 
@@ -17,7 +17,7 @@ MOST = 0.02
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_no_drawn_session_is_made_dearer(first: int) -> None:
     for seed in range(first, first + 20):
-        made = drawn(random.Random(seed))  # noqa: S311 -- chance, no secret
+        made = random_session(random.Random(seed))  # noqa: S311 -- chance, no secret
         lost = losses(made)
         assert max(one.share for one in lost.values()) <= MOST, (seed, lost, made)
 
@@ -26,7 +26,7 @@ def test_no_drawn_session_is_made_dearer(first: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_session_is_made_dearer_by_making_it_worse(policy: str, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
-    worst = worsen(drawn(chance), policy, chance, 30)
+    worst = worsen(random_session(chance), policy, chance, 30)
     assert worst.loss.share <= MOST, worst
 
 
@@ -78,7 +78,7 @@ DRAWN = {
 
 @pytest.mark.parametrize("seed", DRAWN)
 def test_a_session_once_made_more_expensive_stays_repaired(seed: int) -> None:
-    lost = losses(drawn(random.Random(seed)))  # noqa: S311
+    lost = losses(random_session(random.Random(seed)))  # noqa: S311
     assert max(one.share for one in lost.values()) <= MOST, (DRAWN[seed], lost)
     assert max(one.full for one in lost.values()) == 0, "none came to the limit of the valve"
 

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from pagein.errors import BadInput
-from pagein.ui.choice import Candidate, age, chosen, show_candidates
+from pagein.ui.choice import Candidate, age, parse_choice, show_candidates
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from pagein.ui.choice import Candidate, age, chosen, show_candidates
     ],
 )
 def test_an_answer_picks_sessions_in_its_order(answer: str, picked: list[int]) -> None:
-    assert chosen(answer, 5) == picked
+    assert parse_choice(answer, 5) == picked
 
 
 @pytest.mark.parametrize("answer", ["", " , ", "0", "6", "3-2", "1-", "-1", "x", "1.5", "1--2", "²"])
 def test_an_answer_off_the_list_is_refused_with_what_it_takes(answer: str) -> None:
     with pytest.raises(BadInput, match=r"1 (to|and) 5|1 to 5"):
-        chosen(answer, 5)
+        parse_choice(answer, 5)
 
 
 def test_the_newest_are_listed_and_the_rest_counted() -> None:

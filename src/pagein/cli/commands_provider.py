@@ -87,7 +87,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
         {
             "port": port,
             "host": host,
-            "apis": _checked(api),
+            "apis": _check_formats(api),
             "prices": prices,
             "speed": speed,
             "account": _date(account),
@@ -101,7 +101,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
     _run(None if script is None else _load_script(script), settings, as_json=as_json)
 
 
-def _checked(names: list[str] | None) -> list[str]:
+def _check_formats(names: list[str] | None) -> list[str]:
     if strange := [name for name in names or () if name not in FORMATS]:
         raise BadSetting(f"--api {strange[0]}: one of {', '.join(FORMATS)}")
     return names or []

@@ -228,7 +228,7 @@ def _today() -> date:
 
 def _own_sessions() -> list[Path]:
     """Return the sessions of this machine picked by a person, or raise an error with an example."""
-    from pagein.ui.choice import chosen, show_candidates
+    from pagein.ui.choice import parse_choice, show_candidates
 
     found = _candidates()
     if not found:
@@ -244,7 +244,7 @@ def _own_sessions() -> list[Path]:
         answer = typer.prompt(f"Which? 1-{len(offered)}, several as 1,3-5, or all", default="1", err=True)
     except typer.Abort:
         raise KeyboardInterrupt from None
-    return [offered[index].path for index in chosen(answer, len(offered))]
+    return [offered[index].path for index in parse_choice(answer, len(offered))]
 
 
 def _candidates() -> "list[Candidate]":

@@ -63,7 +63,7 @@ class Conduct:
     guard: Guard
     curated: CuratedRequest
     send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]]
-    told: RecallListener
+    listener: RecallListener
     rounds: int
 
     @property
@@ -140,7 +140,7 @@ class Answerer:
             try:
                 upstream = await _await_lively(out, merger, self._send_continuation(stack))
             except UPSTREAM as problem:
-                conduct.told.report_failure("recall", type(problem).__name__)
+                conduct.listener.report_failure("recall", type(problem).__name__)
                 await self._end_with_error(out, merger, b"")
                 return
             if upstream.status != _OK:
@@ -189,7 +189,7 @@ class Answerer:
 
     async def _end_with_error(self, out: web.StreamResponse, merger: StreamMerger, body: bytes) -> None:
         await self._record_exchange()
-        self._conduct.told.report_failure("recall", "the model could not go on behind what it recalled")
+        self._conduct.listener.report_failure("recall", "the model could not go on behind what it recalled")
         await out.write(merger.failure(body))
 
     # --- an answer that is no stream ---
@@ -245,7 +245,7 @@ class Answerer:
             else:
                 result = await conduct.guard.recall(conduct.curated, call)
             self._recalls += 1
-            conduct.told.report_recall(call.name, is_error=result.is_error)
+            conduct.listener.report_recall(call.name, is_error=result.is_error)
             found.append(result)
         if not turn.goes_on:
             self._rounds.add_client_answers(found)
@@ -257,7 +257,7 @@ class Answerer:
             return
         failure = await self._conduct.guard.splice_answer(self._conduct.curated, exchange)
         if failure:
-            self._conduct.told.report_failure("splice", failure)
+            self._conduct.listener.report_failure("splice", failure)
 
     async def _send_continuation(self, stack: AsyncExitStack) -> ClientResponse:
         conduct, behind = self._conduct, self._rounds.behind

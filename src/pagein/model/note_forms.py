@@ -202,7 +202,7 @@ def _encode_pin(note: PinNote) -> str:
     if wish is None:
         return "{}"
     record: dict[str, object] = {"act": wish.act, "id": wish.id}
-    return encode_json({**record, **_given(call_id=wish.call_id, text=wish.text)}).decode()
+    return encode_json({**record, **_nonempty(call_id=wish.call_id, text=wish.text)}).decode()
 
 
 def _decode_pin(data: str) -> PinNote:
@@ -218,7 +218,7 @@ def _decode_pin(data: str) -> PinNote:
 
 def _encode_recall(note: RecallNote) -> str:
     record: dict[str, object] = {"tool": note.tool, "objects": list(note.objects)}
-    return encode_json({**record, **_given(call_id=note.call_id, hints=list(note.hints))}).decode()
+    return encode_json({**record, **_nonempty(call_id=note.call_id, hints=list(note.hints))}).decode()
 
 
 def _decode_recall(data: str) -> RecallNote:
@@ -250,7 +250,7 @@ def _decode_ingest(data: str) -> IngestNote:
     raise ValueError(data)
 
 
-def _given(**values: object) -> dict[str, object]:
+def _nonempty(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value}
 
 

@@ -237,7 +237,7 @@ def _bill_session(
     known = sources.get((head.source, _host(head)), _UNTAUGHT)
     model = _model(head.models, calls)
     ratio = known.ratios.get(model) or chars_per_token(model, ())
-    told = session.tally.told if session.tally is not None else None
+    told = session.tally.totals if session.tally is not None else None
     recording = record(head, calls, known.facts, ratio, terms.prices, told)
     own = own_prices(model)
     replayed = on_own_cache(recording, own, misses=True)

@@ -9,7 +9,7 @@ from pagein.providers.cache_simulator import CacheRules, CacheSimulator, CacheUs
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.tokens.counters import counter_for
-from pagein.simulator.formats import simulated
+from pagein.simulator.formats import simulated_format
 from pagein.simulator.model_call import ProviderCall
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
 from pagein.simulator.prompt_blocks import CounterOf, PromptBlocks, Prompts
@@ -45,7 +45,7 @@ class Accounts:
 
     def prices(self, asked: ProviderCall) -> Prices:
         """The prices of the called model on the day of the call."""
-        return self.prices_of(asked.model, asked.at) or prices(simulated(asked.api).unpriced)
+        return self.prices_of(asked.model, asked.at) or prices(simulated_format(asked.api).unpriced)
 
     def prices_of(self, model: str, at: float) -> Prices | None:
         """The prices of a model on a day; None for a model without prices."""
@@ -58,7 +58,7 @@ class Accounts:
 
     def prompt(self, asked: ProviderCall) -> PromptBlocks:
         """The cache's view of the prompt of a call."""
-        return simulated(asked.api).prompt(self.prompts, asked, self.prices(asked))
+        return simulated_format(asked.api).prompt(self.prompts, asked, self.prices(asked))
 
     def charge(self, asked: ProviderCall, blocks: tuple[Spoken, ...], wait: float) -> CallCharge:
         """Charge a call for prompt and answer.
@@ -67,7 +67,7 @@ class Accounts:
         wait: seconds until the first block.
         """
         rates = self.prices(asked)
-        prompt = simulated(asked.api).prompt(self.prompts, asked, rates)
+        prompt = simulated_format(asked.api).prompt(self.prompts, asked, rates)
         output = sum(self.prompts.tokens(asked.model, _text_of(block)) for block in blocks)
         if prompt.is_cached:
             served = self._cache(asked, rates).serve(prompt.request(asked.at, asked.at + wait, output))
@@ -79,7 +79,7 @@ class Accounts:
         return CallCharge(usage_of(served), served, rates, bill(served, rates, asked.at))
 
     def _cache(self, asked: ProviderCall, rates: Prices) -> CacheSimulator:
-        rules = simulated(asked.api).retained(asked, rates.cache)
+        rules = simulated_format(asked.api).cache_rules(asked, rates.cache)
         return self._caches.setdefault((asked.key, rules), CacheSimulator(rules))
 
 

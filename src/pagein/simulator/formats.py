@@ -20,7 +20,7 @@ FORMATS: Final[tuple[SimulatedFormat, ...]] = (
 _BY_NAME: Final = {one.name: one for one in FORMATS}
 
 
-def simulated(api: Api) -> SimulatedFormat:
+def simulated_format(api: Api) -> SimulatedFormat:
     """Return the format of this name. Raises BadInput for an unknown name."""
     try:
         return _BY_NAME[api]

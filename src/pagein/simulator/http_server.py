@@ -15,7 +15,7 @@ from pagein.model.json_text import decode_json, encode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.body_codings import MOST_BYTES, unpack_body
-from pagein.simulator.formats import FORMATS, simulated
+from pagein.simulator.formats import FORMATS, simulated_format
 from pagein.simulator.model_call import ProviderCall, Refusal, parse_call
 from pagein.simulator.named_prompts import NamedPromptRequest
 from pagein.simulator.provider_settings import ProviderSettings
@@ -122,7 +122,7 @@ class Server:
         except Exception as problem:  # noqa: BLE001 - an exception of the script's function is a failure of the provider, and reported as such
             _LOG.exception("a request could not be answered")
             self._book.note(place, outcome="failed", status=500, message=repr(problem))
-            return _json(simulated(api).error(500), 500)
+            return _json(simulated_format(api).error(500), 500)
         if isinstance(decided, Refusal):
             return self._refuse(place, api, decided)
         if isinstance(decided, dict):
@@ -145,7 +145,7 @@ class Server:
         if not isinstance(told, Refusal):
             return self._finish(place, _json(told))
         self._book.note(place, outcome="refused", status=told.status, refused=told.rule, message=told.message)
-        return _json(simulated(api).error(told.status, told.message, told.kind), told.status)
+        return _json(simulated_format(api).error(told.status, told.message, told.kind), told.status)
 
     def _decide(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
         """Decide the outcome of a call: a refusal, a token count, or an answer."""
@@ -203,7 +203,7 @@ class Server:
         if failure is None or is_break(failure):
             _close_connection(request)
             return response
-        wire = simulated(answer.asked.api)
+        wire = simulated_format(answer.asked.api)
         await response.write(wire.error_event(failure.status, failure.message, failure.kind))
         await response.write_eof()
         return response
@@ -219,7 +219,7 @@ class Server:
         return _json(error_of(failure, answer.asked.api), failure.status, headers)
 
     def _refuse(self, place: int, api: Api, refusal: Refusal) -> web.StreamResponse:
-        body = simulated(api).error(refusal.status, refusal.message, refusal.kind)
+        body = simulated_format(api).error(refusal.status, refusal.message, refusal.kind)
         self._book.note(
             place, api=api, outcome="refused", status=refusal.status, refused=refusal.rule, message=refusal.message
         )
@@ -228,7 +228,7 @@ class Server:
     def _without_key(self, call: ProviderCall) -> Refusal | None:
         if call.key or not self._settings.needs_key:
             return None
-        return Refusal("key", 401, simulated(call.api).no_key)
+        return Refusal("key", 401, simulated_format(call.api).no_key)
 
     def _read_call(self, request: web.Request, raw: bytes, api: Api, found: Endpoint) -> ProviderCall:
         betas = ",".join(request.headers.getall("anthropic-beta", []))
@@ -298,7 +298,7 @@ def _since(request: web.Request) -> int:
 
 
 def _ids(answer: WireAnswer) -> dict[str, str]:
-    name = simulated(answer.asked.api).request_id
+    name = simulated_format(answer.asked.api).request_id
     return {name: f"req_{answer.reply.tag}"} if answer.reply is not None else {}
 
 

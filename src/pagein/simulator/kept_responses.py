@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from pagein.model.json_text import encode_json
-from pagein.simulator.formats import simulated
+from pagein.simulator.formats import simulated_format
 from pagein.simulator.model_call import ProviderCall, Refusal, parse_call
 
 Items: TypeAlias = Sequence[dict[str, Any]]
@@ -32,7 +32,7 @@ class KeptResponses:
     def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
         """Expand a call to the full conversation."""
         name = call.body.get("previous_response_id")
-        if not simulated(call.api).keeps_responses or name is None:
+        if not simulated_format(call.api).keeps_responses or name is None:
             return call
         behind = self._behind.get(str(name))
         if behind is None:
@@ -45,7 +45,7 @@ class KeptResponses:
 
     def keep(self, call: ProviderCall, name: str, answer: Items) -> None:
         """Store a response, unless the call asked not to."""
-        if not simulated(call.api).keeps_responses or call.body.get("store") is False:
+        if not simulated_format(call.api).keeps_responses or call.body.get("store") is False:
             return
         self._behind[name] = ([*_items(call), *answer], call.size)
         self._bytes += call.size

@@ -47,7 +47,7 @@ def prompt_of(prompts: Prompts, asked: ProviderCall, _prices: Prices) -> PromptB
     return replace(prompt, newest_user=last, newest_tool=0, is_cached=bool(marks))
 
 
-def retained(asked: ProviderCall, rules: CacheRules) -> CacheRules:
+def retention_rules(asked: ProviderCall, rules: CacheRules) -> CacheRules:
     """The rules of the cache with the retention that a call asks for."""
     is_long = asked.body.get("prompt_cache_retention") == "24h" and rules.ttl < _DAY
     return rules.with_ttl(_DAY) if is_long else rules

@@ -17,7 +17,7 @@ from pagein.providers.validity.turns import Bond, TurnPart, object_at, text_at
 from pagein.providers.wire import Violation, check_body, format_named, with_request
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
-from pagein.simulator.formats import simulated
+from pagein.simulator.formats import simulated_format
 from pagein.simulator.model_call import Body, ProviderCall, Refusal
 from pagein.simulator.thinking_drops import ThinkingDrop
 
@@ -35,7 +35,7 @@ _REMEMBERED: Final = 100_000
 
 def too_long(api: Api, tokens: int, window: int) -> Refusal:
     """Refuse a prompt too long for the model's window."""
-    return Refusal(WINDOW, 400, simulated(api).too_long(tokens, window))
+    return Refusal(WINDOW, 400, simulated_format(api).too_long(tokens, window))
 
 
 class Doorkeeper:
@@ -60,7 +60,7 @@ class Doorkeeper:
 
         counts: the call asks only for a token count.
         """
-        form = simulated(asked.api)
+        form = simulated_format(asked.api)
         for name, kind in form.needed:
             if name == "max_tokens" and counts:
                 continue
@@ -118,7 +118,7 @@ class Doorkeeper:
         return AnswerFacts(bonds, self._thoughts, self._reasoning, self._followers)
 
     def _check_signatures(self, asked: ProviderCall) -> Refusal | None:
-        error = simulated(asked.api).signature_error
+        error = simulated_format(asked.api).signature_error
         if error is None:
             return None
         for part in _thinking_parts(asked):

@@ -16,7 +16,7 @@ from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.accounts import Accounts, CallCharge
 from pagein.simulator.answer_maker import override_usage, reply_blocks
 from pagein.simulator.context_clearing import ClearedCall, clear_context
-from pagein.simulator.formats import FORMATS, simulated
+from pagein.simulator.formats import FORMATS, simulated_format
 from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import ProviderCall, Refusal
 from pagein.simulator.named_prompts import NamedPromptRequest, NamedPromptsBill, bill_stored
@@ -48,14 +48,14 @@ class WireAnswer:
 
     def whole(self) -> dict[str, Any]:
         """The body of a complete answer."""
-        return simulated(self.asked.api).whole(self._answered)
+        return simulated_format(self.asked.api).whole(self._successful_reply)
 
     def events(self) -> Iterable[bytes]:
         """The events of a streamed answer."""
-        return simulated(self.asked.api).events(self._answered)
+        return simulated_format(self.asked.api).events(self._successful_reply)
 
     @property
-    def _answered(self) -> SimulatedReply:
+    def _successful_reply(self) -> SimulatedReply:
         if self.reply is None:
             raise HostError("a call that failed has no answer")
         return self.reply
@@ -81,7 +81,7 @@ class Service:
         self.accounts = Accounts(settings.prices, settings.counter)
         made = {form.name: form.named_prompts for form in FORMATS if form.named_prompts is not None}
         self._named = {name: make(self.count, self._least) for name, make in made.items()}
-        self._answered = 0
+        self._successful_reply = 0
         self._failures: Counter[bytes] = Counter()
 
     def resolve_call(self, asked: ProviderCall) -> ProviderCall | Refusal:
@@ -120,9 +120,9 @@ class Service:
         failure = self._next_failure(asked, turn.failure)
         if failure is not None and failure.after is None:
             return WireAnswer(asked, turn, choice.index, failure=failure)
-        self._answered += 1
-        tag = hash_parts(self._key, self._answered.to_bytes(8, "big")).hex()[:16]
-        prewarms = simulated(asked.api).is_prewarming(asked)
+        self._successful_reply += 1
+        tag = hash_parts(self._key, self._successful_reply.to_bytes(8, "big")).hex()[:16]
+        prewarms = simulated_format(asked.api).is_prewarming(asked)
         blocks = () if prewarms else reply_blocks(asked, turn.said, tag, self._key)
         dropped = self._doorkeeper.find_drops(asked)
         seen = self._clear(without(asked, dropped))
@@ -152,7 +152,7 @@ class Service:
     def count_tokens(self, asked: ProviderCall) -> dict[str, Any]:
         """The body of an answer with the token count of a prompt."""
         seen = self._clear(asked)
-        told = simulated(asked.api).counted(self.count(seen.asked))
+        told = simulated_format(asked.api).count_body(self.count(seen.asked))
         if seen.applied is not None:
             told["context_management"] = {"original_input_tokens": self.count(asked)}
         return told
@@ -161,7 +161,7 @@ class Service:
         return self.accounts.prices(asked).cache.min_prefix
 
     def _clear(self, asked: ProviderCall) -> ClearedCall:
-        return clear_context(asked, self.count) if simulated(asked.api).clears_context else ClearedCall(asked)
+        return clear_context(asked, self.count) if simulated_format(asked.api).clears_context else ClearedCall(asked)
 
     def _choose_turn(self, asked: ProviderCall) -> TurnChoice:
         if self._answerer is None:
@@ -178,17 +178,17 @@ class Service:
         return failure if self._failures[name] <= failure.times else None
 
     def _remember(self, asked: ProviderCall, reply: SimulatedReply) -> None:
-        form = simulated(asked.api)
-        if form.remembered is None:
+        form = simulated_format(asked.api)
+        if form.memory_blocks is None:
             return
-        said = form.remembered(reply)
+        said = form.memory_blocks(reply)
         self._doorkeeper.remember(asked, said)
         self._kept.keep(asked, f"resp_{reply.tag}", said)
 
 
 def error_of(failure: Failure, api: Api) -> dict[str, Any]:
     """The body of a failure with an answer."""
-    return simulated(api).error(failure.status, failure.message, failure.kind)
+    return simulated_format(api).error(failure.status, failure.message, failure.kind)
 
 
 def is_break(failure: Failure) -> bool:

@@ -56,12 +56,12 @@ class SimulatedFormat:
     request_id: the header of an answer with its id.
     signature_error: message and kind of the error for a forged signature of thinking; None for a format without
         signatures.
-    retained: the rules of the cache, as a call asks for them.
-    remembered: an answer in the form of later requests, for checks of these; None for a format without such checks.
+    cache_rules: the rules of the cache, as a call asks for them.
+    memory_blocks: an answer in the form of later requests, for checks of these; None for a format without such checks.
     clears_context: whether a call may ask for context edits.
     keeps_responses: whether answers are stored and continued by id.
     is_prewarming: whether a call only fills the cache, and is answered with nothing.
-    counted: the body of an answer with the tokens of a prompt.
+    count_body: the body of an answer with the tokens of a prompt.
     named_prompts: makes the store of the prompts that clients name in later calls, from functions that count the tokens of a
         prompt and give the fewest that are stored; None for a format without such prompts.
     refuses_get: whether a GET of a call's path is refused with 426, as for a WebSocket.
@@ -82,11 +82,11 @@ class SimulatedFormat:
     unpriced: str
     request_id: str = "x-request-id"
     signature_error: Callable[[TurnPart], tuple[str, str | None]] | None = None
-    retained: Callable[[ProviderCall, CacheRules], CacheRules] = lambda _, rules: rules
-    remembered: Callable[[SimulatedReply], Sequence[dict[str, Any]]] | None = None
+    cache_rules: Callable[[ProviderCall, CacheRules], CacheRules] = lambda _, rules: rules
+    memory_blocks: Callable[[SimulatedReply], Sequence[dict[str, Any]]] | None = None
     clears_context: bool = False
     keeps_responses: bool = False
     is_prewarming: Callable[[ProviderCall], bool] = lambda _: False
-    counted: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
+    count_body: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
     named_prompts: Callable[[CountTokens, CountTokens], NamedPrompts] | None = None
     refuses_get: bool = False

@@ -89,7 +89,7 @@ class MadeSession:
 # ── drawn and changed ──────────────────────────────────────────────────────
 
 
-def drawn(chance: random.Random) -> MadeSession:
+def random_session(chance: random.Random) -> MadeSession:
     """Return a random session."""
     length = min(_LONGEST, 1 + int(chance.expovariate(1 / chance.choice((3, 8, 20)))))
     habit = _habit(chance)
@@ -167,7 +167,7 @@ def change_session(made: MadeSession, chance: random.Random) -> MadeSession:
     return made
 
 
-def _cut(made: MadeSession, chance: random.Random) -> MadeSession:
+def _shortened(made: MadeSession, chance: random.Random) -> MadeSession:
     return replace(made, steps=made.steps[: chance.randint(1, len(made.steps))])
 
 
@@ -249,8 +249,8 @@ def _clamp(value: float) -> int:
 
 
 _CHANGES: Final[Sequence[Callable[[MadeSession, random.Random], MadeSession]]] = (
-    _cut,
-    _cut,
+    _shortened,
+    _shortened,
     _without,
     _again,
     _another,

@@ -79,7 +79,7 @@ class ReadScript:
     def writes(self, path: str, text: str) -> Self:
         """Write a whole file as the model."""
         self.changes(path, text)
-        return self._note_write(own_writes.written(path, text), {"path": path, "content": text})
+        return self._note_write(own_writes.write_event(path, text), {"path": path, "content": text})
 
     def edits(self, path: str, old: str, new: str, *, everywhere: bool = False, seen_before: bool = True) -> Self:
         """Replace text as the model. seen_before: whether the host had the file before this edit."""
@@ -90,7 +90,7 @@ class ReadScript:
         event = own_writes.edit_event(path, self.files[path], edit, known, before=before if seen_before else None)
         arguments: dict[str, object] = {"path": path, "oldText": old, "newText": new}
         if event is None:
-            event = own_writes.unplaced_edit(path, self.files[path])
+            event = own_writes.unplaced_edit_event(path, self.files[path])
         return self._note_write(own_writes.follow_edit(event, before, known, self._fetch), arguments)
 
     def refreshes(self, path: str, first: int | None = None, last: int | None = None) -> Self:

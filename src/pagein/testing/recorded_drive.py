@@ -210,10 +210,12 @@ def _answered_calls(calls: RecordedCalls) -> frozenset[str]:
 
 
 def _prompt(calls: RecordedCalls, call: RecordedCall, answered: Collection[str]) -> list[Message]:
-    begins = max((one.said for one in calls.compactions if one.said < call.said), default=0)
+    begins = max(
+        (one.messages_before for one in calls.compactions if one.messages_before < call.messages_before), default=0
+    )
     made: set[str] = set()
     found: list[Message] = []
-    for one in calls.messages[begins : call.said]:
+    for one in calls.messages[begins : call.messages_before]:
         blocks = tuple(block for block in one.blocks if not isinstance(block, ToolCall) or block.id in answered)
         made.update(block.id for block in blocks if isinstance(block, ToolCall))
         found.append(_of_calls(one if len(blocks) == len(one.blocks) else replace(one, blocks=blocks), made))

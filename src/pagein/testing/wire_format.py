@@ -29,7 +29,7 @@ from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnToolResult
 from pagein.providers.wire.tool_offers import ToolOffer, definition, names_of, with_tools
 from pagein.providers.wire.usage import usage_of
-from pagein.simulator.formats import simulated
+from pagein.simulator.formats import simulated_format
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, SimulatedReply
 
 OURS = "peek"
@@ -56,7 +56,7 @@ class WireSample:
     broken: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def said_by(messages: tuple[Message, ...]) -> list[object]:
+def contents_of(messages: tuple[Message, ...]) -> list[object]:
     """What some messages say, without ids: texts, names and arguments of calls, and results."""
     found: list[object] = []
     for block in (block for one in messages for block in one.blocks):
@@ -95,12 +95,12 @@ def read_stream(api: Api, stream: bytes) -> ModelReply:
 
 def stream_of(api: Api, reply: SimulatedReply) -> bytes:
     """An answer as a stream."""
-    return b"".join(simulated(api).events(reply))
+    return b"".join(simulated_format(api).events(reply))
 
 
 def body_of(api: Api, reply: SimulatedReply) -> dict[str, Any]:
     """An answer without streaming."""
-    return simulated(api).whole(reply)
+    return simulated_format(api).whole(reply)
 
 
 class WireFormatContract:
@@ -122,8 +122,8 @@ class WireFormatContract:
     def test_a_request_says_what_was_written(self, sample: WireSample) -> None:
         read = decode(sample.body, sample.api)
         head = [*read.system, *(one for one in read.messages if one.role == "system")]
-        assert said_by(tuple(head)) == ["be brief"]
-        assert said_by(tuple(one for one in read.messages if one.role != "system")) == SAID
+        assert contents_of(tuple(head)) == ["be brief"]
+        assert contents_of(tuple(one for one in read.messages if one.role != "system")) == SAID
 
     def test_a_call_and_its_result_have_one_id(self, sample: WireSample) -> None:
         messages = decode(sample.body, sample.api).messages
@@ -138,7 +138,12 @@ class WireFormatContract:
         made = read.with_results({sample.result: "stub"})
         others = [place for place in range(len(read.items)) if place != sample.result[0]]
         assert [made.items[place] for place in others] == [read.items[place] for place in others]
-        assert said_by(decode(made.body(), sample.api).messages)[-4:] == [SAID[0], SAID[1], {"result": "stub"}, SAID[3]]
+        assert contents_of(decode(made.body(), sample.api).messages)[-4:] == [
+            SAID[0],
+            SAID[1],
+            {"result": "stub"},
+            SAID[3],
+        ]
         assert check_body(json.loads(made.body()), sample.api) == []
 
     def test_replaced_arguments_change_nothing_else(self, sample: WireSample) -> None:
@@ -147,20 +152,20 @@ class WireFormatContract:
         item = format_named(sample.api).requests.with_arguments(read.items[place], {block: '{"path":"b"}'})
         items = [item if at == place else one for at, one in enumerate(read.items)]
         made = open_body(sample.body, sample.api).body(items)
-        assert said_by(decode(made, sample.api).messages)[-4:] == [SAID[0], ("read", {"path": "b"}), *SAID[2:]]
+        assert contents_of(decode(made, sample.api).messages)[-4:] == [SAID[0], ("read", {"path": "b"}), *SAID[2:]]
 
     def test_notes_come_after_what_a_message_says(self, sample: WireSample) -> None:
         read = decode(sample.body, sample.api)
         last = with_notes(read.items[-1], sample.api, ["note one", "note two"])
         made = open_body(sample.body, sample.api).body([*read.items[:-1], last])
-        assert said_by(decode(made, sample.api).messages)[-3:] == ["and now?", "note one", "note two"]
+        assert contents_of(decode(made, sample.api).messages)[-3:] == ["and now?", "note one", "note two"]
         assert check_body(json.loads(made), sample.api) == []
 
     def test_a_rendered_conversation_says_the_same_and_is_accepted(self, sample: WireSample) -> None:
         messages = decode(sample.body, sample.api).messages
         body = render(messages, sample.api, model="model")
         assert check_body(body, sample.api) == []
-        assert said_by(decode(encode_json(body), sample.api).messages)[-4:] == SAID
+        assert contents_of(decode(encode_json(body), sample.api).messages)[-4:] == SAID
 
     def test_a_message_of_any_shape_is_read(self, sample: WireSample) -> None:
         form = format_named(sample.api)
@@ -224,14 +229,14 @@ class WireFormatContract:
         assert answer.usage == USAGE
         one, other = (format_named(sample.api).answers.turn(read, (OURS,)) for read in (streamed, answer))
         assert (one.own, one.calls_client) == (other.own, other.calls_client)
-        assert said_in(sample, streamed) == said_in(sample, answer)
+        assert answer_texts(sample, streamed) == answer_texts(sample, answer)
 
     def test_a_stream_that_breaks_off_is_not_finished(self, sample: WireSample) -> None:
-        events = list(simulated(sample.api).events(CALLING))
+        events = list(simulated_format(sample.api).events(CALLING))
         assert not read_stream(sample.api, b"".join(events[: len(events) // 2])).finished
 
     def test_an_error_is_read_as_one(self, sample: WireSample) -> None:
-        form = simulated(sample.api)
+        form = simulated_format(sample.api)
         assert whole(sample.api, encode_json(form.error(500))).error
         assert read_stream(sample.api, form.error_event(500)).error
         assert whole(sample.api, encode_json(format_named(sample.api).http.error(502, "told", "code"))).error
@@ -260,7 +265,7 @@ class WireFormatContract:
         rounds.add_answers([OwnToolResult(one, "recalled") for one in turn.own])
         made = continue_request(sample.body, sample.api, rounds.behind)
         assert check_body(json.loads(made), sample.api) == []
-        said = said_by(decode(made, sample.api).messages)
+        said = contents_of(decode(made, sample.api).messages)
         assert said[-7:] == [*SAID, "let me see ", (OURS, {"id": "pg-1"}), {"result": "recalled"}]
 
     @pytest.mark.parametrize("size", [1, 7, 1 << 20])
@@ -281,7 +286,7 @@ class WireFormatContract:
         assert OURS.encode() not in shown
         merged = read_stream(sample.api, shown)
         assert merged.finished
-        assert "".join(said_in(sample, merged)) == "let me see done"
+        assert "".join(answer_texts(sample, merged)) == "let me see done"
 
     def test_answers_merge_into_one_without_recall_calls(self, sample: WireSample) -> None:
         answers = [body_of(sample.api, RECALLING), body_of(sample.api, CALLING)]
@@ -302,8 +307,8 @@ class WireFormatContract:
         assert (own.model == "some-model") == (format_named(sample.api).requests.model_field == "")
 
 
-def said_in(sample: WireSample, reply: ModelReply) -> list[str]:
+def answer_texts(sample: WireSample, reply: ModelReply) -> list[str]:
     """The texts of an answer, as they are sent back."""
     said = format_named(sample.api).answers.turn(reply, ()).said
     body = open_body(sample.body, sample.api).body(said)
-    return [one for one in said_by(decode(body, sample.api).messages) if isinstance(one, str)]
+    return [one for one in contents_of(decode(body, sample.api).messages) if isinstance(one, str)]

@@ -32,7 +32,7 @@ def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
     Raises NotRecallable with the reason, and BadSetting.
     """
     name = object_id.strip()
-    part = _cut(name, engine.recall(name), numbers)
+    part = _slice(name, engine.recall(name), numbers)
     following = None if part.following is None else {part.following[0]: part.following[1]}
     details = {"id": name, "offset": part.start, "end": part.end, "total": part.total, "next": following}
     return {"text": part.as_text, "details": details, "is_error": False, "images": [], "failure": None}
@@ -56,7 +56,7 @@ def stats(session: Session) -> dict[str, Any]:
     return result_values(STATS.answer(session, Call()))
 
 
-def _cut(name: str, text: str, numbers: Numbers) -> Slice:
+def _slice(name: str, text: str, numbers: Numbers) -> Slice:
     offset, length, line, lines = (numbers.get(one) for one in ("offset", "length", "line", "lines"))
     if line is None and lines is None:
         return by_characters(name, text, offset or 0, LENGTH if length is None else length)

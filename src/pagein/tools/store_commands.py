@@ -82,11 +82,11 @@ def show(
     """
     paged = _paged_object(store, name) if store.current(name) is None else None
     if paged is not None:
-        text, lines_shown = _cut(store.get(paged.content).decode("utf-8", "replace"), lines)
+        text, lines_shown = _select_lines(store.get(paged.content).decode("utf-8", "replace"), lines)
         return {**_paged_out(paged), "content": text, "lines": lines_shown}
     meant = _find_version(store, name)
     version = _version(store, meant, number, at)
-    text, lines_shown = _cut(_text(store, version, field), lines)
+    text, lines_shown = _select_lines(_text(store, version, field), lines)
     return {
         **describe_version(version),
         "field": field or "content",
@@ -103,7 +103,7 @@ def show(
     }
 
 
-def _cut(text: str | None, lines: str | None) -> tuple[str | None, list[int] | None]:
+def _select_lines(text: str | None, lines: str | None) -> tuple[str | None, list[int] | None]:
     """Return the selected lines of a text with their range; the full text if `lines` is None."""
     if lines is None:
         return text, None

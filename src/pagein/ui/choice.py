@@ -47,7 +47,7 @@ def show_candidates(console: Console, candidates: Sequence[Candidate], limit: in
         console.print(Text(f"and {plural(len(candidates) - limit, 'older one', 'older ones')}", style="dim"))
 
 
-def chosen(answer: str, of: int) -> list[int]:
+def parse_choice(answer: str, of: int) -> list[int]:
     """Parse an answer such as `2`, `1,3-5` or `all` to indices from 0. Raises BadInput for unknown answers."""
     if answer.strip().lower() == "all":
         return list(range(of))

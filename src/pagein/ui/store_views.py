@@ -25,7 +25,7 @@ def show_objects(console: Console, answer: Answer) -> None:
         ("id", "left"), ("type", "left"), ("v", "right"), ("chars", "right"), ("when (UTC)", "left"), ("what", "left")
     )
     for row in rows:
-        cells = (row["id"], row["type"], str(row["version"]), amount(row["chars"]), when(row["at"]), what(row))
+        cells = (row["id"], row["type"], str(row["version"]), amount(row["chars"]), when(row["at"]), object_label(row))
         table.add_row(*(Text(plain(cell)) for cell in cells), style="dim" if row["deleted"] else "")
     console.print(table)
     if answer["next"] is not None:
@@ -36,7 +36,7 @@ def show_history(console: Console, answer: Answer) -> None:
     """Print one line per version, newest first."""
     versions = answer["versions"]
     first = versions[0]
-    console.print(Text(plain(f"{first['type']} {answer['id']}  {what(first)}"), style="bold"))
+    console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"))
     table = _table(
         ("v", "right"), ("sequence", "right"), ("when (UTC)", "left"), ("chars", "right"), ("writer", "left"), ("object hash", "left"), ("changed", "left")
     )  # fmt: skip
@@ -181,7 +181,7 @@ def when(at: float) -> str:
         return ABSENT
 
 
-def what(row: Answer) -> str:
+def object_label(row: Answer) -> str:
     """Return a short label of an object: its path or nickname, else facts from its view, or "deleted"."""
     view = row["view"]
     if row["deleted"]:

@@ -58,7 +58,7 @@ def _verdict(bill: Bill) -> Verdict:
     who = f"These {count(bill['sessions'])} sessions" if many else "This session"
     if base is None:
         return Verdict(f"{who} were replayed." if many else f"{who} was replayed.", "plain")
-    headline = f"{who} {_paid(bill['baseline'], base)}."
+    headline = f"{who} {_paid_cost(bill['baseline'], base)}."
     floor = _floor(base)
     if engine is None or bill["baseline"] in (ENGINE, BY_DEFAULT):
         return Verdict(headline, "plain", floor=floor)
@@ -66,11 +66,11 @@ def _verdict(bill: Bill) -> Verdict:
     said = f"{said} {fitted}" if (fitted := _compaction_words(bill)) else said
     if kept is not None and kept["keep_alives"]:
         said = _with_keep_alive(said, base, engine, kept)
-    tone = "broken" if _broken(engine) else tone
-    return Verdict(f"{headline} {said}", tone, loss=_lost(engine), rival=_cheaper(bill, engine), floor=floor)
+    tone = "broken" if _is_broken(engine) else tone
+    return Verdict(f"{headline} {said}", tone, loss=_loss_warning(engine), rival=_cheaper(bill, engine), floor=floor)
 
 
-def _paid(baseline: str, base: Figures) -> str:
+def _paid_cost(baseline: str, base: Figures) -> str:
     """Return the cost paid, if the baseline is the recorded policy, else the cost as a hypothesis."""
     return (
         f"cost {money(base)} as recorded ({baseline})"
@@ -133,11 +133,11 @@ def _cheaper(bill: Bill, engine: Figures) -> str:
     return f"Cheaper here: {name} ({change(quotient(costs[name], base))}){lossy}."
 
 
-def _broken(engine: Figures) -> bool:
+def _is_broken(engine: Figures) -> bool:
     return bool(engine["unrecoverable_bytes"] or engine["refused"])
 
 
-def _lost(engine: Figures) -> str:
+def _loss_warning(engine: Figures) -> str:
     if engine["unrecoverable_bytes"]:
         return f"BROKEN: {plural(engine['unrecoverable_bytes'], 'byte')} did not come back exactly. Please report this."
     if engine["refused"]:

@@ -89,11 +89,11 @@ def facts(seen: FoundFile, home: str, resolve: Resolve) -> Fields:
     if seen.media_type is not None:
         plain["media_type"] = seen.media_type
     if seen.text is not None and is_note(seen.path):
-        plain.update(_said_by(parse_note(seen.text), seen.path, resolve))
+        plain.update(_note_metadata(parse_note(seen.text), seen.path, resolve))
     return frozen_fields(plain)
 
 
-def _said_by(note: Note, path: str, resolve: Resolve) -> dict[str, object]:
+def _note_metadata(note: Note, path: str, resolve: Resolve) -> dict[str, object]:
     said: dict[str, object] = {
         "title": note.title,
         "note_id": note.id,

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.policy.recall.pattern_search import understood
+from pagein.policy.recall.pattern_search import parse_pattern
 
 TEXTS = st.text(st.sampled_from("ab AB\nxé€😀\ud800"), max_size=60)
 
 
 def places(pattern: str, text: str) -> list[tuple[int, str]]:
-    return [(found.offset, found.matched) for found in understood(pattern).matches(text)]
+    return [(found.offset, found.matched) for found in parse_pattern(pattern).matches(text)]
 
 
 @given(st.text(st.sampled_from("abAé€"), min_size=1, max_size=3), TEXTS)
@@ -42,19 +42,19 @@ def test_matches_without_width_come_to_an_end() -> None:
 
 
 def test_an_expression_that_ends_in_other_letters_is_a_text() -> None:
-    assert understood("/usr/lib/x").expression is None
-    assert understood("/usr/bin/ss").expression is None  # the same flag twice
-    assert understood("/usr/lib").notice is None
+    assert parse_pattern("/usr/lib/x").expression is None
+    assert parse_pattern("/usr/bin/ss").expression is None  # the same flag twice
+    assert parse_pattern("/usr/lib").notice is None
 
 
 def test_what_cannot_be_matched_in_linear_time_is_searched_as_text_and_said() -> None:
-    pattern = understood("/foo(?=bar)/")
+    pattern = parse_pattern("/foo(?=bar)/")
     assert pattern.expression is None
     assert "lookahead" in (pattern.notice or "")
     assert places("/foo(?=bar)/", "use /foo(?=bar)/ here") == [(4, "/foo(?=bar)/")]
-    assert understood("/a(/").notice is not None
-    assert understood("/a)(b/").notice is not None
-    assert "more than 1000" in (understood(f"/{'a' * 1001}/").notice or "")
+    assert parse_pattern("/a(/").notice is not None
+    assert parse_pattern("/a)(b/").notice is not None
+    assert "more than 1000" in (parse_pattern(f"/{'a' * 1001}/").notice or "")
 
 
 def test_a_catastrophic_expression_takes_linear_time() -> None:
@@ -65,12 +65,12 @@ def test_a_catastrophic_expression_takes_linear_time() -> None:
 
 def test_a_match_is_shown_with_a_hundred_characters_around_it() -> None:
     text = "l" * 300 + "needle" + "r" * 300
-    [found] = understood("needle").matches(text)
+    [found] = parse_pattern("needle").matches(text)
     assert found.context == "l" * 100 + "needle" + "r" * 100
 
 
 def test_of_a_long_match_only_its_beginning_is_shown() -> None:
-    [found] = understood("/a+/").matches("a" * 1000)
+    [found] = parse_pattern("/a+/").matches("a" * 1000)
     assert found.context == "a" * 400 + "[600 more chars of the match]"
     assert len(found.matched) == 1000
 
@@ -78,4 +78,4 @@ def test_of_a_long_match_only_its_beginning_is_shown() -> None:
 @pytest.mark.parametrize("pattern", ["", "x" * 10_001])
 def test_nothing_and_too_much_are_refused(pattern: str) -> None:
     with pytest.raises(BadInput):
-        understood(pattern)
+        parse_pattern(pattern)

@@ -15,7 +15,7 @@ from pagein.policy.recall.patterns import (
     grams,
     grams_needed,
     literal_grams,
-    met,
+    meets,
 )
 
 
@@ -51,14 +51,14 @@ def read(need: Need) -> str:
 def test_every_text_with_a_match_meets_the_need(pattern: str, text: str, *, ignore_case: bool) -> None:
     found = re2.compile(pattern.encode(), FOLDING if ignore_case else QUIET).search(text.encode())
     need = grams_needed(pattern, ignore_case=ignore_case)
-    assert found is None or met(need, fold_text(text)), need
+    assert found is None or meets(need, fold_text(text)), need
 
 
 @settings(max_examples=400)
 @given(literal=texts, around=st.tuples(texts, texts), ignore_case=st.booleans())
 def test_every_text_with_a_literal_meets_its_need(literal: str, around: tuple[str, str], *, ignore_case: bool) -> None:
     text = literal.join(around)
-    assert met(literal_grams(literal, ignore_case=ignore_case), fold_text(text))
+    assert meets(literal_grams(literal, ignore_case=ignore_case), fold_text(text))
 
 
 @given(texts, texts)
@@ -68,7 +68,7 @@ def test_folding_a_text_is_folding_its_parts(left: str, right: str) -> None:
 
 @given(texts)
 def test_a_need_asks_only_for_grams_that_the_text_itself_has(text: str) -> None:
-    assert met(Every(tuple(map(Gram, grams(fold_text(text))))), fold_text(text))
+    assert meets(Every(tuple(map(Gram, grams(fold_text(text))))), fold_text(text))
 
 
 def test_no_character_counts_without_regard_to_case_that_others_match_and_fold_apart() -> None:

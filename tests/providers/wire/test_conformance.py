@@ -9,7 +9,7 @@ from pagein.errors import BadInput
 from pagein.providers import vendors
 from pagein.providers.wire import FORMATS, format_named
 from pagein.simulator import formats as simulator_formats
-from pagein.simulator.formats import simulated
+from pagein.simulator.formats import simulated_format
 from pagein.testing.wire_format import WireFormatContract, WireSample
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -110,7 +110,7 @@ def test_the_simulated_provider_has_every_format() -> None:
 
 @pytest.mark.parametrize("name", ["", "Anthropic", "openai", "anthropic_messages", "gemini?"])
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
-    for find in (format_named, simulated):
+    for find in (format_named, simulated_format):
         with pytest.raises(BadInput) as told:
             find(name)
         assert repr(name) in str(told.value)

@@ -52,8 +52,8 @@ def test_where_the_host_asks_for_an_hour_the_short_lifetime_is_cheaper_once_some
     with KeepAlivePagein(recording, wiring.open_for_replay, charged) as paging:
         ledger = KeptLedger(recording, paging, charged, stress=False, trace=True)
         ledger.run()
-    assert 0 not in paging.course.asked  # a pause would lose what is written, and nothing was saved to pay for that
-    assert set(paging.course.asked) >= set(range(2, 9))
+    assert 0 not in paging.course.ttls  # a pause would lose what is written, and nothing was saved to pay for that
+    assert set(paging.course.ttls) >= set(range(2, 9))
     with PageinPolicy(recording, wiring.open_for_replay, charged, QUIET) as quiet:
         alone = Ledger(recording, quiet, charged, stress=False, trace=True)
         alone.run()

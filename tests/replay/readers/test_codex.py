@@ -124,7 +124,7 @@ def _rollout(*rows: dict[str, object]) -> tuple[list[Message], UsageTotals]:
     [session] = read_source(Source("rollout-1.jsonl", content=content))
     calls = _calls(list(session.entries))
     assert session.tally is not None
-    return calls, session.tally.told
+    return calls, session.tally.totals
 
 
 def test_a_second_count_in_a_row_is_a_call_without_blocks() -> None:

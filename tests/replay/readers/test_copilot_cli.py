@@ -62,7 +62,7 @@ def test_the_account_at_the_end_tells_how_many_calls_there_were(fixtures: Path) 
     [session] = read_source(Source("events.jsonl", fixtures / "copilot-cli.jsonl"))
     list(session.entries)
     assert session.tally is not None
-    assert session.tally.told == UsageTotals(4, 20000, by_call=False)
+    assert session.tally.totals == UsageTotals(4, 20000, by_call=False)
 
 
 def test_a_rewind_removes_everything_from_its_event_on() -> None:

@@ -70,7 +70,7 @@ def test_a_record_in_one_line_is_no_request_log() -> None:
         assert session.head.agent == "gemini-cli"
         assert sum(isinstance(entry, Message) for entry in session.entries) == 38
         assert session.tally is not None
-        assert session.tally.told == UsageTotals(38, sum(range(1000, 1038)))
+        assert session.tally.totals == UsageTotals(38, sum(range(1000, 1038)))
 
 
 def test_a_later_line_of_a_message_takes_its_place() -> None:
@@ -113,7 +113,7 @@ def test_a_summary_in_front_of_what_was_kept_is_a_compaction_and_no_call() -> No
     assert entries[place + 2].stop == CARRIED_OVER
     assert _words(entries)[-1] == "third"
     assert session.tally is not None
-    assert session.tally.told.calls == 2
+    assert session.tally.totals.calls == 2
 
 
 def test_tool_calls_without_words_belong_to_the_call_before_them() -> None:

@@ -68,8 +68,15 @@ def shape(rows: Iterable[object]) -> list[tuple[int, int]]:
 def prompt(entries: Sequence[Recorded], number: int) -> list[str]:
     """The texts that stand in the prompt of a call."""
     gathered = gather(entries)
-    begins = max((one.said for one in gathered.compactions if one.said <= gathered.calls[number].said), default=0)
-    said = list(gathered.messages)[begins : gathered.calls[number].said]
+    begins = max(
+        (
+            one.messages_before
+            for one in gathered.compactions
+            if one.messages_before <= gathered.calls[number].messages_before
+        ),
+        default=0,
+    )
+    said = list(gathered.messages)[begins : gathered.calls[number].messages_before]
     return [block.text for one in said if one.role != "system" for block in one.blocks if isinstance(block, Text)]
 
 

@@ -74,7 +74,7 @@ def _heard(entry: Entry, audit: Audit | None, stored: Callable[[ContentHash], by
         if isinstance(event, FileRead | FileWrite) and stored(event.version) is None:
             yield f"entry {entry.id}: {event.path}: the bytes of the version are not in the store"
         return
-    objection = audit.heard(event)
+    objection = audit.add_event(event)
     if objection is not None:
         line = "" if objection.line is None else f", line {objection.line}"
         yield f"entry {entry.id}: {objection.path}{line}: {objection.why}"

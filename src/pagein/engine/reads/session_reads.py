@@ -195,7 +195,7 @@ class SessionReads:
 
     def note_write(self, path: str, text: str) -> OwnWrite:
         """Record a successful write of a whole file by the model, which then knows the whole text."""
-        return self._learn(path, text, lambda key, _: (own_writes.written(key, text), text))
+        return self._learn(path, text, lambda key, _: (own_writes.write_event(key, text), text))
 
     def note_edit(self, path: str, old: str, new: str) -> OwnWrite:
         """Record a successful edit by the model, which then knows the new text and known text around the edit.
@@ -209,7 +209,7 @@ class SessionReads:
                 return None
             known, min_run = self.knowledge.of(key), self._settings.min_run
             edit = TextEdit(old, new)
-            return own_writes.reported_edit(key, document.text, edit, known, self._fetch, min_run=min_run)
+            return own_writes.reported_edit_event(key, document.text, edit, known, self._fetch, min_run=min_run)
 
         return self._learn(path, new, event)
 

@@ -176,7 +176,7 @@ class SessionRecall:
     def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
         """Search the session's objects, newest first. Raises BadInput for a malformed pattern, and Aborted."""
         began = self._clock()
-        pattern = pattern_search.understood(lookup.pattern)
+        pattern = pattern_search.parse_pattern(lookup.pattern)
         names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
         page = HitPage(max(0, lookup.skip), self.bounds.matches)
         for name in names:

@@ -96,7 +96,7 @@ def readable_codings(headers: Headers) -> Headers:
 
     A client without any supported coding gets plain bytes.
     """
-    return _change_header(headers, "accept-encoding", _cut)
+    return _change_header(headers, "accept-encoding", _readable_codings)
 
 
 def plain(headers: Headers) -> Headers:
@@ -145,7 +145,7 @@ def _change_header(headers: Headers, wanted: str, change: Callable[[str], str]) 
     return [(name, change(value) if name.lower() == wanted else value) for name, value in headers]
 
 
-def _cut(value: str) -> str:
+def _readable_codings(value: str) -> str:
     kept = [part.strip() for part in value.split(",") if _parse_coding(part) in READABLE]
     if len(kept) == len([part for part in value.split(",") if part.strip()]) and kept:
         return value

@@ -106,12 +106,12 @@ def search(looker: Looker | None) -> Handler:
             hits = await asyncio.to_thread(looker.search, text) if text else ()
         except PageinError as problem:
             return _json({"error": str(problem)}, 400)
-        return _json(SearchHits(hits=[_cut(hit) for hit in hits], limit=HITS))
+        return _json(SearchHits(hits=[_shorten(hit) for hit in hits], limit=HITS))
 
     return answer
 
 
-def _cut(hit: HitView) -> HitView:
+def _shorten(hit: HitView) -> HitView:
     text = hit["text"]
     return hit if len(text) <= _LONGEST_LINE else {**hit, "text": text[:_LONGEST_LINE] + "…"}
 

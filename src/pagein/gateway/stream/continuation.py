@@ -14,7 +14,7 @@ from typing import Any
 from pagein.model.json_text import decode_json
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity import Api
-from pagein.providers.validity.breakpoint_checks import marks_of
+from pagein.providers.validity.breakpoint_checks import breakpoints_of
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.body_check import turns_of
 from pagein.providers.wire.breakpoint_edits import Address, Changes
@@ -53,7 +53,7 @@ def _move_breakpoint(envelope: Envelope, items: Sequence[bytes]) -> bytes:
 
 
 def _count(body: Mapping[str, Any], api: Api) -> int:
-    return len(list(marks_of(turns_of(body, api)))) + isinstance(body.get("cache_control"), dict)
+    return len(list(breakpoints_of(turns_of(body, api)))) + isinstance(body.get("cache_control"), dict)
 
 
 def _last_mark(items: Sequence[bytes]) -> tuple[Address, Mapping[str, Any]] | None:

@@ -26,11 +26,11 @@ class Rounds:
 
     def add_answers(self, results: Sequence[OwnToolResult]) -> None:
         """Record results before a continuation."""
-        self._actual += self._form.results(self._encoded(results))
+        self._actual += self._form.results(self._encode_results(results))
 
     def add_client_answers(self, results: Sequence[OwnToolResult]) -> None:
         """Record results to be sent together with the client's results."""
-        self._answers = self._encoded(results)
+        self._answers = self._encode_results(results)
 
     @property
     def behind(self) -> tuple[bytes, ...]:
@@ -44,5 +44,5 @@ class Rounds:
             return None
         return RecallExchange(tuple(self._shown), tuple(self._actual), self._answers)
 
-    def _encoded(self, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
+    def _encode_results(self, results: Sequence[OwnToolResult]) -> tuple[bytes, ...]:
         return tuple(encode_json(self._form.result(one)) for one in results)

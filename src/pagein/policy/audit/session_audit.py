@@ -34,7 +34,7 @@ def audit(events: Iterable[ReadEvent], stored: Callable[[ContentHash], bytes | N
     stored: returns the bytes of a version; None for a lost version, which is an objection to every answer based on it.
     """
     going = Audit(stored)
-    told = ((place, going.heard(event)) for place, event in enumerate(events))
+    told = ((place, going.add_event(event)) for place, event in enumerate(events))
     return tuple(replace(one, place=place) for place, one in told if one is not None)
 
 
@@ -56,7 +56,7 @@ class Audit:
         other._sheets = {path: sheet.copy() for path, sheet in self._sheets.items()}
         return other
 
-    def heard(self, event: ReadEvent) -> UnfoundedAnswer | None:
+    def add_event(self, event: ReadEvent) -> UnfoundedAnswer | None:
         """Process another event, and return any objection against the event, with place 0."""
         match event:
             case CompactionEvent():

@@ -95,7 +95,7 @@ class _Marker:
     start: int | None = None
     before: bool = False
 
-    def understood(self, sheet: Sheet) -> dict[int, str]:
+    def named_lines(self, sheet: Sheet) -> dict[int, str]:
         """Return the lines that the marker stands for."""
         if self.start is None:
             return sheet.in_place(self.first, self.last)
@@ -214,7 +214,7 @@ class _RequestPass:
         if (marker.first, marker.last) != (claim.first, claim.last):
             raise MisledReader("the marker speaks of other lines than were asked for", marker.first)
         reckoned = sheet.length if marker.start is None and marker.last < claim.total else None
-        return _AnswerStatement(marker.understood(sheet), marker.length, reckoned)
+        return _AnswerStatement(marker.named_lines(sheet), marker.length, reckoned)
 
     def _in_parts(self, claim: ReadClaim, sheet: Sheet, text: str, behind: str) -> _AnswerStatement:
         """Walk through an answer: text where the claim says text, else a marker that leads to the next text."""
@@ -234,7 +234,7 @@ class _RequestPass:
                 if marker.first != n:
                     raise MisledReader("a marker does not begin where the text before it ends", n)
                 found.append(marker)
-                seen |= marker.understood(sheet)
+                seen |= marker.named_lines(sheet)
                 n = marker.last + 1
             at += 1
         if n <= end:

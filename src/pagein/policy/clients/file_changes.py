@@ -17,7 +17,7 @@ from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.shown_files import is_plain
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.line_diff import changes
-from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, written
+from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, write_event
 
 _CONTENT: Final = ("content", "contents", "file_text", "text")
 _NEW: Final = ("new_string", "newString", "newText", "new_str", "new_text")
@@ -73,7 +73,7 @@ def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:
         return None
     if not profile.counts_last and content.endswith("\n"):
         content = content[:-1]  # its reads do not count the empty line after it
-    return FileChange(content, written(key, content))
+    return FileChange(content, write_event(key, content))
 
 
 def _of_arguments(row: Row) -> Iterator[TextEdit]:

@@ -31,7 +31,7 @@ class TextEdit:
     everywhere: bool = False
 
 
-def written(path: str, text: str) -> FileWrite:
+def write_event(path: str, text: str) -> FileWrite:
     """Return the event of a write of the whole file with this text."""
     total = text.count("\n") + 1
     return FileWrite(path, ContentHash.of(text.encode()), total, Spans.of((1, total)), whole=True)
@@ -66,7 +66,7 @@ def follow_edit(
     return replace(event, copies=(*event.copies, *more)) if more else event
 
 
-def reported_edit(
+def reported_edit_event(
     path: str,
     text: str,
     edit: TextEdit,
@@ -103,11 +103,11 @@ def reported_edit(
                 return follow_edit(event, before, known, fetch), after
     event = edit_event(path, text, edit, known, min_run=min_run)
     if event is None and known.view:
-        event = unplaced_edit(path, text)
+        event = unplaced_edit_event(path, text)
     return None if event is None else (event, text)
 
 
-def unplaced_edit(path: str, after: str) -> FileWrite:
+def unplaced_edit_event(path: str, after: str) -> FileWrite:
     """Return the event of an edit at an unknown place: no line number of the file is certain afterwards."""
     return FileWrite(path, ContentHash.of(after.encode()), after.count("\n") + 1, NO_LINES)
 
@@ -140,7 +140,7 @@ def edit_event(
     if not regions:
         return None
     authored = _long(_lines_in_new_text(after, regions), min_run)
-    return FileWrite(path, version, total, authored, _left_alone(before, after, regions))
+    return FileWrite(path, version, total, authored, _unchanged_lines(before, after, regions))
 
 
 def _worked_out(after: str, edit: TextEdit, known: PathKnown) -> str | None:
@@ -194,7 +194,7 @@ def _long(spans: Spans, min_run: int) -> Spans:
     return Spans(tuple((first, last) for first, last in spans if last - first + 1 >= min_run))
 
 
-def _left_alone(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[LineCopy, ...]:
+def _unchanged_lines(before: str, after: str, regions: Sequence[tuple[int, int, int, int]]) -> tuple[LineCopy, ...]:
     """Return whole lines that are the same before and after, as copies of the version before.
 
     These are the lines between the regions, and within the regions the lines that the new text repeats.

@@ -79,7 +79,7 @@ class Pattern:
                 return
 
 
-def understood(pattern: str) -> Pattern:
+def parse_pattern(pattern: str) -> Pattern:
     """Parse a pattern. Raises BadInput for an empty or too long pattern."""
     if not pattern:
         raise BadInput("the pattern is empty")

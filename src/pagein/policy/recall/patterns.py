@@ -73,13 +73,13 @@ Need: TypeAlias = Gram | Every | Some
 NO_NEED: Final = Every()
 
 
-def met(need: Need, text: str) -> bool:
+def meets(need: Need, text: str) -> bool:
     """Return whether a folded text meets a need: an index answers this for many texts at once."""
     if isinstance(need, Gram):
         return need.text in text
     if isinstance(need, Every):
-        return all(met(part, text) for part in need.needs)
-    return any(met(part, text) for part in need.needs)
+        return all(meets(part, text) for part in need.needs)
+    return any(meets(part, text) for part in need.needs)
 
 
 def literal_grams(literal: str, *, ignore_case: bool = False) -> Need:

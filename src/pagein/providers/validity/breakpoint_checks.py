@@ -31,7 +31,7 @@ _BREAKPOINT: Final = "prompt_cache_breakpoint"
 INPUTS: Final = ("text", "image_url", "file", "input_text", "input_image", "input_file")
 
 
-def marks_of(turns: Turns) -> Iterator[tuple[TurnPart, str]]:
+def breakpoints_of(turns: Turns) -> Iterator[tuple[TurnPart, str]]:
     """Yield the blocks with breakpoints and their TTL, including blocks inside results, in the order of the prompt."""
     if not turns.from_wire:
         return
@@ -53,7 +53,7 @@ def _place(part: TurnPart) -> str:
 
 def check_breakpoint_count(turns: Turns, _since: int) -> Found:
     """M14: at most four breakpoints."""
-    marks = list(marks_of(turns))
+    marks = list(breakpoints_of(turns))
     if len(marks) > MAX_MARKS:
         yield marks[MAX_MARKS][0], TOO_MANY.format(count=len(marks))
 
@@ -61,7 +61,7 @@ def check_breakpoint_count(turns: Turns, _since: int) -> Found:
 def check_ttl_order(turns: Turns, _since: int) -> Found:
     """M15: one-hour breakpoints come before five-minute breakpoints."""
     short = False
-    for part, lifetime in marks_of(turns):
+    for part, lifetime in breakpoints_of(turns):
         if lifetime != "1h":
             short = True
         elif short:
@@ -77,7 +77,7 @@ def check_automatic_breakpoint(turns: Turns, _since: int) -> Found:
     if turns.target.platform == "legacy":
         yield part, NO_AUTOMATIC
         return
-    marks = list(marks_of(turns))
+    marks = list(breakpoints_of(turns))
     wanted = str(mark.get("ttl") or "5m")
     last = turns.turns[-1].parts[-1] if turns.turns and turns.turns[-1].parts else None
     if last is not None and last.mark is not None:
@@ -89,7 +89,7 @@ def check_automatic_breakpoint(turns: Turns, _since: int) -> Found:
 
 def check_breakpoint_places(turns: Turns, _since: int) -> Found:
     """M17: no breakpoint on thinking, empty text or a deferred tool."""
-    for part, _ in marks_of(turns):
+    for part, _ in breakpoints_of(turns):
         if part.mark is None:
             continue
         if part.kind == "thinking":

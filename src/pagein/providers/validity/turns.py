@@ -185,7 +185,7 @@ def extend_turns(turns: list[PromptTurn], more: Iterable[PromptTurn]) -> None:
             turns.append(turn)
 
 
-def cut(turns: list[PromptTurn], keep: int) -> None:
+def remove_from(turns: list[PromptTurn], keep: int) -> None:
     """Remove the parts of messages from number `keep` on."""
     while turns and turns[-1].first >= keep:
         turns.pop()

@@ -15,9 +15,9 @@ from pagein.providers.validity.turns import (
     PromptTurn,
     Turns,
     Wire,
-    cut,
     extend_turns,
     neutral_turns,
+    remove_from,
 )
 from pagein.providers.wire.formats import FORMATS, format_named
 
@@ -108,7 +108,7 @@ class Checker:
 
         For kept messages, only violations caused by the tail are reported.
         """
-        cut(self._turns, keep)
+        remove_from(self._turns, keep)
         since = max(len(self._turns) - 1, 0)
         if keep <= self._head:
             # Only system messages were kept: system messages directly after them are outside of the turns too.

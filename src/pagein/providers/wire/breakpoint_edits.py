@@ -12,7 +12,7 @@ from pagein.errors import HostError
 from pagein.providers.caches.breakpoint_plan import DEFAULT, FIRST, Manner, Memory, Outline, plan_breakpoints
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
-from pagein.providers.validity.breakpoint_checks import marks_of
+from pagein.providers.validity.breakpoint_checks import breakpoints_of
 from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wire, object_at, objects_at
 from pagein.providers.wire.body_check import turns_of
@@ -104,7 +104,7 @@ def changes(body: Wire, api: Api, wishes: Wishes = NO_WISHES) -> Changes:
     replaced = wishes.client == "replaced"
     automatic = object_at(body, form.automatic) if form.automatic else {}
     taken = [] if replaced else _client_breakpoints(placing, automatic, form)
-    used = 0 if replaced else len(list(marks_of(turns))) + bool(automatic)
+    used = 0 if replaced else len(list(breakpoints_of(turns))) + bool(automatic)
     manner = wishes.manner or _client_manner(parts, automatic)
     most = MAX_MARKS
     if not form.marks_end:

@@ -165,7 +165,7 @@ class _Rerun:
         self._frontier = frontier
 
     def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
-        self.ttl = self._course.asked.get(sized.call.index)
+        self.ttl = self._course.ttls.get(sized.call.index)
         notices = self._course.notices.get(sized.call.index, 0.0)
         steps = self._steps.get(sized.call.index, ())
         if sized.opens_segment or any(step.hide.rewrites for step in steps):
@@ -218,7 +218,7 @@ class _Rerun:
         return
 
     def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 it was decided
-        return sized.call.index in self._course.kept
+        return sized.call.index in self._course.kept_alive
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:  # noqa: ARG002 it is on record
         return

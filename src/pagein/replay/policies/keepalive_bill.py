@@ -39,13 +39,13 @@ class KeepAlivePolicy(Policy, Protocol):
 class Course:
     """The choices of a policy, call by call.
 
-    asked: the cache TTL, for calls with another TTL than the host's own, seconds.
-    kept: calls after which the window was kept alive.
+    ttls: the cache TTL, for calls with another TTL than the host's own, seconds.
+    kept_alive: calls after which the window was kept alive.
     notices: tokens of inserts that entered with a call.
     """
 
-    asked: dict[int, int] = field(default_factory=dict)
-    kept: set[int] = field(default_factory=set)
+    ttls: dict[int, int] = field(default_factory=dict)
+    kept_alive: set[int] = field(default_factory=set)
     notices: dict[int, float] = field(default_factory=dict)
 
 
@@ -88,9 +88,9 @@ class KeptLedger(Ledger):
             self._wait(sized)
         return served
 
-    def _marks(self) -> tuple[Breakpoint, ...]:
+    def _breakpoints(self) -> tuple[Breakpoint, ...]:
         frontier_before = self._frontier
-        marks = super()._marks()
+        marks = super()._breakpoints()
         if self._first_changed:
             kept = (
                 place if place < self._first_changed else 0 for place in (self._anchor, self._left, self._returning)

@@ -82,7 +82,7 @@ class KeepAlivePagein(PageinPolicy):
         if self._rewrites:
             self._asking = self._rewriting
         if self._asking != self.lifetimes.asked and self.ttl is not None:
-            self.course.asked[sized.call.index] = self.ttl
+            self.course.ttls[sized.call.index] = self.ttl
         return hide
 
     def _economics(self, now: float) -> Economics | None:
@@ -131,7 +131,7 @@ class KeepAlivePagein(PageinPolicy):
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Record a keep-alive request that went out."""
-        self.course.kept.add(sized.call.index)
+        self.course.kept_alive.add(sized.call.index)
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
 
 

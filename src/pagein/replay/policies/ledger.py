@@ -351,7 +351,7 @@ class Ledger:
             at=call.at,
             chain=self.window.chain,
             cumulative=self.window.cumulative,
-            marks=self._marks(),
+            marks=self._breakpoints(),
             output=output,
             answered_at=call.answered_at if counted else call.at,
             read_cap=cap,
@@ -370,7 +370,7 @@ class Ledger:
         self.tally.calls += counted
         return served
 
-    def _marks(self) -> tuple[Breakpoint, ...]:
+    def _breakpoints(self) -> tuple[Breakpoint, ...]:
         ttl = self.policy.ttl or self.recording.ttl
         end = len(self.window)
         positions = {_SYSTEM_POSITION, end}

@@ -187,7 +187,7 @@ def _note_uses(recording: BillableSession, index: int, uses: dict[int, list[int]
 
 
 def _parts(recording: BillableSession, start: int, end: int, uses: dict[int, list[int]]) -> Iterator[_PromptPart]:
-    hidden = _hidden(recording, start, end)
+    hidden = _hidden_pieces(recording, start, end)
     for index in range(start, end):
         sized = recording.sized[index]
         first, last = sized.call.blocks
@@ -204,7 +204,7 @@ def _parts(recording: BillableSession, start: int, end: int, uses: dict[int, lis
             yield _PromptPart(index, tokens, 0.0, index, (index,), gone)
 
 
-def _hidden(recording: BillableSession, start: int, end: int) -> list[list[tuple[float, int]]]:
+def _hidden_pieces(recording: BillableSession, start: int, end: int) -> list[list[tuple[float, int]]]:
     """Return, per call, the hidden tokens that entered, in pieces with the call of their removal; the newest are
     removed first.
     """

@@ -86,7 +86,7 @@ class PageinPolicy:
         self.name = name
         self._recording = recording
         self._messages = recording.calls.messages
-        self._compactions = [one.said for one in recording.calls.compactions]
+        self._compactions = [one.messages_before for one in recording.calls.compactions]
         self._originals = {
             (block.call_id, "arguments" if block.kind == "arguments" else "result"): block
             for block in recording.calls.blocks
@@ -133,9 +133,9 @@ class PageinPolicy:
         self._report(sized, ledger)
         if sized.opens_segment and not sized.call.opens_segment:
             # The host dropped its window without notice: the call shows only the messages since the last one.
-            self._feed(sized.call.said - self._new(sized, ledger))
+            self._feed(sized.call.messages_before - self._new(sized, ledger))
             self._session.note_compaction()
-        self._feed(sized.call.said)
+        self._feed(sized.call.messages_before)
         economics = self._economics(sized.call.at)
         if not self._answers_tools(sized, ledger):
             self._turn = sized.call.index
@@ -155,7 +155,7 @@ class PageinPolicy:
 
         A model that binds its thinking lets nothing in front of such an answer change.
         """
-        said = self._messages[sized.call.said - self._new(sized, ledger) : sized.call.said]
+        said = self._messages[sized.call.messages_before - self._new(sized, ledger) : sized.call.messages_before]
         return any(isinstance(block, ToolResult) for message in said for block in message.blocks)
 
     def _hide(self, sized: SizedCall, ledger: Ledger, prepared: WindowRequest) -> Hide:
@@ -318,8 +318,8 @@ class PageinPolicy:
 
     def _new(self, sized: SizedCall, ledger: Ledger) -> int:
         """Return the number of messages between the reply of the call before and this call."""
-        before = ledger.recording.calls.calls[sized.call.index - 1].said if sized.call.index else 0
-        return sized.call.said - before
+        before = ledger.recording.calls.calls[sized.call.index - 1].messages_before if sized.call.index else 0
+        return sized.call.messages_before - before
 
     def _stored_text(self, object_id: str, block: Block) -> str:
         """Return the stored text of a block: from the block's own object if evicted before its turn, else from the

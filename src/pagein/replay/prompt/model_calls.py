@@ -80,7 +80,7 @@ class RecordedCall:
     segment: number of compactions before the call.
     opens_segment: True for the first call of each segment.
     blocks: ordinals first seen by this call, [first, last).
-    said: number of messages of `Calls.messages` before the call.
+    messages_before: number of messages of `Calls.messages` before the call.
     message: the reply.
     reported: usage of the reply, as recorded.
     output_chars: text, thinking and arguments of the reply, characters.
@@ -94,7 +94,7 @@ class RecordedCall:
     segment: int
     opens_segment: bool
     blocks: tuple[int, int]
-    said: int
+    messages_before: int
     message: StoredMessage
     reported: Usage | None
     output_chars: int
@@ -114,9 +114,9 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordedCompaction:
-    """A compaction by the host before the message with index `said`."""
+    """A compaction by the host before the message with index `messages_before`."""
 
-    said: int
+    messages_before: int
     kept: int = 0
 
 
@@ -221,7 +221,7 @@ class _CallGatherer:
         start = self.request_at if self.request_at is not None else answered
         self.clock = max(self.clock, start)
         index = len(self.into.calls)
-        thought = _thought(reply)
+        thought = _thinking_size(reply)
         self.into.calls.append(
             RecordedCall(
                 index=index,
@@ -231,7 +231,7 @@ class _CallGatherer:
                 segment=self.segment,
                 opens_segment=self.opens_segment,
                 blocks=(self.pending_from, len(self.into.blocks)),
-                said=len(self.into.messages) - 1,
+                messages_before=len(self.into.messages) - 1,
                 message=kept,
                 reported=reply.usage,
                 output_chars=sum(_weight(block) for block in reply.blocks) + (thought or 0),
@@ -297,6 +297,6 @@ def _weight(block: Said) -> int:
             return 0
 
 
-def _thought(reply: Message) -> int | None:
+def _thinking_size(reply: Message) -> int | None:
     sizes = [len(block.text) for block in reply.blocks if isinstance(block, Thinking)]
     return sum(sizes) if sizes else None

@@ -179,7 +179,7 @@ def grow(calls: RecordedCalls, floor: float, chars_per_token: float, *, misses: 
         shrank = usage is not None and earlier is not None and not opens and usage.prompt < _DROP * earlier
         cap = _cap(call, before, earlier_size, opens=opens, dropped=shrank, ttl=ttl) if misses else None
         output = max(float(call.reported.output) if call.reported else 0.0, call.output_chars / chars_per_token)
-        thought = 0.0 if before is None or opens else min(hidden, _thought(before, call, chars_per_token))
+        thought = 0.0 if before is None or opens else min(hidden, _thinking_tokens(before, call, chars_per_token))
         sized.append(SizedCall(call, tokens, hidden, taken, opens, shrank, cap, size, output, thought))
         before = call
     return sized
@@ -201,7 +201,7 @@ def _fit(growth: float, estimate: float, pool: float) -> tuple[float, float, flo
     return _SHRUNK_TO, 0.0, min(pool, _SHRUNK_TO * estimate - growth)
 
 
-def _thought(before: RecordedCall, call: RecordedCall, chars_per_token: float) -> float:
+def _thinking_tokens(before: RecordedCall, call: RecordedCall, chars_per_token: float) -> float:
     """Return the tokens of thinking in a reply that the next prompt may hold: the billed output minus the visible
     output.
 

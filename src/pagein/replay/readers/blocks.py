@@ -49,11 +49,11 @@ class SessionCalls:
 def content_blocks(content: object, calls: SessionCalls, injected: str | None = None) -> tuple[Block, ...]:
     """Return the blocks of a message's content, text or list."""
     if isinstance(content, str):
-        return (spoken(content, injected),) if content else ()
+        return (text_block(content, injected),) if content else ()
     return tuple(_block(row, calls, injected) for row in objects(content))
 
 
-def spoken(words: str, injected: str | None = None) -> Text:
+def text_block(words: str, injected: str | None = None) -> Text:
     """Return a text of the user or the model, or of the host where its wrapper shows this."""
     if injected is None and words.startswith(REMINDER):
         return Text(words, "system_reminder")
@@ -63,7 +63,7 @@ def spoken(words: str, injected: str | None = None) -> Text:
 def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
-        return spoken(text(row, "text") or "", injected)
+        return text_block(text(row, "text") or "", injected)
     if kind in ("thinking", "redacted_thinking"):
         bound = text(row, "signature", "data")
         return Thinking(text(row, "thinking") or "", bound, redacted=kind == "redacted_thinking")

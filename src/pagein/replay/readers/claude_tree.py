@@ -168,7 +168,7 @@ class _RewindPath:
 
     def _follow(self, place: int) -> None:
         """Go back to the predecessor of a line if this is not the end of the path."""
-        found = self._said_before(place)
+        found = self._message_before(place)
         if found is None:
             return
         before, chain = found
@@ -213,7 +213,7 @@ class _RewindPath:
         ways.append(self.places[: bisect_right(self.places, place)])
         return [one for way in reversed(ways) for one in way]
 
-    def _said_before(self, place: int) -> tuple[int, set[int]] | None:
+    def _message_before(self, place: int) -> tuple[int, set[int]] | None:
         """Return the message before a line (-1: a new beginning) and the lines in between; None if unknown."""
         chain: set[int] = set()
         parent = self._marks[place].parent

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 from pagein.errors import BadInput
 from pagein.model.messages import UnreadableLine
 from pagein.replay.readers import claude_code, codex, copilot_cli, corpus, gemini_cli, opencode, pi, requests_log
-from pagein.replay.readers.line_index import IndexedLine, marks
+from pagein.replay.readers.line_index import IndexedLine, indexed_lines
 from pagein.replay.readers.row_fields import objects, text
 from pagein.replay.readers.rows import DAMAGE, decode_json, rows_at
 from pagein.replay.readers.source import MAGIC_SQLITE, Source, open_stream
@@ -54,7 +54,7 @@ def read_source(source: Source) -> Iterator[RecordedSession]:
     elif _is_document(_head(source)):
         yield from _document(source)
     else:
-        yield from _of_lines(source, list(marks(source)))
+        yield from _of_lines(source, list(indexed_lines(source)))
 
 
 def check(source: Source) -> None:
@@ -66,7 +66,7 @@ def check(source: Source) -> None:
         next(_document(source), None)
         return
     seen: list[IndexedLine] = []
-    for mark in marks(source):
+    for mark in indexed_lines(source):
         seen.append(mark)
         if _tells(mark) and _is_proved(seen):
             break
@@ -212,7 +212,7 @@ def _document(source: Source, found: Sequence[IndexedLine] = ()) -> Iterator[Rec
     try:
         document = _decode_source(source, found)
     except BadInput:
-        lines = [] if found else list(marks(source))
+        lines = [] if found else list(indexed_lines(source))
         if not _stretches(lines):
             raise
         yield from _of_lines(source, lines)

@@ -232,7 +232,7 @@ class _GeminiTranscript:
     def _model(self, name: str, row: Row, at: float | None) -> Iterator[Message]:
         usage = _usage(object_at(row, "tokens"))
         self._tally.add(name, usage)
-        thoughts = [_thought(one) for one in objects(row.get("thoughts"))]
+        thoughts = [_thinking(one) for one in objects(row.get("thoughts"))]
         words = [_block(part) for part in _parts(row.get("content")) if text(part, "text") != ""]
         asked = list(objects(row.get("toolCalls")))
         calls = [
@@ -290,7 +290,7 @@ def _block(part: Row) -> Block:
     return image(data) if data else Other(next(iter(part), "part"), json_text(part))
 
 
-def _thought(row: Row) -> Thinking:
+def _thinking(row: Row) -> Thinking:
     return Thinking("\n".join(words for words in (text(row, "subject"), text(row, "description")) if words))
 
 

@@ -154,13 +154,13 @@ _PI_LINES: Final = frozenset(
 )
 
 
-def marks(source: Source) -> Iterator[IndexedLine]:
+def indexed_lines(source: Source) -> Iterator[IndexedLine]:
     """Yield the indexed lines of a file, in order."""
     for item in raw_lines(source):
         if isinstance(item, UnreadableLine):
             yield IndexedLine(item.line, "", why=item.why)
         else:
-            yield mark_of(*item)
+            yield index_line(*item)
 
 
 def rows_of(source: Source, marks: Iterable[IndexedLine]) -> Iterator[tuple[int, Row | UnreadableLine]]:
@@ -174,7 +174,7 @@ def rows_of(source: Source, marks: Iterable[IndexedLine]) -> Iterator[tuple[int,
             yield line, row
 
 
-def mark_of(number: int, raw: bytes) -> IndexedLine:
+def index_line(number: int, raw: bytes) -> IndexedLine:
     """Return the index entry of this line."""
     try:
         return _shape(number, raw)

@@ -20,7 +20,7 @@ from pagein.model.messages import (
     UnreadableLine,
     Usage,
 )
-from pagein.replay.readers.blocks import SessionCalls, flat, image, spoken
+from pagein.replay.readers.blocks import SessionCalls, flat, image, text_block
 from pagein.replay.readers.line_index import IndexedLine, rows_of
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, seconds, text
 from pagein.replay.readers.rows import rows_at
@@ -231,14 +231,14 @@ def _usage(row: Row) -> Usage:
 
 def _blocks(content: object, calls: SessionCalls, injected: str | None) -> tuple[Block, ...]:
     if isinstance(content, str):
-        return (spoken(content, injected),)
+        return (text_block(content, injected),)
     return tuple(_block(row, calls, injected) for row in objects(content))
 
 
 def _block(row: Row, calls: SessionCalls, injected: str | None) -> Block:
     kind = text(row, "type") or "unknown"
     if kind == "text":
-        return spoken(text(row, "text") or "", injected)
+        return text_block(text(row, "text") or "", injected)
     if kind == "thinking":
         return Thinking(text(row, "thinking") or "", text(row, "thinkingSignature"), row.get("redacted") is True)
     if kind == "toolCall":

@@ -146,7 +146,7 @@ class Lineage:
         self._telling: set[bytes] = set()
         self._lost: list[int] = []
 
-    def lost(self, line: int) -> None:
+    def add_lost_line(self, line: int) -> None:
         """Record a line without a request."""
         self._lost.append(line)
 

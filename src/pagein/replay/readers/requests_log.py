@@ -139,7 +139,7 @@ def _sessions(
     for line, row in open_rows(lines):
         logged = None if isinstance(row, UnreadableLine) else exchange(row)
         if logged is None:
-            lineage.lost(line)
+            lineage.add_lost_line(line)
         else:
             facts[line] = _Fact(text(logged.body, "model"), logged.at is not None)
             lineage.add_request(line, _request_of(logged), _answer_of(logged))

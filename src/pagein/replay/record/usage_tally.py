@@ -46,6 +46,6 @@ class UsageTally:
         self._summed = told
 
     @property
-    def told(self) -> UsageTotals:
+    def totals(self) -> UsageTotals:
         """The usage reported so far."""
         return self._summed or UsageTotals(len(self._prompts), sum(self._prompts.values()))

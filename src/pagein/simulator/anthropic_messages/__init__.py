@@ -32,7 +32,7 @@ def _signature_error(part: TurnPart) -> tuple[str, str | None]:
     return words.format(place=part.place), None
 
 
-def _remembered(reply: SimulatedReply) -> list[dict[str, Any]]:
+def _memory_blocks(reply: SimulatedReply) -> list[dict[str, Any]]:
     return [answers.wire_block(block) for block in reply.blocks]
 
 
@@ -56,7 +56,7 @@ FORMAT: Final = SimulatedFormat(
     "generic:r=.1,w=1.25",
     request_id="request-id",
     signature_error=_signature_error,
-    remembered=_remembered,
+    memory_blocks=_memory_blocks,
     clears_context=True,
     is_prewarming=_is_prewarming,
 )

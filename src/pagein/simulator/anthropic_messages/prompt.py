@@ -8,7 +8,7 @@ from pagein.providers.cache_simulator import LONG, SHORT, Breakpoint
 from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, with_automatic
 from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
 from pagein.providers.prices.token_prices import Prices
-from pagein.providers.validity.breakpoint_checks import marks_of
+from pagein.providers.validity.breakpoint_checks import breakpoints_of
 from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.model_call import Body, ProviderCall
@@ -29,7 +29,7 @@ def prompt_of(prompts: Prompts, asked: ProviderCall, prices: Prices) -> PromptBl
     named = anthropic_domains(prompts.chains, _settings(asked, turns), tools, system)
     blocks = [*head, *body]
     chain = [*named.chain, *prompts.chain_ids(named.messages, body)]
-    return PromptBlocks(chain, sums(blocks), _marks(turns, blocks, asked.body))
+    return PromptBlocks(chain, sums(blocks), _breakpoints(turns, blocks, asked.body))
 
 
 def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:
@@ -63,9 +63,9 @@ def _without_old_thinking(turns: Turns) -> list[PromptTurn]:
     ]
 
 
-def _marks(turns: Turns, blocks: Sequence[CacheBlock], body: Body) -> tuple[Breakpoint, ...]:
+def _breakpoints(turns: Turns, blocks: Sequence[CacheBlock], body: Body) -> tuple[Breakpoint, ...]:
     places = {id(block.part): place for place, block in enumerate(blocks, 1)}
-    found = {places[id(part)]: _seconds(ttl) for part, ttl in marks_of(turns) if id(part) in places}
+    found = {places[id(part)]: _seconds(ttl) for part, ttl in breakpoints_of(turns) if id(part) in places}
     marks = tuple(Breakpoint(place, ttl) for place, ttl in found.items())
     automatic = object_at(body, "cache_control")
     if not automatic:

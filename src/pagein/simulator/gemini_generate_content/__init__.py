@@ -38,7 +38,7 @@ def _signature_error(_: TurnPart) -> tuple[str, str | None]:
     return CORRUPTED, None
 
 
-def _counted(tokens: int) -> dict[str, Any]:
+def _count_body(tokens: int) -> dict[str, Any]:
     return {"totalTokens": tokens, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}]}
 
 
@@ -57,6 +57,6 @@ FORMAT: Final = SimulatedFormat(
     prompt.prompt_of,
     "generic:r=.1,w=1,cache=gemini",
     signature_error=_signature_error,
-    counted=_counted,
+    count_body=_count_body,
     named_prompts=NamedCaches,
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.openai_chat import answers
-from pagein.simulator.openai_prompt import field_error, prompt_of, retained
+from pagein.simulator.openai_prompt import field_error, prompt_of, retention_rules
 from pagein.simulator.simulated_format import SimulatedFormat
 
 
@@ -33,5 +33,5 @@ FORMAT: Final = SimulatedFormat(
     _too_long,
     prompt_of,
     "generic:r=.1,w=1,cache=openai-legacy",
-    retained=retained,
+    cache_rules=retention_rules,
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from pagein.providers.validity.turns import TurnPart
 from pagein.providers.wire.wire_format import Endpoint
-from pagein.simulator.openai_prompt import field_error, prompt_of, retained
+from pagein.simulator.openai_prompt import field_error, prompt_of, retention_rules
 from pagein.simulator.openai_responses import answers
 from pagein.simulator.simulated_format import SimulatedFormat
 
@@ -37,9 +37,9 @@ FORMAT: Final = SimulatedFormat(
     _too_long,
     prompt_of,
     "generic:r=.1,w=1,cache=openai-legacy",
-    retained=retained,
+    cache_rules=retention_rules,
     signature_error=_signature_error,
-    remembered=answers.items,
+    memory_blocks=answers.items,
     keeps_responses=True,
     refuses_get=True,
 )

@@ -77,7 +77,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
 def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
     withheld = frozenset(version.id for version in _log(store) if is_withheld(version))
-    hidden = _hidden(store, withheld)
+    hidden = _withheld_hashes(store, withheld)
     done.withheld += sum(store.has(name) for name in hidden)
     blobs = _Blobs(store, hidden, done)
     of_versions = frozenset(name for version in _log(store) for name in contents_of(version))
@@ -172,7 +172,7 @@ def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -
         after, size = versions[-1].sequence, page
 
 
-def _hidden(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:
+def _withheld_hashes(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files that no other record needs."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}

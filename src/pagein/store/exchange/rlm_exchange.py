@@ -43,7 +43,7 @@ def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
             if is_excluded(record.source.of) and record.source.kind == "ingested":
                 done.counts["withheld"] = done.counts.get("withheld", 0) + 1
                 continue
-            outcome = _written(store, found.session, record)
+            outcome = _write_record(store, found.session, record)
             if isinstance(outcome, WriteRefusal):
                 raise BadInput(
                     f"object {record.id} cannot be had beside what is here: {outcome.why}; nothing was imported"
@@ -55,7 +55,7 @@ def import_rlm(store: WholeStore, found: RlmStore) -> ImportReport:
     return done
 
 
-def _written(store: WholeStore, session: str, record: RlmRecord) -> Outcome:
+def _write_record(store: WholeStore, session: str, record: RlmRecord) -> Outcome:
     at = max(record.created, 0) / 1000
     digest = hashlib.sha256(record.content.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     request = f"pi-rlm {session} {record.id} {digest}"

@@ -9,7 +9,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED
 from pagein.model.search_query import CONTENT, METADATA
 from pagein.store.search.shelves import Loaded, ShelfItem
-from pagein.store.search.sql_shelf import blobs_in, database_of, marks
+from pagein.store.search.sql_shelf import blobs_in, database_of, placeholders
 from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, SqlDatabase
@@ -47,7 +47,7 @@ class PagedShelf:
         with self._database.open_reader() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
-                query = f"SELECT id, place FROM paged WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
+                query = f"SELECT id, place FROM paged WHERE id IN ({placeholders(some)})"  # noqa: S608 -- constants
                 found |= {name: (place, False) for name, place in rows.execute(query, some).fetchall()}
         return found
 

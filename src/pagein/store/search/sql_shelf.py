@@ -62,7 +62,7 @@ class SqlShelf:
         with self._database.open_reader() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
-                query = f"SELECT id, head, deleted FROM document WHERE id IN ({marks(some)})"  # noqa: S608 -- constants
+                query = f"SELECT id, head, deleted FROM document WHERE id IN ({placeholders(some)})"  # noqa: S608 -- constants
                 found |= {
                     decode_text(name): (head, bool(gone)) for name, head, gone in rows.execute(query, some).fetchall()
                 }
@@ -109,11 +109,11 @@ def _proven(row: Row) -> ShelfItem:
 def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
     for start in range(0, len(values), _AT_ONCE):
         some = values[start : start + _AT_ONCE]
-        query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({marks(some)})"  # noqa: S608 -- constants
+        query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({placeholders(some)})"  # noqa: S608 -- constants
         yield from rows.execute(query, some).fetchall()
 
 
-def marks(values: Sequence[object]) -> str:
+def placeholders(values: Sequence[object]) -> str:
     """Return a question mark for each value."""
     return ", ".join("?" * len(values))
 
