@@ -11,6 +11,7 @@ from pagein.store.postgres.postgres_store import PostgresStore
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing import object_links, object_versions
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
+from pagein.testing.durable_store import DurableStoreContract, SnapshotStoreContract
 from pagein.testing.object_store import ObjectStoreContract
 
 pytestmark = pytest.mark.damages_store
@@ -30,12 +31,31 @@ class TestSqliteObjects(ObjectStoreContract):
         store.close()
 
 
+class OnDisk:
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Callable[[], SqliteStore]:
+        return lambda: SqliteStore(tmp_path / "one.pagein")
+
+
+class TestSqliteAfterRestarts(OnDisk, DurableStoreContract):
+    pass
+
+
+class TestSqliteSnapshots(OnDisk, SnapshotStoreContract):
+    pass
+
+
 class OnPostgres:
     @pytest.fixture
     def store(self, postgres: str, schema: Callable[[], str]) -> Iterator[PostgresStore]:
         store = PostgresStore(postgres, schema())
         yield store
         store.close()
+
+    @pytest.fixture
+    def open_store(self, postgres: str, schema: Callable[[], str]) -> Callable[[], PostgresStore]:
+        name = schema()
+        return lambda: PostgresStore(postgres, name)
 
 
 class TestPostgresObjects(OnPostgres, ObjectStoreContract):
@@ -47,6 +67,14 @@ class TestPostgresBlobs(OnPostgres, BlobStoreContract):
 
 
 class TestPostgresJournals(OnPostgres, JournalStoreContract):
+    pass
+
+
+class TestPostgresAfterRestarts(OnPostgres, DurableStoreContract):
+    pass
+
+
+class TestPostgresSnapshots(OnPostgres, SnapshotStoreContract):
     pass
 
 
