@@ -11,7 +11,7 @@ Rules of this file
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -120,6 +120,11 @@ def encode_entry(entry: Entry) -> bytes:
     if entry.at is not None:
         head["at"] = _finite(entry.at)
     return encode_json({**head, **_body_out(entry.body)})
+
+
+def encode_entries(entries: Iterable[Entry]) -> list[bytes]:
+    """Encode journal entries, each as `encode_entry` does."""
+    return [encode_entry(entry) for entry in entries]
 
 
 def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Entry | UnreadableLine:

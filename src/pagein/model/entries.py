@@ -5,7 +5,7 @@ effect, so that state can be folded from entries alone, whatever the reader's se
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pagein.model.journal_notes import Note, StoredNote
 from pagein.model.messages import Message
@@ -219,8 +219,8 @@ class RecallEntry:
 class _WithNote:
     """The slot for a decoded note. A slot is no dataclass field, so comparisons and the store leave the note out."""
 
-    __slots__ = ("_note",)
-    _note: StoredNote
+    __slots__ = ("note",)
+    note: StoredNote
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +239,13 @@ class NoteEntry(_WithNote):
         """Return the entry of a note."""
         return cls(*encode_note(note))
 
-    @property
-    def note(self) -> StoredNote:
-        """The note, decoded at the first access."""
-        try:
-            return self._note
-        except AttributeError:
-            note = decode_note(self.kind, self.data)
-            object.__setattr__(self, "_note", note)
-            return note
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- of a note, or AttributeError
+        """Decode the note at its first access."""
+        if name != "note":
+            raise AttributeError(name)
+        note = decode_note(self.kind, self.data)
+        object.__setattr__(self, "note", note)
+        return note
 
 
 Body: TypeAlias = (

@@ -136,7 +136,7 @@ def test_the_valve_can_be_shut(tmp_path: Path) -> None:
         session = begun(engine, "abcdefghij")
         session.model = "claude-haiku-4-5"
         assert len(whole(session)) == 10
-    assert not is_full(NO_VALVE, 10, 1e9)
+    assert not is_full(NO_VALVE, 10, Moment(None, None, size=10**9, new=0), reported=False)
 
 
 @pytest.mark.parametrize(("share", "low", "window"), [(1.5, 0.6, None), (0.9, -0.1, 9), (0.5, 0.6, 9), (0.9, 0.6, 0)])

@@ -6,7 +6,7 @@ from pagein.errors import BadSetting
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
 from pagein.policy.eviction.residency import EMPTY, PRICED, THRIFTY, Resident
 from pagein.policy.eviction.residency_rules import USUAL, Age, Layer, ResidencyRule, ResidencyRules
-from pagein.policy.eviction.resident_kinds import kinds_of_result
+from pagein.policy.eviction.residents import kind_of_result, kinds_of_result
 from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import KEYS
 
@@ -47,9 +47,16 @@ def test_the_kinds_of_a_result_are_listed_from_special_to_general() -> None:
 
 
 def test_a_kind_without_a_row_falls_under_the_general_one() -> None:
-    kinds = kinds_of_result(call("WebSearch"), ToolResult("c", "text"))
-    assert USUAL.first_kind(kinds) == "result"
-    assert ResidencyRules((*USUAL.rows, WEB)).first_kind(kinds) == "web search"
+    asked, result = call("WebSearch"), ToolResult("c", "text")
+    assert kind_of_result(asked, result, USUAL) == ("result", "")
+    assert kind_of_result(asked, result, ResidencyRules((*USUAL.rows, WEB))) == ("web search", "")
+    assert kind_of_result(asked, result, ResidencyRules(())) == (None, "")
+
+
+def test_the_path_counts_where_the_rows_hold_by_file() -> None:
+    asked, result = call("Read", FileAccess("read", "a.py")), ToolResult("c", "text")
+    assert kind_of_result(asked, result, USUAL) == ("file read", "a.py")
+    assert kind_of_result(asked, result, USUAL.without_layer("files")) == ("read", "")
 
 
 def test_a_new_row_is_enough_for_a_new_age() -> None:

@@ -35,7 +35,7 @@ from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.recall_warmth import COLD, Warmth
 from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet, removable
-from pagein.policy.eviction.resident_kinds import kinds_of_result, path_read
+from pagein.policy.eviction.residents import kind_of_result
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 
 
@@ -233,13 +233,12 @@ def _residents(
             continue
         count = next(tokens, 0)
         call = calls.get(block.call_id)
-        if (
-            call is not None
-            and removable(block, count, rules.residency)
-            and not may_show_excluded(call, rules.excluded)
-            and (kind := rules.residency.rules.first_kind(kinds_of_result(call, block))) is not None
-        ):
-            path = path_read(call) if kind == "file read" else ""
+        if call is None or not removable(block, count, rules.residency):
+            continue
+        if not may_show_excluded(call, rules.excluded):
+            kind, path = kind_of_result(call, block, rules.residency.rules)
+            if kind is None:
+                continue
             whole = kept.get((place, index)) or hand.stands_for(block)
             shown = count if whole is None else tokens_in_place(block.text, whole)
             yield Resident(block.call_id, place, index, shown, piece.born, kind=kind, kept=whole, path=path)

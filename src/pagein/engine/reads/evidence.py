@@ -89,7 +89,7 @@ class Evidence:
 
     def pending_events(self) -> list[PendingEvent]:
         """Return the events that may still be found in the window, oldest first."""
-        return [*self.late, *in_order(self.unsaid)]
+        return list(self.late) if self.unsaid is None else [*self.late, *in_order(self.unsaid)]
 
 
 START: Final = Evidence()
@@ -153,9 +153,9 @@ def _map_pending(state: Evidence, change: Callable[[PendingEvent], PendingEvent]
 
 def _without_the_unfound(state: Evidence) -> Evidence:
     """Set aside events without a match in the window: the request does not show them."""
-    unsaid = in_order(state.unsaid)
-    if not unsaid:
+    if state.unsaid is None:
         return state
+    unsaid = in_order(state.unsaid)
     late = (*state.late, *(replace(one, late=True) for one in unsaid))[-_MOST_LATE:]
     return _refold_paths(replace(state, unsaid=None, late=late), (one.told.event.path for one in unsaid))
 

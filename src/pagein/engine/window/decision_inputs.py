@@ -55,7 +55,8 @@ def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[P
                 continue
             tokens = next(counts, 0)
             call = calls.get(block.call_id)
-            if call is None or not removable(block, tokens, rules.residency):
+            # most results are too short, and need no other question
+            if call is None or len(block.text) < settings.chars or not removable(block, tokens, rules.residency):
                 continue
             if may_show_excluded(call, rules.excluded):
                 continue

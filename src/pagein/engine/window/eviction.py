@@ -141,7 +141,8 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
         failure = f"nothing was paged out: {type(problem).__name__}: {problem}"
         return EvictionOutcome(None, failure, planned.alone, _is_full(scene, moment, 0))
     reason = overflow.ORDERED if state.hand.epoch_now else overflow.RESTORED
-    planned = overflow.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
+    if back:
+        planned = overflow.with_back(planned, scene.residency, moment, [one.place for one in back], reason)
     failure = "; ".join([*([objection] if objection else []), *missing])
     planned = _with_turns(scene, planned, moment, account, whole)
     opened = _make_epoch(state, planned, paged, tuple(one.restored for one in back), thought, turns)
@@ -284,8 +285,7 @@ def _most(scene: Scene, moment: Moment) -> float:
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
-    feared = overflow.high_estimate(moment, gain, reported=scene.state.floor is not None)
-    return overflow.is_full(scene.valve, scene.window, feared)
+    return overflow.is_full(scene.valve, scene.window, moment, gain, reported=scene.state.floor is not None)
 
 
 def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:

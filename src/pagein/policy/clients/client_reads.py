@@ -1,4 +1,9 @@
-"""The text of files that the client's own tools have shown: a state, updated by each result."""
+"""The text of files that the client's own tools have shown: a state, updated by each result.
+
+The text of a file is put together from the lines shown, and placeholders for unseen lines. Such a text names a version.
+It may hold lines from several times, which does no harm: an answer may state only lines known to be in the window
+(`pagein.policy.reads.knowledge`), and placeholders are never known.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -8,7 +13,7 @@ from pagein.model.messages import ToolCall
 from pagein.model.read_events import FileRead, FileRefresh
 from pagein.model.shared_map import SharedMap
 from pagein.model.spans import Spans
-from pagein.policy.clients.shown_files import path_key
+from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, refold_path
 from pagein.policy.reads.knowledge import step as with_event
@@ -35,6 +40,7 @@ class ClientReads:
 
 
 START: Final = ClientReads()
+UNSEEN: Final = "\0never shown, line "
 
 
 def with_statement(state: ClientReads, path: str, made: FileStatement) -> ClientReads:
@@ -86,3 +92,36 @@ def _in_full(made: FileStatement) -> FileStatement:
         return made
     emitted = Spans.of((event.first, event.last))
     return replace(made, event=replace(event, mode="full", base=None, emitted=emitted, copies=(), v=1))
+
+
+# --- the text of a file ---
+
+
+def path_key(path: str) -> str:
+    """Return the normalised path of a file, without empty and `.` parts."""
+    parts = path.replace("\\", "/").split("/")
+    kept = [part for place, part in enumerate(parts) if part != "." and (part or place == 0)]
+    return "/".join(kept)
+
+
+def overlaid(before: str | None, shown: ShownText) -> str:
+    """Return the file's text after a read of some of its lines.
+
+    Where the read does not state the length of the file, an unseen line follows the shown lines, so that no answer may
+    mistake them for the whole file.
+    """
+    lines = [] if before is None else before.split("\n")
+    length = shown.total if shown.total is not None else max(len(lines), shown.last + 1)
+    lines = lines[:length]
+    lines += [f"{UNSEEN}{n}" for n in range(len(lines) + 1, length + 1)]
+    lines[shown.first - 1 : shown.last] = shown.lines
+    return "\n".join(lines)
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text can be encoded in UTF-8, as files are."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

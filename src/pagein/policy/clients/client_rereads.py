@@ -25,13 +25,20 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
-from pagein.policy.clients.client_reads import ClientReads, forgotten, with_statement, with_text
+from pagein.policy.clients.client_reads import (
+    ClientReads,
+    forgotten,
+    is_plain,
+    overlaid,
+    path_key,
+    with_statement,
+    with_text,
+)
 from pagein.policy.clients.client_texts import client_text
 from pagein.policy.clients.file_changes import file_change
 from pagein.policy.clients.file_seams import WHOLE, pieces, torn
 from pagein.policy.clients.line_layouts import ShownText
-from pagein.policy.clients.profile import OTHERS_OUTPUT, Profile
-from pagein.policy.clients.shown_files import is_plain, overlaid, path_key
+from pagein.policy.clients.profile import OTHERS_OUTPUT, Profile, reading_of
 from pagein.policy.clients.window_files import FileStatement, Repeat
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 from pagein.policy.privacy.redaction import is_withheld
@@ -103,9 +110,10 @@ def with_result(state: ClientReads, reader: RereadRules, result: ToolResult, sta
     if call is None:
         return state
     state = replace(state, calls=state.calls.without(call.id))
-    if reader.profile.is_repeat(call, result):
+    reading = reading_of(reader.profile, call, result)
+    if reading.is_repeat:
         return _apply_repeat(state, reader, call, result, stands)
-    return state if reader.profile.is_failure(call, result) else _apply_result(state, reader, call, result, stands)
+    return state if reading.is_failure else _apply_result(state, reader, call, result, stands)
 
 
 def _apply_repeat(
@@ -126,7 +134,7 @@ def _apply_repeat(
 def _apply_result(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
-    meaning = reader.profile.effect_of(call)
+    meaning = reading_of(reader.profile, call, result).effect
     if meaning == OTHERS_OUTPUT:
         return state
     if is_withheld(result) or call.withheld is not None:  # its text is unknown
@@ -141,11 +149,11 @@ def _apply_result(
 def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> RereadAnswer | None:
     """Return a shorter text to replace the next result; None where the result itself is best."""
     call = state.calls.get(result.call_id)
-    if call is None or is_withheld(result) or may_show_excluded(call, reader.excluded):
+    shown = None if call is None else reading_of(reader.profile, call, result).shown
+    if call is None or shown is None or is_withheld(result) or may_show_excluded(call, reader.excluded):
         return None
-    shown = reader.profile.lines_shown(call, result)
-    path = None if shown is None else path_key(shown.path)
-    if shown is None or path is None or call.id in state.files.path_of or _is_asked_again(state, path, shown):
+    path = path_key(shown.path)
+    if call.id in state.files.path_of or _is_asked_again(state, path, shown):
         return None
     decision = _decision(state, reader, path, shown)
     told = None if decision is None else client_text(decision, shown, result.text)
@@ -157,7 +165,7 @@ def answer(state: ClientReads, reader: RereadRules, result: ToolResult) -> Rerea
 def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> str | None:
     """Return the evicted call behind a client's own marker; None for any different result."""
     call = state.calls.get(result.call_id)
-    if call is None or not reader.profile.is_repeat(call, result):
+    if call is None or not reading_of(reader.profile, call, result).is_repeat:
         return None
     base = state.asked.get(_words_of_call(call))
     return base if base in state.files.gone else None
@@ -201,13 +209,13 @@ def _in_one_piece(state: ClientReads, reader: RereadRules, request: ReadRequest,
 def _apply_read(
     state: ClientReads, reader: RereadRules, call: ToolCall, result: ToolResult, stands: str
 ) -> ClientReads:
-    profile = reader.profile
-    if profile.effect_of(call).op == "read":
+    reading = reading_of(reader.profile, call, result)
+    shown = reading.shown
+    if reading.effect.op == "read":
         state = replace(state, asked=state.asked.put(_words_of_call(call), call.id))
-    shown = profile.lines_shown(call, result)
     if shown is None:
         # the window now shows unknown lines of these files
-        return reduce(forgotten, (access.path for access in profile.effect_of(call).accesses), state)
+        return reduce(forgotten, (access.path for access in reading.effect.accesses), state)
     path = path_key(shown.path)
     text = _with_shown(state, path, shown)
     if not is_plain(text):

@@ -6,8 +6,8 @@ from typing import Final
 
 from pagein.model.read_events import FileRead
 from pagein.model.spans import NO_LINES
+from pagein.policy.clients.client_reads import UNSEEN
 from pagein.policy.clients.line_layouts import ShownText
-from pagein.policy.clients.shown_files import UNSEEN
 from pagein.policy.reads import markers
 from pagein.policy.reads.read_request import ReadDecision
 

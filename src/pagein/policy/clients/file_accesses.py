@@ -16,6 +16,7 @@ from pagein.policy.clients.shell_reads import shell_reads
 _PATHS: Final = ("file_path", "filePath", "path", "filename", "notebook_path", "target_file", "absolute_path")
 _OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text", "search")
 _FOLDERS: Final = ("workdir", "cwd", "dir_path", "directory")
+_LINES: Final = ("offset", "start_line", "limit", "end_line")
 _PATCHES: Final = ("input", "patchText", "patch", "cmd", "command")
 # names of tools, in lower case
 READS: Final = frozenset(("read", "view", "read_file", "open", "readfile", "notebookread"))
@@ -97,7 +98,9 @@ def arguments_of(arguments: str) -> Row:
 def patch_body(row: Row) -> str | None:
     """Return the patch in a call's arguments, from the first line on; None if absent."""
     for key in _PATCHES:
-        body = lines_of(row.get(key))
+        if key not in row:
+            continue
+        body = lines_of(row[key])
         begin = body.find(_BEGIN)
         if begin >= 0:
             return body[begin:]
@@ -127,6 +130,8 @@ def _read_access(path: str, row: Row) -> FileAccess:
     span = row.get("view_range")
     if isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span):  # noqa: PLR2004
         return FileAccess("read", path, span[0], span[1] if span[1] >= span[0] else None)
+    if row.keys().isdisjoint(_LINES):
+        return FileAccess("read", path)
     start, limit = number(row, "offset", "start_line"), number(row, "limit")
     first = None if start is None else max(1, start)
     if limit is None:

@@ -97,7 +97,8 @@ class Profile:
 
         calls: the calls that it may answer, by id. Present values stay.
         """
-        blocks = tuple(self._annotate(block, calls or {}) for block in message.blocks)
+        known = {} if calls is None else calls
+        blocks = tuple(self._annotate(block, known) for block in message.blocks)
         same = all(new is old for new, old in zip(blocks, message.blocks, strict=True))
         return message if same else replace(message, blocks=blocks)
 
@@ -116,7 +117,34 @@ class Profile:
         return replace(block, name=told[0], is_error=told[1], shown=told[2])
 
 
-@lru_cache(maxsize=32)  # asked three times: when a result comes, when it is answered and when it was sent
+@dataclass(frozen=True, slots=True)
+class ResultReading:
+    """What a profile reads in a result and its call.
+
+    effect: the effect of the call.
+    is_failure: whether the result reports a failure.
+    is_repeat: whether the result is the client's own note that an earlier read showed the same.
+    shown: the lines of a file in the result; None if uncertain.
+    """
+
+    effect: CallEffect
+    is_failure: bool
+    is_repeat: bool
+    shown: ShownText | None
+
+
+@lru_cache(maxsize=32)  # asked when a result is answered and when it was sent
+def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> ResultReading:
+    """Return what a profile reads in a result and its call."""
+    return ResultReading(
+        profile.effect_of(call),
+        profile.is_failure(call, result),
+        profile.is_repeat(call, result),
+        profile.lines_shown(call, result),
+    )
+
+
+@lru_cache(maxsize=32)  # asked when a result comes and when it is read
 def _fails(profile: Profile, op: Op, text: str) -> bool:
     found = None if profile.envelope is None else profile.envelope.match(text)
     if found is not None:

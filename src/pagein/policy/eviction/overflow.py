@@ -108,9 +108,14 @@ class Back:
     tokens: int
 
 
-def is_full(valve: Valve, window: int | None, tokens: float) -> bool:
-    """Return whether this many tokens exceed the share at which overflow begins."""
-    return bool(window and valve.share) and tokens > valve.share * (window or 0)
+def is_full(valve: Valve, window: int | None, moment: Moment, spared: int = 0, *, reported: bool) -> bool:
+    """Return whether a high estimate of the request exceeds the share at which overflow begins.
+
+    spared: tokens that leave. reported: as in `high_estimate`.
+    """
+    if not window or not valve.share:
+        return False
+    return high_estimate(moment, spared, reported=reported) > valve.share * window
 
 
 def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:

@@ -8,7 +8,7 @@ current task has read and not edited yet.
 from dataclasses import dataclass
 
 from pagein.policy.eviction.residency_rules import ResidencyRules
-from pagein.policy.eviction.waiting_residents import NEVER
+from pagein.policy.eviction.waiting_residents import NEVER, holds
 
 __all__ = ["NEVER", "Work"]
 
@@ -28,6 +28,6 @@ class Work:
         """Return whether a read stays, by its first call and the file's last access and edit."""
         idle = self.call - touched
         return not any(
-            row.wait is not None and idle >= row.wait and row.holds_for(born, edited=edited, task=self.task)
+            row.wait is not None and idle >= row.wait and holds(row, born, edited=edited, task=self.task)
             for row in self.rules.of("file read")
         )

@@ -4,12 +4,12 @@ Rules of this file
 ------------------
 1. A row is all that a rule needs. The queues (`waiting_residents`), the settings, the ablations of a replay and the
    table in docs/residency.md are made from the rows.
-2. The kind of a result is resolved once, when it enters (`resident_kinds`). The rows of its kind hold for it.
+2. The kind of a result is resolved once, when it enters (`residents`). The rows of its kind hold for it.
 3. A resident with several rows may leave when the first of them lets it go.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
@@ -74,6 +74,9 @@ class ResidencyRule:
     cheap: a lower age where a rewrite is cheap anyway; None: no other. Only for the clock `shown`.
     why: reason. measured: figure that supports it, and how it was measured.
     layer: name in ablations; None: always part of the policy.
+    wait: the least number of calls for which a resident stays, 1 or more; None: this rule evicts nothing. A result that
+        the next call sees for the first time answers the latest assistant message: it stays.
+    cheap_wait: the least number of calls for which a resident stays where a rewrite is cheap; None: the same as `wait`.
     """
 
     name: str
@@ -86,8 +89,14 @@ class ResidencyRule:
     why: str = ""
     measured: str = ""
     layer: Layer | None = None
+    wait: int | None = field(init=False, repr=False, compare=False)
+    cheap_wait: int | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        wait = None if self.after.calls is None else max(self.after.calls, 1)
+        cheap = None if self.cheap is None or wait is None else min(self.cheap.calls or wait, wait)
+        object.__setattr__(self, "wait", wait)
+        object.__setattr__(self, "cheap_wait", cheap)
         is_of_file = self.kind in FILE_KINDS
         if is_of_file != (self.clock != "shown"):
             raise BadSetting(f"rule {self.name!r}: the age of a {self.kind} does not begin when it is {self.clock}")
@@ -101,34 +110,6 @@ class ResidencyRule:
         """The ages of the row."""
         return (self.after,) if self.cheap is None else (self.after, self.cheap)
 
-    @property
-    def wait(self) -> int | None:
-        """The least number of calls for which a resident stays, 1 or more; None: this rule evicts nothing.
-
-        A result that the next call sees for the first time answers the latest assistant message: it stays.
-        """
-        return None if self.after.calls is None else max(self.after.calls, 1)
-
-    @property
-    def cheap_wait(self) -> int | None:
-        """The least number of calls for which a resident stays where a rewrite is cheap; None: the same as `wait`."""
-        if self.cheap is None or self.wait is None:
-            return None
-        return min(self.cheap.calls, self.wait) if self.cheap.calls else self.wait
-
-    def holds_for(self, born: int, *, edited: int, task: int) -> bool:
-        """Return whether the condition holds for a resident first shown by call number `born`.
-
-        edited: call that saw the last edit of its file. task: the first call of the current task.
-        """
-        match self.only:
-            case "edited":
-                return born <= edited
-            case "older task":
-                return born < task
-            case _:
-                return True
-
 
 @dataclass(frozen=True)
 class ResidencyRules:
@@ -137,12 +118,13 @@ class ResidencyRules:
     rows: tuple[ResidencyRule, ...]
 
     def __post_init__(self) -> None:
-        for kind, rows in self._by_kind.items():
+        for kind, rows in self.by_kind.items():
             if len(rows) > 1 and kind not in FILE_KINDS:
                 raise BadSetting(f"the rules {', '.join(repr(row.name) for row in rows)} are for the same {kind}")
 
     @cached_property
-    def _by_kind(self) -> Mapping[ResidentKind, tuple[ResidencyRule, ...]]:
+    def by_kind(self) -> Mapping[ResidentKind, tuple[ResidencyRule, ...]]:
+        """The rows for each kind that has any."""
         kinds = dict.fromkeys(row.kind for row in self.rows)
         return {kind: tuple(row for row in self.rows if row.kind == kind) for kind in kinds}
 
@@ -153,11 +135,7 @@ class ResidencyRules:
 
     def of(self, kind: ResidentKind) -> tuple[ResidencyRule, ...]:
         """Return the rows for a kind."""
-        return self._by_kind.get(kind, ())
-
-    def first_kind(self, kinds: Iterable[ResidentKind]) -> ResidentKind | None:
-        """Return the first kind with a row in the table; None without such a kind."""
-        return next((kind for kind in kinds if kind in self._by_kind), None)
+        return self.by_kind.get(kind, ())
 
     def lets_go(self, kind: ResidentKind | None) -> bool:
         """Return whether residents of a kind may ever leave."""

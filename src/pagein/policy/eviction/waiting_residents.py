@@ -62,6 +62,20 @@ class _RuleQueue:
         return _RuleQueue(SharedQueue.of(_waits_left(self.waiting, gone, before)), ripe, _gain(ripe))
 
 
+def holds(rule: ResidencyRule, born: int, *, edited: int, task: int) -> bool:
+    """Return whether the condition of a row holds for a resident first shown by call number `born`.
+
+    edited: call that saw the last edit of its file. task: the first call of the current task.
+    """
+    match rule.only:
+        case "edited":
+            return born <= edited
+        case "older task":
+            return born < task
+        case _:
+            return True
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """The residents of one kind that wait for the accesses to a file.
@@ -81,7 +95,7 @@ class _File:
         return [
             one
             for one in self.residents
-            if rule.holds_for(one.born, edited=self.edited, task=task)
+            if holds(rule, one.born, edited=self.edited, task=task)
             and (rule.clock != "shown whole" or one.born < self.shown)
         ]
 
@@ -114,7 +128,7 @@ class WaitingResidents:
         if one.kind in FILE_KINDS:
             return now._with_file_resident(one, rules)  # noqa: SLF001 its own kind
         queues = now._queues  # noqa: SLF001 its own kind
-        for rule in rules.of(one.kind):
+        for rule in rules.by_kind.get(one.kind, ()):
             queue = queues.get(rule.name) or _RuleQueue()
             wait = _Wait(one.born, one)
             if newest:
@@ -127,9 +141,13 @@ class WaitingResidents:
     def _with_file_resident(self, one: Resident, rules: ResidencyRules) -> "WaitingResidents":
         key = _key(one.kind, one.path)
         file = self._files.get(key) or _File(one.born)
-        residents = tuple(sorted((*file.residents, one), key=lambda each: each.place))
+        residents = (*file.residents, one)
+        if file.residents:
+            residents = tuple(sorted(residents, key=lambda each: each.place))
         file = replace(file, touched=max(file.touched, one.born), residents=residents)
-        return self._visit(key, file, (rule for rule in rules.of(one.kind) if _waits_for(file, rule, self.task, one)))
+        return self._visit(
+            key, file, (rule for rule in rules.by_kind.get(one.kind, ()) if _waits_for(file, rule, self.task, one))
+        )
 
     def _visit(self, key: str, file: _File, rules: Iterable[ResidencyRule]) -> "WaitingResidents":
         """Store a file, and queue its residents for these rows."""
@@ -155,7 +173,7 @@ class WaitingResidents:
             file = self._files.get(key)
             if file is None:
                 continue
-            rows = rules.of(kind)
+            rows = rules.by_kind.get(kind, ())
             # a resident that a whole text of the file made needless does not wait again
             needless = whole and any(rule.clock == "shown whole" for rule in rows)
             if file.left and not needless:
@@ -180,7 +198,7 @@ class WaitingResidents:
         keys = dict.fromkeys(walk(self._fresh))
         queues = self._queues
         for kind in FILE_KINDS:
-            rows = [rule for rule in rules.of(kind) if rule.only == "older task" and rule.wait is not None]
+            rows = [rule for rule in rules.by_kind.get(kind, ()) if rule.only == "older task" and rule.wait is not None]
             found = [key for key in keys if rows and key.startswith(_key(kind, ""))]
             visits = [_Wait(file.touched, key) for key in found if (file := self._files.get(key)) is not None]
             for rule in rows if visits else ():
@@ -227,7 +245,7 @@ class WaitingResidents:
 
     def _without_replaced(self, places: Collection[tuple[int, int]], rules: ResidencyRules) -> "WaitingResidents":
         queues = self._queues
-        for rule in rules.of("replaced text"):
+        for rule in rules.by_kind.get("replaced text", ()):
             queue = queues.get(rule.name)
             if queue is not None:
                 queues = queues.put(rule.name, queue.without(places, {}))

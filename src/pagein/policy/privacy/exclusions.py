@@ -56,18 +56,19 @@ def _hints(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(max(_WILD.split(pattern.lower()), key=len) for pattern in patterns)
 
 
-def may_show_excluded(call: ToolCall, patterns: Iterable[str] = EXCLUDED) -> bool:
+@functools.lru_cache(maxsize=64)  # asked when the call enters, and when its result enters, is settled and answered
+def may_show_excluded(call: ToolCall, patterns: tuple[str, ...] = EXCLUDED) -> bool:
     """Return whether the result of this call may contain an excluded file."""
     if call.withheld is not None and not call.withheld.part:
         return True
-    names = tuple(patterns)
-    if any(is_excluded(access.path, names) for access in call.accesses):
+    if any(is_excluded(access.path, patterns) for access in call.accesses):
         return True
     arguments = call.arguments.lower()
-    if "\\u" not in arguments and not any(hint in arguments for hint in _hints(names)):
+    if "\\u" not in arguments and not any(hint in arguments for hint in _hints(patterns)):
         return False
     # the raw text too, for arguments that are not JSON; and each text whole, for names with blanks in them
     texts = (call.arguments, *texts_in(call.arguments))
     return any(
-        is_excluded(text, names) or any(is_excluded(word, names) for word in _WORD.findall(text)) for text in texts
+        is_excluded(text, patterns) or any(is_excluded(word, patterns) for word in _WORD.findall(text))
+        for text in texts
     )

@@ -1,6 +1,6 @@
 """The list of all wire formats. A new format is a folder beside this module and a row here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pagein.errors import BadInput
@@ -14,7 +14,11 @@ from pagein.providers.wire.wire_format import WireFormat
 
 FORMATS: Final[tuple[WireFormat, ...]] = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, GEMINI_GENERATE_CONTENT)
 
-_BY_NAME: Final[Mapping[str, WireFormat]] = {one.name: one for one in FORMATS}
+
+class _FormatsByName(dict[str, WireFormat]):
+    def __missing__(self, api: str) -> WireFormat:
+        raise BadInput(f"there is no wire format {api!r}; there are {', '.join(self)}")
+
 
 SYSTEM_FIELDS: Final = tuple(dict.fromkeys(name for one in FORMATS for name in one.requests.system_fields))
 """The fields that hold prompts outside the messages, of all formats. No name means anything else in another format."""
@@ -23,12 +27,8 @@ RULES: Final[Mapping[str, ValidityRule]] = {name: rule for one in FORMATS for na
 """The rules of all formats, by id."""
 
 
-def format_named(api: Api) -> WireFormat:
-    """Return the wire format of this name. Raises BadInput for an unknown name."""
-    try:
-        return _BY_NAME[api]
-    except KeyError:
-        raise BadInput(f"there is no wire format {api!r}; there are {', '.join(_BY_NAME)}") from None
+format_named: Final[Callable[[Api], WireFormat]] = _FormatsByName((one.name, one) for one in FORMATS).__getitem__
+"""Return the wire format of this name. Raises BadInput for an unknown name."""
 
 
 def api_of(body: bytes) -> Api:

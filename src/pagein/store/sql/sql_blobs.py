@@ -176,6 +176,11 @@ def plain(text: str) -> str:
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
 
 
+def plain_names(names: Iterable[str]) -> list[str]:
+    """Escape each of these names as `plain` does."""
+    return [plain(name) for name in names]
+
+
 def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes | None]:
     """Return a usable base with its number, the depth of a delta on it, and the bytes; otherwise None."""
     if base is None:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pagein.errors import DamagedBlob
-from pagein.model.codec import decode_entry, encode_entry
+from pagein.model.codec import decode_entry, encode_entries
 from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import UnreadableLine
 from pagein.policy.privacy.erasure import EntryRedaction
-from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
-from pagein.store.sql.sql_blobs import SqlBlobs, plain
+from pagein.store.sql.packed_bytes import BRIDGE, pack, pack_each, unpack
+from pagein.store.sql.sql_blobs import SqlBlobs, plain, plain_names
 
 # A lost entry that is appended again gets its old place.
 _APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
@@ -26,17 +26,17 @@ class SqlJournals(SqlBlobs):
             return 0
         forgotten = self.forgotten()
         retelling = EntryRedaction(forgotten.key, forgotten.finds, {}) if forgotten.tombstones else None
-        name, last_id = plain(session), plain(entries[-1].id)
-        told = [(plain(entry.id), encode_entry(entry)) for entry in entries]
-        lines = [
-            (name, entry_id, *pack(line if retelling is None else retelling.line(line))) for entry_id, line in told
-        ]
+        name, *ids = plain_names((session, *(entry.id for entry in entries)))
+        lines = encode_entries(entries)
+        if retelling is not None:
+            lines = [retelling.line(line) for line in lines]
+        packed = pack_each(lines)
         with self._database.open_writer() as rows:
-            for line in lines:
-                rows.execute(_APPEND, line)
+            for entry_id, (codec, line) in zip(ids, packed, strict=True):
+                rows.execute(_APPEND, (name, entry_id, codec, line))
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
-                (name, last_id),
+                (name, ids[-1]),
             )
             last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
         return 0 if last is None else int(last[0])

@@ -16,6 +16,7 @@ from collections import deque
 class TurnLock:
     """A reentrant lock granted in request order.
 
+    owner: identity of the thread at work; None for none. A thread that finds itself here need not ask for a turn.
     longest: seconds that a turn may last before waiting threads are refused; None for no limit
     """
 
@@ -23,7 +24,7 @@ class TurnLock:
         self._longest = longest
         self._changed = threading.Condition(threading.Lock())
         self._waiting: deque[object] = deque()
-        self._owner: int | None = None
+        self.owner: int | None = None
         self._depth = 0
         self._refusals = 0
         self._turns = 0
@@ -32,13 +33,13 @@ class TurnLock:
         """Wait for a turn. Return False if refused."""
         me = threading.get_ident()
         with self._changed:
-            if self._owner == me:
+            if self.owner == me:
                 self._depth += 1
                 return True
             ticket = object()
             self._waiting.append(ticket)
             refusals = self._refusals
-            while self._owner is not None or self._waiting[0] is not ticket:
+            while self.owner is not None or self._waiting[0] is not ticket:
                 turns = self._turns
                 moved = self._changed.wait(self._longest)
                 if self._refusals != refusals or (not moved and self._turns == turns):
@@ -46,7 +47,7 @@ class TurnLock:
                     self._changed.notify_all()
                     return False
             self._waiting.popleft()
-            self._owner, self._depth = me, 1
+            self.owner, self._depth = me, 1
         return True
 
     def release(self) -> None:
@@ -54,7 +55,7 @@ class TurnLock:
         with self._changed:
             self._depth -= 1
             if not self._depth:
-                self._owner = None
+                self.owner = None
                 self._turns += 1
                 self._changed.notify_all()
 
