@@ -32,7 +32,7 @@ from pagein.model.entries import (
     RequestSent,
     Restoration,
 )
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_each, encode_json
 from pagein.model.messages import (
     Block,
     Image,
@@ -114,17 +114,12 @@ def decode_message(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) 
 
 def encode_entry(entry: Entry) -> bytes:
     """Encode a journal entry as a JSON line, without the newline. Raises BadInput for an infinite or NaN time."""
-    head: Fields = {"v": NEWEST, "id": entry.id}
-    if entry.parent is not None:
-        head["parent"] = entry.parent
-    if entry.at is not None:
-        head["at"] = _finite(entry.at)
-    return encode_json({**head, **_body_out(entry.body)})
+    return encode_json(_entry_out(entry))
 
 
 def encode_entries(entries: Iterable[Entry]) -> list[bytes]:
     """Encode journal entries, each as `encode_entry` does."""
-    return [encode_entry(entry) for entry in entries]
+    return encode_each([_entry_out(entry) for entry in entries])
 
 
 def decode_entry(line: bytes, number: int = 0, upgrades: Upgrades = UPGRADES) -> Entry | UnreadableLine:
@@ -141,6 +136,15 @@ def encode_body(body: Body) -> bytes:
 
 
 # --- out ---------------------------------------------------------------------------------------------------------
+
+
+def _entry_out(entry: Entry) -> Fields:
+    head: Fields = {"v": NEWEST, "id": entry.id}
+    if entry.parent is not None:
+        head["parent"] = entry.parent
+    if entry.at is not None:
+        head["at"] = _finite(entry.at)
+    return {**head, **_body_out(entry.body)}
 
 
 def _message_out(message: Message) -> Fields:

@@ -4,7 +4,7 @@ Text may hold lone surrogates (hosts cut strings between them). msgspec refuses 
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -18,6 +18,16 @@ def encode_json(value: object, plain: Callable[[object], object] | None = None) 
         return msgspec.json.encode(value, enc_hook=plain)
     except UnicodeEncodeError:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False, default=plain).encode()
+
+
+def encode_each(values: Iterable[object]) -> list[bytes]:
+    """Encode each of these values as `encode_json` does."""
+    return [encode_json(value) for value in values]
+
+
+def decode_each(texts: Iterable[bytes]) -> list[object]:
+    """Decode each of these texts as `decode_json` does. Raises ValueError for the first that is no JSON."""
+    return [decode_json(text) for text in texts]
 
 
 def decode_json(text: bytes) -> object:

@@ -1,12 +1,13 @@
 """The residency table: each row is a queue, a setting, a layer and a line of the docs."""
 
+from dataclasses import replace
+
 import pytest
 
 from pagein.errors import BadSetting
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
-from pagein.policy.eviction.residency import EMPTY, PRICED, THRIFTY, Resident
+from pagein.policy.eviction.residency import EMPTY, PRICED, THRIFTY, Resident, kinds_of_result, resident_kind
 from pagein.policy.eviction.residency_rules import USUAL, Age, Layer, ResidencyRule, ResidencyRules
-from pagein.policy.eviction.residents import kind_of_result, kinds_of_result
 from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import KEYS
 
@@ -47,16 +48,18 @@ def test_the_kinds_of_a_result_are_listed_from_special_to_general() -> None:
 
 
 def test_a_kind_without_a_row_falls_under_the_general_one() -> None:
-    asked, result = call("WebSearch"), ToolResult("c", "text")
-    assert kind_of_result(asked, result, USUAL) == ("result", "")
-    assert kind_of_result(asked, result, ResidencyRules((*USUAL.rows, WEB))) == ("web search", "")
-    assert kind_of_result(asked, result, ResidencyRules(())) == (None, "")
+    asked, result = call("WebSearch"), ToolResult("c", "text " * 400)
+    assert resident_kind(asked, result, 900, PRICED) == ("result", "")
+    searches = replace(PRICED, rules=ResidencyRules((*USUAL.rows, WEB)))
+    assert resident_kind(asked, result, 900, searches) == ("web search", "")
+    assert resident_kind(asked, result, 900, replace(PRICED, rules=ResidencyRules(()))) is None
+    assert resident_kind(asked, result, 100, PRICED) is None
 
 
 def test_the_path_counts_where_the_rows_hold_by_file() -> None:
-    asked, result = call("Read", FileAccess("read", "a.py")), ToolResult("c", "text")
-    assert kind_of_result(asked, result, USUAL) == ("file read", "a.py")
-    assert kind_of_result(asked, result, USUAL.without_layer("files")) == ("read", "")
+    asked, result = call("Read", FileAccess("read", "a.py")), ToolResult("c", "text " * 400)
+    assert resident_kind(asked, result, 900, PRICED) == ("file read", "a.py")
+    assert resident_kind(asked, result, 900, replace(PRICED, rules=USUAL.without_layer("files"))) == ("read", "")
 
 
 def test_a_new_row_is_enough_for_a_new_age() -> None:

@@ -87,7 +87,7 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
     fields = envelope.fields
     model = model_in(envelope) or ""
     settings = b",".join(encode_json(name) + b":" + fields[name] for name in _SETTINGS if name in fields)
-    instructions = [fields[name] for name in envelope.format.requests.system_fields if name in fields]
+    instructions = [fields[name] for name in format_named(envelope.api).requests.system_fields if name in fields]
     system = [*instructions, *(item.raw for item in script.items[: script.head])]
     return PrefixDigests(
         # journaled as text, which cannot hold half of a surrogate pair
@@ -123,9 +123,15 @@ def _digest_of(raw: bytes) -> bytes:
 
 def model_in(envelope: Envelope) -> str | None:
     """Return the model of a request; None if absent."""
-    named = envelope.fields.get(envelope.format.requests.model_field)
-    model = None if named is None else decode_json(named)
-    return envelope.path_model or (model if isinstance(model, str) else None)
+    named = envelope.fields.get(format_named(envelope.api).requests.model_field)
+    return envelope.path_model or (None if named is None else _text(bytes(named)))
+
+
+@lru_cache(maxsize=64)
+def _text(raw: bytes) -> str | None:
+    """Return a text of a request; None for any other value."""
+    value = decode_json(raw)
+    return value if isinstance(value, str) else None
 
 
 def profile_in(envelope: Envelope) -> Profile | None:

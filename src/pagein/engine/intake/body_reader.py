@@ -19,7 +19,8 @@ from typing import Final
 from pagein.errors import BadInput
 from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
-from pagein.providers.wire.request_body import Envelope, items_key, open_body
+from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.request_body import Envelope, open_body
 
 MOST_KEPT: Final = 64 << 20
 """Bytes of bodies that an opener remembers (the sessions hold the messages a second time)."""
@@ -148,7 +149,7 @@ def _gone_on(body: bytes, before: _Layout, same: int) -> Envelope | None:
     None if the body needs a full parse.
     """
     rest = body[before.ends[same - 1] :]
-    key = items_key(before.api)
+    key = format_named(before.api).requests.items
     if _KNOWN in rest or _KNOWN in before.front:
         return None
     try:
@@ -196,7 +197,7 @@ def _start(body: bytes, envelope: Envelope) -> int | None:
     """
     if not envelope.items:
         return None
-    name, at = b'"%s"' % items_key(envelope.api).encode(), 0
+    name, at = b'"%s"' % format_named(envelope.api).requests.items.encode(), 0
     for _ in range(_TRIES):
         at = body.find(name, at) + 1
         if not at:

@@ -19,8 +19,8 @@ from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.message_names import chain_name
-from pagein.providers.wire.request_body import Envelope, message_of
+from pagein.providers.wire.message_names import chain_name, chain_names
+from pagein.providers.wire.request_body import Envelope, message_of, messages_of
 from pagein.providers.wire.wire_format import WireFormat
 
 _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
@@ -111,12 +111,11 @@ def transcript(
     known = before if before is not None and before.api == api else Transcript(api)
     same = alike(raw_items, known.raws) if shared is None or known is not before else shared
     items = list(known.items[:same])
-    for raw in raw_items[same:]:
-        value, message = message_of(raw, api, len(items))
-        is_head = message.role == "system" and (not items or items[-1].name == "")
-        before_it = items[-1].name if items else ""
-        behind = (before_it or api) + "~" * breaks.get(before_it, 0)
-        items.append(Item(raw, message, "" if is_head else chain_name(behind, value)))
+    news = messages_of(raw_items[same:], api, same)
+    before_it = items[-1].name if items else ""
+    heads = 0 if before_it else next((at for at, (_, one) in enumerate(news) if one.role != "system"), len(news))
+    added = ["" for _ in range(heads)] + chain_names(api, before_it, [value for value, _ in news[heads:]], breaks)
+    items += map(Item, raw_items[same:], (message for _, message in news), added)
     head = known.head if same > known.head else next((at for at, one in enumerate(items) if one.name), len(items))
     kept = _stable_units(known.units, same) if head == known.head else ()
     names = [*known.names[:same], *(one.name for one in items[same:])]

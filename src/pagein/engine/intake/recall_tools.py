@@ -102,7 +102,7 @@ def recall_of(
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     if settled is None and not _is_small(envelope, offers):
         return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
-    begins = Begins(note_of(offers), tokens_of(_weight(offers, envelope.api)))
+    begins = _begins(tuple(offers), envelope.api)
     notes: tuple[Note, ...] = () if settled == LATER else (ToolsLaterNote(),)
     return RecallOffer(settled=settled, notes=notes, begins=begins)
 
@@ -125,6 +125,12 @@ def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
         return False
     whole = sum(map(len, envelope.fields.values())) + sum(map(len, envelope.items))
     return not are_small(_weight(offers, envelope.api), whole)
+
+
+@lru_cache(maxsize=16)
+def _begins(offers: tuple[ToolOffer, ...], api: Api) -> Begins:
+    """Return these tools as they enter with the first eviction."""
+    return Begins(note_of(offers), tokens_of(_weight(offers, api)))
 
 
 def _weight(offers: Sequence[ToolOffer], api: Api) -> int:
@@ -179,14 +185,20 @@ def _hands_over_a_shell(raw: bytes) -> bool:
 
 
 def _is_agents(envelope: Envelope) -> bool:
-    fields, form = envelope.fields, envelope.format.tools
-    tools = _value(fields, "tools")
-    functions = [one for one in form.definitions(tools) if form.is_function(one)]
-    if not functions or any(_OURS.search(_name(one)) for one in functions):
+    fields, form = envelope.fields, format_named(envelope.api).tools
+    if not _has_functions(bytes(fields.get("tools", b"[]")), envelope.api):
         return False
     choice = _value(fields, "tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     return kind in _FREE and form.may_continue(fields)
+
+
+@lru_cache(maxsize=64)
+def _has_functions(tools: bytes, api: Api) -> bool:
+    """Return whether a list of tools has functions of the client, and none of pagein."""
+    form = format_named(api).tools
+    functions = [one for one in form.definitions(decode_json(tools)) if form.is_function(one)]
+    return bool(functions) and not any(_OURS.search(_name(one)) for one in functions)
 
 
 def _name(tool: Mapping[str, Any]) -> str:

@@ -34,8 +34,7 @@ from pagein.model.messages import Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.recall_warmth import COLD, Warmth
-from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet, removable
-from pagein.policy.eviction.residents import kind_of_result
+from pagein.policy.eviction.residency import EMPTY, Residency, Resident, ResidentSet, resident_kind
 from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
 
 
@@ -233,12 +232,9 @@ def _residents(
             continue
         count = next(tokens, 0)
         call = calls.get(block.call_id)
-        if call is None or not removable(block, count, rules.residency):
-            continue
-        if not may_show_excluded(call, rules.excluded):
-            kind, path = kind_of_result(call, block, rules.residency.rules)
-            if kind is None:
-                continue
+        found = None if call is None else resident_kind(call, block, count, rules.residency)
+        if call is not None and found is not None and not may_show_excluded(call, rules.excluded):
+            kind, path = found
             whole = kept.get((place, index)) or hand.stands_for(block)
             shown = count if whole is None else tokens_in_place(block.text, whole)
             yield Resident(block.call_id, place, index, shown, piece.born, kind=kind, kept=whole, path=path)

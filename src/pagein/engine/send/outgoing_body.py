@@ -48,7 +48,7 @@ from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
 from pagein.providers.wire.formats import SYSTEM_FIELDS
-from pagein.providers.wire.request_body import WireRequest, decode, items_key
+from pagein.providers.wire.request_body import WireRequest, decode
 from pagein.providers.wire.ttl_edits import blocks_in
 
 _CHECKED_WHOLE: Final = 64 << 10
@@ -322,7 +322,7 @@ class _BodyPart:
         said = [
             one if isinstance(one := decode_json(raw), dict) else self._filler(one) for raw in self.items[self.start :]
         ]
-        return {**body, items_key(self.api): [*self._in_front(), *said]}
+        return {**body, format_named(self.api).requests.items: [*self._in_front(), *said]}
 
     def _in_front(self) -> list[dict[str, Any]]:
         if not self.start:

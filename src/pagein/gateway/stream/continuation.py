@@ -18,6 +18,7 @@ from pagein.providers.validity.breakpoint_checks import breakpoints_of
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.body_check import turns_of
 from pagein.providers.wire.breakpoint_edits import Address, Changes
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope, WireRequest, open_body
 from pagein.providers.wire.spliced_breakpoints import with_marks
 
@@ -34,7 +35,7 @@ def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
         json_spans.object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items
     ]
     items += more
-    return _move_breakpoint(envelope, items) if envelope.format.cache.takes_ttls else envelope.body(items)
+    return _move_breakpoint(envelope, items) if format_named(envelope.api).cache.takes_ttls else envelope.body(items)
 
 
 def _move_breakpoint(envelope: Envelope, items: Sequence[bytes]) -> bytes:

@@ -115,7 +115,7 @@ def _patch_accesses(body: str) -> Iterator[FileAccess]:
 
 
 def _native(tool: str, row: Row) -> Iterator[FileAccess]:
-    path = text(row, *_PATHS)
+    path = next((found for key in _PATHS if isinstance(found := row.get(key), str)), "")
     if not path:
         return
     if tool in READS:

@@ -6,6 +6,11 @@ voids the provider's cache behind the frontier, so batches must be rare.
 
 A group (an assistant message with its results) stays together in the request. Only the content of results is ever
 replaced.
+
+The kind of a result is resolved once, when it enters the window: the rows of the residency table hold by kind. Kinds are
+listed most specific first. The first of them that has a row in the table counts, so a kind without a row of its own
+falls under the more general one. A result that the provider found itself is no resident, whatever the rows: the
+provider takes it back only with content of its own, so no stub can stand in its place.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,7 +18,7 @@ from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
-from pagein.model.messages import ToolResult
+from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
@@ -31,7 +36,7 @@ from pagein.policy.economics.rewrite_cost import (
     rewritten,
 )
 from pagein.policy.eviction.argument_masks import ArgumentRules
-from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules
+from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, ResidentKind
 from pagein.policy.eviction.resident_set import EMPTY, ResidentSet
 from pagein.policy.eviction.residents import STUB_TOKENS, Resident
 from pagein.policy.stubs.previews import Previews
@@ -48,10 +53,15 @@ __all__ = [
     "Resident",
     "ResidentSet",
     "Thinking",
+    "kinds_of_result",
     "plan",
     "removable",
+    "resident_kind",
 ]
 
+
+WEB_SEARCHES: Final = frozenset(("websearch", "web_search", "google_web_search"))
+"""Tools of clients that search the web, in lower case."""
 
 Thinking: TypeAlias = Literal["kept", "leaves"]
 """Fate of thinking behind the frontier of an epoch, on models that do not bind thinking to the messages before it."""
@@ -133,6 +143,34 @@ def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
     """
     big = tokens >= settings.min_tokens and tokens > 0 and len(result.text) > LONGEST and result.withheld is None
     return big and not result.images and (not result.is_error or settings.rules.lets_go("failure"))
+
+
+def resident_kind(
+    call: ToolCall, result: ToolResult, tokens: int, settings: Residency
+) -> tuple[ResidentKind, str] | None:
+    """Return the kind of a removable result, and the first file that the call read, where its rows hold by file.
+
+    The path is "" if no file counts. None for a result that is not removable, or for which no row holds.
+    """
+    if not removable(result, tokens, settings):
+        return None
+    kind = next((one for one in kinds_of_result(call, result) if one in settings.rules.by_kind), None)
+    return None if kind is None else (kind, _path_read(call) if kind == "file read" else "")
+
+
+def kinds_of_result(call: ToolCall, result: ToolResult) -> tuple[ResidentKind, ...]:
+    """Return the kinds of a tool's result, most specific first."""
+    if result.is_error:
+        return ("failure",)
+    if any(access.op == "read" for access in call.accesses):
+        return ("file read", "read", "result") if _path_read(call) else ("read", "result")
+    if call.name.lower() in WEB_SEARCHES:
+        return ("web search", "result")
+    return ("result",)
+
+
+def _path_read(call: ToolCall) -> str:
+    return next((access.path for access in call.accesses if access.op == "read"), "")
 
 
 def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Account) -> EpochPlan:

@@ -1,18 +1,11 @@
-"""The value of a resident: a result open to eviction, or arguments open to masking; and the kind of a result.
-
-The kind is resolved once, when the result enters the window: the rows of the residency table hold by kind. Kinds are
-listed most specific first. The first of them that has a row in the table counts, so a kind without a row of its own
-falls under the more general one. A result that the provider found itself is no resident, whatever the rows: the
-provider takes it back only with content of its own, so no stub can stand in its place.
-"""
+"""The value of a resident: a result open to eviction, or arguments open to masking. `residency` tells which."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.entries import PagedOut
-from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.eviction.residency_rules import ResidencyRules, ResidentKind
+from pagein.policy.eviction.residency_rules import ResidentKind
 
 STUB_TOKENS: Final = 40
 """Assumed size of a stub at the decision; its true size is known once it is written."""
@@ -64,31 +57,3 @@ class Resident:
         """
         place = before.get(self.message, self.before)
         return self if place == self.before else replace(self, before=place)
-
-
-WEB_SEARCHES: Final = frozenset(("websearch", "web_search", "google_web_search"))
-"""Tools of clients that search the web, in lower case."""
-
-
-def kind_of_result(call: ToolCall, result: ToolResult, rules: ResidencyRules) -> tuple[ResidentKind | None, str]:
-    """Return the kind of a tool's result, and the first file that the call read, where its rows hold by file.
-
-    The kind is None if no row holds for the result, the path "" if no file counts.
-    """
-    kind = next((one for one in kinds_of_result(call, result) if one in rules.by_kind), None)
-    return kind, _path_read(call) if kind == "file read" else ""
-
-
-def kinds_of_result(call: ToolCall, result: ToolResult) -> tuple[ResidentKind, ...]:
-    """Return the kinds of a tool's result, most specific first."""
-    if result.is_error:
-        return ("failure",)
-    if any(access.op == "read" for access in call.accesses):
-        return ("file read", "read", "result") if _path_read(call) else ("read", "result")
-    if call.name.lower() in WEB_SEARCHES:
-        return ("web search", "result")
-    return ("result",)
-
-
-def _path_read(call: ToolCall) -> str:
-    return next((access.path for access in call.accesses if access.op == "read"), "")

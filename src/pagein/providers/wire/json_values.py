@@ -71,6 +71,11 @@ def parts_of(content: object) -> list[Json]:
     return [part if isinstance(part, dict) else {} for part in content] if isinstance(content, list) else []
 
 
+def role_and_parts(value: Json) -> tuple[str, list[Json]]:
+    """The role of a message, or an empty string, and the parts of its content."""
+    return text_at(value, "role"), parts_of(value.get("content"))
+
+
 def result_parts(content: object) -> tuple[str, tuple[Image, ...]]:
     """The text of a result, and its other parts as images (a result with images stays in the window)."""
     parts = parts_of(content)

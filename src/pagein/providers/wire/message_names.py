@@ -7,13 +7,14 @@ Rules of this file
 2. A string content has the name of a content with one block of that text: clients switch between the two.
 3. The order of fields counts inside arguments, where providers keep it, and nowhere else.
 4. A name in a chain also stands for everything said before.
+5. After a message where the journal was broken names differ from before: its name counts with one `~` for each break.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import encode_each, encode_json
 from pagein.providers.wire.json_values import Json
 
 _SIZE: Final = 16
@@ -26,9 +27,25 @@ _DEFAULTS: Final[Mapping[str, object]] = {"is_error": False, "type": "message"}
 
 def chain_name(before: str, value: Json) -> str:
     """The name of a message after the message named `before` ("": the first): 32 hexadecimal digits."""
+    return _chain_name(before, encode_json(_canonical(value)))
+
+
+def chain_names(root: str, before: str, values: Iterable[Json], breaks: Mapping[str, int]) -> list[str]:
+    """The names of messages after the message named `before` ("": the first; then they follow `root`).
+
+    breaks: names of messages after which the journal was broken, with the number of breaks.
+    """
+    names: list[str] = []
+    for text in encode_each([_canonical(value) for value in values]):
+        before = _chain_name((before or root) + "~" * breaks.get(before, 0), text)
+        names.append(before)
+    return names
+
+
+def _chain_name(before: str, text: bytes) -> str:
     digest = blake2b(before.encode(), digest_size=_SIZE)
     digest.update(b"\n")
-    digest.update(encode_json(_canonical(value)))
+    digest.update(text)
     return digest.hexdigest()
 
 

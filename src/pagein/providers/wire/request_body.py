@@ -8,18 +8,18 @@ Rules of this file
 3. A body that no provider could read is a BadInput. A strange but readable body is passed on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pagein.errors import BadInput, HostError
-from pagein.model.json_text import decode_json
+from pagein.model.json_text import decode_each, decode_json
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.providers.validity import Api
 from pagein.providers.wire import json_spans
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.message_texts import MessageTexts
-from pagein.providers.wire.wire_format import RequestForm, WireFormat
+from pagein.providers.wire.wire_format import RequestForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,6 @@ class Envelope:
     items: Sequence[bytes]
     path_model: str = ""
 
-    @property
-    def format(self) -> WireFormat:
-        """The wire format of the request."""
-        return format_named(self.api)
-
     def body(self, items: Sequence[bytes], fields: Mapping[str, bytes] | None = None) -> bytes:
         """Assemble a body from messages.
 
@@ -118,23 +113,32 @@ def open_body(body: bytes, api: Api) -> Envelope:
     return Envelope(api, fields, json_spans.items(given, key))
 
 
-def items_key(api: Api) -> str:
-    """The field of a body that holds the messages."""
-    return format_named(api).requests.items
-
-
 def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Message]:
     """Decode one message to plain values and to a neutral message. Raises BadInput for anything but a JSON object.
 
     place: number of the message, for the report.
     """
+    return messages_of((item,), api, place)[0]
+
+
+def messages_of(items: Sequence[bytes], api: Api, first: int) -> list[tuple[Mapping[str, Any], Message]]:
+    """Decode messages in a row, each as `message_of` does.
+
+    first: number of the first of them, for the report.
+    """
     wire = format_named(api).requests
-    value = _value(item, f"{wire.items}.{place}")
-    if isinstance(value, str) and _is_bare(item, api):
-        value = {"role": "user", "content": value}
-    if not isinstance(value, dict):
-        raise BadInput(f"{wire.items}.{place} is not a JSON object")
-    return value, wire.message(value, place)
+    values: Iterable[object]
+    try:
+        values = decode_each(items)
+    except ValueError:  # the report names the first message that is wrong
+        values = (_value(item, f"{wire.items}.{place}") for place, item in enumerate(items, first))
+    found: list[tuple[Mapping[str, Any], Message]] = []
+    for place, (item, given) in enumerate(zip(items, values, strict=True), first):
+        value = {"role": "user", "content": given} if isinstance(given, str) and _is_bare(item, api) else given
+        if not isinstance(value, dict):
+            raise BadInput(f"{wire.items}.{place} is not a JSON object")
+        found.append((value, wire.message(value, place)))
+    return found
 
 
 def with_texts(item: bytes, api: Api, texts: Mapping[int, str]) -> bytes:

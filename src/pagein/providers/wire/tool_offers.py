@@ -24,12 +24,12 @@ from pagein.providers.wire.formats import format_named
 class ToolOffer:
     """A tool to offer.
 
-    schema: JSON schema of its arguments, an object.
+    schema: JSON schema of its arguments, an object. It takes no part in the hash, as mappings have none.
     """
 
     name: str
     description: str
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}}, hash=False)
 
 
 def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer]) -> Mapping[str, bytes]:

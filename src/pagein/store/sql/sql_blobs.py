@@ -9,6 +9,7 @@ Rules of this file
    needs it. A base is referenced by number, not by name. The only change is from a delta to a blob without base.
 """
 
+import contextlib
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -19,7 +20,7 @@ from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erasure import ErasedTexts
 from pagein.store.sql.packed_bytes import DIFFERENCE, pack, pack_against, unpack
-from pagein.store.sql.sql_rows import OnDatabase, Row, Rows, SqlDatabase
+from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
 
 DEEPEST: Final = 40
 """Maximum length of a delta chain."""
@@ -33,12 +34,20 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
   SELECT codec, data FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
 
 
-class SqlBlobs(OnDatabase):
+class SqlBlobs:
     """A BlobStore in a SQL database, except for the parts that depend on the database."""
 
     def __init__(self, database: SqlDatabase) -> None:
-        super().__init__(database)
+        self._database = database
         self._forgotten: tuple[int, ErasedTexts] = 0, ErasedTexts()
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._database.open_writer():
+            yield
+
+    def close(self) -> None:
+        self._database.close()
 
     def put(self, content: bytes) -> ContentHash:
         return self.put_many((content,))[0]

@@ -4,9 +4,8 @@ Statements are written once, with `?` for values, in the SQL common to both data
 SQLite, NUL too in PostgreSQL) are stored escaped: `encode_text` and `decode_text` are inverse functions.
 """
 
-import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -53,21 +52,6 @@ class SqlDatabase(Protocol):
     def close(self) -> None:
         """Release everything. Later uses raise StoreError."""
         ...
-
-
-class OnDatabase:
-    """Base class of the parts of a SQL store."""
-
-    def __init__(self, database: SqlDatabase) -> None:
-        self._database = database
-
-    @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
-        with self._database.open_writer():
-            yield
-
-    def close(self) -> None:
-        self._database.close()
 
 
 def encode_text(text: str) -> str:

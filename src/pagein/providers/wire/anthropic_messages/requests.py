@@ -23,6 +23,7 @@ from pagein.providers.wire.json_values import (
     parts_of,
     replace_content,
     result_parts,
+    role_and_parts,
     text_at,
     with_field,
 )
@@ -60,8 +61,8 @@ def system(fields: Mapping[str, object]) -> tuple[Message, ...]:
 
 def message(value: Json, _place: int = 0) -> Message:
     """Convert a wire message."""
-    role = _ROLES.get(text_at(value, "role"), "user")
-    return Message(role, tuple(_block(part) for part in parts_of(value.get("content"))))
+    role, parts = role_and_parts(value)
+    return Message(_ROLES.get(role, "user"), tuple(_block(part) for part in parts))
 
 
 def _block(part: Json) -> Block:
