@@ -189,6 +189,25 @@ def account_after_call(account: Account, moment: Moment, economics: Economics) -
     return replace(account, bill=account.bill + dearer * whole, saved=saved, entering=0)
 
 
+@dataclass(frozen=True, slots=True)
+class CallOutlook:
+    """What a decision begins with.
+
+    alone: the account after this call, if the window is left alone.
+    is_cold: as `is_cold` tells. is_user_turn: as `is_user_turn` tells.
+    """
+
+    alone: Account
+    is_cold: bool
+    is_user_turn: bool
+
+
+def call_outlook(account: Account, moment: Moment, economics: Economics) -> CallOutlook:
+    """Return what a decision before this call begins with."""
+    alone = account_after_call(account, moment, economics)
+    return CallOutlook(alone, is_cold(moment, economics), is_user_turn(moment, economics))
+
+
 def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -> float:
     """Return the cost of evicting `gain` tokens with `before` tokens in front of the first of them; 0 for a cold cache.
 

@@ -24,7 +24,7 @@ from pagein.policy.economics.rewrite_cost import (
     Account,
     Economics,
     Moment,
-    account_after_call,
+    call_outlook,
     calls_below,
     cliff_savings,
     falls_short,
@@ -180,14 +180,13 @@ def plan(standing: ResidentSet, settings: Residency, moment: Moment, account: Ac
         if standing.old_tokens < settings.batch_tokens:
             return EpochPlan(None, account, account)
         return EpochPlan(_epoch(tuple(sorted(standing.old(), key=_place)), "batch"), account, account)
-    alone = account_after_call(account, moment, economics)
-    cold = is_cold(moment, economics)
+    outlook = call_outlook(account, moment, economics)
+    alone, cold = outlook.alone, outlook.is_cold
     if economics.uncached is not None:  # this call leaves no entry in the cache
         alone = replace(alone, anew=moment.size, found=0)
     elif cold or moment.last is None:
         alone = replace(alone, anew=moment.size, found=standing.first_of_all(moment.size))
-    spoken = is_user_turn(moment, economics)
-    easy = cold or spoken
+    easy = cold or outlook.is_user_turn
     gain = standing.old_gain + (standing.ripe_gain if easy else 0)
     if gain <= economics.entrance:
         return EpochPlan(None, alone, alone)

@@ -151,10 +151,10 @@ def padded_objects(value: object) -> list[Wire]:
     return [one if isinstance(one, Mapping) else {} for one in value] if isinstance(value, list) else []
 
 
-def recent(turns: Turns, since: int) -> Iterator[tuple[int, PromptTurn]]:
-    """Yield the turns from `since` on and the turn before: the new part of a request, and the last old part."""
-    for index in range(max(since - 1, 0), len(turns.turns)):
-        yield index, turns.turns[index]
+def recent(turns: Turns, since: int) -> Iterable[tuple[int, PromptTurn]]:
+    """Return the turns from `since` on and the turn before: the new part of a request, and the last old part."""
+    start = max(since - 1, 0)
+    return enumerate(turns.turns[start:], start)
 
 
 def neutral_turns(messages: Iterable[Message], start: int) -> Iterator[PromptTurn]:
