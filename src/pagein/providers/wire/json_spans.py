@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from pagein.errors import BadInput
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import encode_each, encode_json
 
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
@@ -45,7 +45,10 @@ def object_of(parts: Mapping[str, bytes]) -> bytes:
 def object_with(parts: Mapping[str, bytes], name: str, inner: Sequence[bytes]) -> bytes:
     """Join fields to a JSON object, with the array `inner` under `name`. The middle of the array is copied only once."""
     around = parts if name in parts else {**parts, name: b""}
-    told = [encode_json(field) + b":" + (b"[" if field == name else value) for field, value in around.items()]
+    told = [
+        field + b":" + (b"[" if other == name else value)
+        for field, (other, value) in zip(encode_each(around), around.items(), strict=True)
+    ]
     place = next(place for place, field in enumerate(around) if field == name)
     front, behind = b"{" + b",".join(told[: place + 1]), b",".join((b"]", *told[place + 1 :])) + b"}"
     if not inner:

@@ -20,7 +20,7 @@ def is_function(tool: Json) -> bool:
 
 def may_continue(fields: Mapping[str, bytes]) -> bool:
     """Whether recall answers may continue a request."""
-    return field_value(fields, "n") in (None, 1)
+    return "n" not in fields or field_value(fields, "n") in (None, 1)
 
 
 FORM: Final = ToolForm(definition, objects_in, json_spans.array_with, is_function, may_continue)
