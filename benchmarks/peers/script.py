@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks.peers.shapes import Shapes, Shown, wire_text
 
-from pagein.engine.log.rendering import length, pieces_since
-from pagein.engine.log.repair import RequestDraft
+from pagein.engine.log.request_draft import RequestDraft, length, pieces_since
 from pagein.model.messages import Message
 from pagein.providers.wire import render
 from pagein.replay.prompt.model_calls import Block
@@ -68,7 +67,7 @@ def write_script(recording: BillableSession, shapes: Shapes) -> Script:
         before = length(draft.tip)
         for message in recording.calls.messages[said : sized.call.messages_before]:
             draft = draft.with_said(message)
-        draft, said = draft.ready(), sized.call.messages_before
+        draft, said = draft.ready, sized.call.messages_before
         new = [piece.message for piece in pieces_since(draft.tip, before)]
         turns.append(_turn(recording, sized, new, shapes, window))
     largest = max((sized.prompt for sized in recording.sized), default=0.0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.log.repair import NOBODY_SPOKE
+from pagein.engine.log.request_draft import NOBODY_SPOKE
 from pagein.engine.prepared_request import WindowRequest
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError

@@ -17,9 +17,9 @@ import pytest
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.repair import UNANSWERED
-from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.log.request_draft import UNANSWERED, pieces_since
+from pagein.engine.log.state import START, Rules, State
+from pagein.engine.log.state_fold import step
 from pagein.engine.prepared_request import OPEN_GATE, Gate, WindowRequest
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.reads.testimony import make_testimony
@@ -325,7 +325,7 @@ def _items(request: list[Message], api: Api) -> list[bytes]:
 
 def _told(state: State) -> tuple[object, ...]:
     """What decides the next request."""
-    ready = state.draft.ready()
+    ready = state.draft.ready
     return (
         [piece.message for piece in pieces_since(ready.tip, 0)],
         list(state.standing.all()),

@@ -8,7 +8,7 @@ import pytest
 from tests.tools.recall_sessions import Room, ask, long_text
 
 import pagein
-from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Fold
 from pagein.engine.session import Session
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import RecallEntry
@@ -19,7 +19,7 @@ from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 def warmth_of(session: Session) -> Warmth:
     fold: Fold[Warmth] = Fold(session.journal, COLD, step)
-    return fold.at(session.leaf)
+    return fold[session.leaf]
 
 
 def test_what_was_paged_out_comes_back_exactly(room: Room) -> None:

@@ -10,14 +10,14 @@ Rules of this file
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pagein.engine.cache import prompt_prefix
 from pagein.engine.cache.prompt_prefix import NO_HEAD
 from pagein.engine.intake import recall_tools
-from pagein.engine.intake.message_chain import Transcript, Unit
-from pagein.engine.intake.request_reader import RequestReader
-from pagein.engine.log.folds import Fold
+from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
+from pagein.engine.log.journal import Fold
 from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.prepared_request import Placed
 from pagein.engine.send.call import PendingCall
@@ -37,6 +37,22 @@ from pagein.model.journal_notes import (
 from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The place of a request in its session.
+
+    pending: the request, with the recall tools of its branch.
+    known: number of leading messages that the journal has.
+    placed: relation to earlier requests.
+    parent: the entry that the request continues.
+    """
+
+    pending: PendingCall
+    known: int
+    placed: Placed
+    parent: EntryId | None
 
 
 class BranchIndex:
@@ -76,11 +92,19 @@ class BranchIndex:
         if self._learned == self._log.added:
             return
         self._learned = self._log.added
-        fresh = self._log.journal.newest(len(self._log.journal) - len(self.places))
+        fresh = self._log.journal.since(len(self.places.owners))
         self.places.learn(fresh)
         for entry in fresh:
             if isinstance(entry.body, RequestSent):
-                self._newest[self.heads.at(entry.id).conversation] = self.places.owner(entry.id)
+                self._newest[self.heads[entry.id].conversation] = self.places.owners[entry.id]
+
+    def place(self, pending: PendingCall) -> "Placement":
+        """Find the place of a request among the entries so far, and the recall tools of its branch."""
+        self.learn()
+        units = pending.script.units
+        known = self.known_length(units)
+        placed, parent = self.parent(units, known, pending.head)
+        return Placement(self.with_offer(pending, parent), known, placed, parent)
 
     def known_length(self, units: Sequence[Unit]) -> int:
         """Return the number of known leading messages."""
@@ -94,7 +118,7 @@ class BranchIndex:
         """
         if known:
             name = units[known - 1].name
-            is_forked = self.places.goes_on(name) and name not in self.places.breaks
+            is_forked = name in self.places.going_on and name not in self.places.breaks
             return ("forked" if is_forked else "continued"), self.places.stands[name]
         last = self._newest.get(head.conversation)
         if last is not None:
@@ -108,21 +132,26 @@ class BranchIndex:
         """
         if call.offers is None:
             return call
-        settled = self.settled.at(parent)
+        settled = self.settled[parent]
         if call.recall.settled == settled is not None:
             return call
         offers = call.offers
         # thinking made with recall tools is refused without them
         if not offers and isinstance(settled, tuple) and may_be_bound(call):
             offers = settled
-        return call.with_recall(recall_tools.recall_of(call.theirs, call.script, offers, settled))
+        recall = recall_tools.recall_of(call.theirs, call.script, offers, settled)
+        if not recall.tools and call.envelope is call.theirs:
+            return replace(call, recall=recall)
+        return call.with_recall(recall)
 
     def restore_lost(self, script: Transcript, envelope: Envelope) -> Transcript:
-        """Return the messages of a request after lost messages were put back or recorded anew. Raises StoreError.
+        """Learn the new entries, and return the messages of a request after lost messages were put back or recorded
+        anew. Raises StoreError.
 
         script: the messages as read.
         """
-        if not self.places.has_lost:
+        self.learn()
+        if not self.places.lost_messages:
             return script
         script = self.reader.read(envelope)  # read again, because newly read entries may change names
         names = [one.name for one in script.units[: self.known_length(script.units)]]

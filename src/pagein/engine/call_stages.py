@@ -8,34 +8,69 @@ Rules of this file
    decision in any process.
 3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and
    only a journaled request is sent. Any failure takes back everything.
+4. A decision and its caller race for the request; the first to claim it wins (`DecisionClaim`). So a decision after the
+   caller gave up is dropped, and a caller waits for a decision that is being stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from threading import Lock
+from typing import Any, Final, Literal, TypeAlias
 
 from pagein.engine.branch_index import BranchIndex
-from pagein.engine.cache import cache_breakpoints, cache_ttl, cache_use, prompt_prefix
+from pagein.engine.cache import cache_breakpoints, cache_ttl, prompt_prefix, request_prices
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
 from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
-from pagein.engine.decision_gate import gate_of
 from pagein.engine.log.backlog import Debt, UndecidedRequest
-from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Fold
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed, WindowCall
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.outgoing_body import Bytes, RequestRenderer
 from pagein.engine.send.sent_changes import WindowLayout
-from pagein.engine.window.decision_inputs import moment_of
-from pagein.engine.window_stages import WindowStages
+from pagein.engine.window.eviction import moment_of
+from pagein.engine.window_stages import WindowStages, gate_of
 from pagein.errors import HostError
 from pagein.model.entries import EntryId, MessageEntry, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, CacheMarksNote, ClientNote, PassthroughNote, UsageNote
 from pagein.policy.economics.rewrite_cost import Economics, is_cold
 
+_Whose: TypeAlias = Literal["nobody", "decision", "caller"]
 _NO_BYTES: Final = Bytes(b"")
+_MARKED: Final = CacheMarksNote("marked")
 _CACHE_USE: Final = (CacheMarksNote, UsageNote, MessageEntry, RequestSent)
+
+
+class GivenUp(Exception):
+    """Raised when the caller no longer waits for a decision, to prevent its storage."""
+
+
+class DecisionClaim:
+    """The claim on one request, shared by the deciding thread and the waiting thread.
+
+    is_given_up: True when the caller no longer waits. Read it only.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.is_given_up = False
+        self._whose: _Whose = "nobody"
+
+    def keep(self) -> None:
+        """Claim the request for the decision before storing it. Raises GivenUp if the caller no longer waits."""
+        if not self._has("decision"):
+            raise GivenUp
+
+    def give_up(self) -> bool:
+        """Claim the request for the caller. Returns False if the decision is being stored and will arrive soon."""
+        self.is_given_up = self._has("caller")
+        return self.is_given_up
+
+    def _has(self, who: _Whose) -> bool:
+        with self._lock:
+            if self._whose == "nobody":
+                self._whose = who
+            return self._whose == who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +86,8 @@ class RequestCall(WindowCall):
     changes: parts of the prompt prefix that the client changed.
     repaired: True if the request had to be repaired.
     is_unread: True if the cache holds nothing of the request.
+    marks: True if the conversation may be cached: it has cache breakpoints, or needs none.
+    is_new_prefix: True if no earlier request of the branch had its prompt prefix.
     terms: its cache terms; None if left to the client.
     layout: the window beside the client's messages.
     made: its bytes.
@@ -66,6 +103,8 @@ class RequestCall(WindowCall):
     changes: tuple[Part, ...] = ()
     repaired: bool = False
     is_unread: bool = False
+    marks: bool = True
+    is_new_prefix: bool = False
     terms: cache_ttl.CacheTerms | None = None
     layout: WindowLayout | None = None
     made: Bytes = _NO_BYTES
@@ -98,7 +137,10 @@ class CallStages:
         self.renderer = RequestRenderer(journal, index.heads, index.settled, index.places, marks=marks)
         self.leases = cache_ttl.Leases(journal)
         self._fronts = Fronts(journal)
-        self._caching = Fold(journal, cache_use.FROM_THE_START, cache_use.step, "caching", takes=_CACHE_USE)
+        self._marking: Fold[CacheMarksNote] = Fold(
+            journal, _MARKED, request_prices.marking_after, "marking", takes=(CacheMarksNote,)
+        )
+        self._caching = Fold(journal, request_prices.FROM_THE_START, request_prices.step, "caching", takes=_CACHE_USE)
         self.decision: tuple[Stage, ...] = (
             self.resolve_branch,
             self.append_messages,
@@ -123,10 +165,7 @@ class CallStages:
         out as the client sent it.
         """
         with self._log.turn():
-            self._index.learn()
-            units = pending.script.units
-            call = RequestCall(pending=pending, asked_at=at, known=self._index.known_length(units))
-            call = self.offer_tools(call)
+            call, units = self.find_branch(RequestCall(pending=pending, asked_at=at)), pending.script.units
             sent = self._index.places.request_at(units[-1].name) if call.known == len(units) else None
             if sent is not None:
                 stages: tuple[Stage, ...] = (self.find_sent_request, *self.sending)
@@ -141,11 +180,10 @@ class CallStages:
         self._index.learn()
         return call
 
-    def offer_tools(self, call: RequestCall) -> RequestCall:
+    def find_branch(self, call: RequestCall) -> RequestCall:
         """Find the branch that the request continues, and the recall tools of that branch."""
-        pending = call.pending
-        placed, parent = self._index.parent(pending.script.units, call.known, pending.head)
-        return replace(call, pending=self._index.with_offer(pending, parent), placed=placed, parent=parent)
+        found = self._index.place(call.pending)
+        return replace(call, pending=found.pending, known=found.known, placed=found.placed, parent=found.parent)
 
     def resolve_branch(self, call: RequestCall) -> RequestCall:
         """Move the session to the branch that the request continues."""
@@ -155,24 +193,25 @@ class CallStages:
     def append_messages(self, call: RequestCall) -> RequestCall:
         """Append the new messages, and journal what changed in the prompt prefix and in the use of the cache."""
         pending, log = call.pending, self._log
-        before = log.journal.state_at(call.parent)
+        before, marked_before = log.states[call.parent], self._marking[call.parent]
+        is_new_prefix = self._fronts.is_new(call.parent, pending.head, pending.script.format)
         self._note_client(pending)
         for unit in pending.script.units[call.known :]:
             self._window.append(unit.message, name=unit.name)
-        marks = cache_use.has_marks(pending.theirs.fields, pending.script)
-        front = not marks and cache_use.marks_front(pending.theirs.fields, pending.script)
-        marking = cache_use.note_before_request(self._caching.at(call.parent), marks=marks, front=front)
-        if marking is not None:
+        marks = request_prices.has_marks(pending.theirs.fields, pending.script)
+        front = not marks and request_prices.marks_front(pending.theirs.fields, pending.script)
+        marking = CacheMarksNote("front" if front else "marked" if marks else "unmarked")
+        if marking != marked_before:
             log.note(marking)
         changes = self._note_prefix(call)
         for note in pending.recall.notes:
             log.note(note)
-        repaired = log.state().draft.ready().repairs != before.draft.repairs
-        return replace(call, changes=changes, repaired=repaired)
+        repaired = log.states[log.leaf].draft.ready.repairs != before.draft.repairs
+        return replace(call, changes=changes, repaired=repaired, marks=marks, is_new_prefix=is_new_prefix)
 
     def set_terms(self, call: RequestCall) -> RequestCall:
         """Find the prices and the cache TTL of the request, and what may be decided for it."""
-        state, at, pending = self._log.state(), call.asked_at, call.pending
+        state, at, pending = self._log.states[self._log.leaf], call.asked_at, call.pending
         gate = call.most
         if gate is OPEN_GATE:
             has_exchanges = bool(self._index.places.exchanges)
@@ -188,7 +227,9 @@ class CallStages:
 
     def enter_tools(self, call: RequestCall) -> RequestCall:
         """Add the recall tools that begin with this request's eviction, and settle its cache terms."""
-        begun = call.pending.after_decision(self._index.settled.at(call.entry))
+        begun = call.pending
+        if begun.recall.begins is not None and call.decided:  # otherwise nothing began
+            begun = begun.after_decision(self._index.settled[call.entry])
         is_unread = call.is_unread or begun is not call.pending  # tools come before everything else
         terms = None if call.terms is None else call.terms.settle(rewritten=call.opened is not None)
         return replace(call, pending=begun, terms=terms, is_unread=is_unread)
@@ -197,8 +238,9 @@ class CallStages:
         """Find the entry, the cache breakpoints and the cache terms of a retried request."""
         places, journal = self._index.places, self._log.journal
         sent = places.request_at(call.pending.script.units[-1].name)
-        chosen = self._choices.at(places.stand(places.owner(sent or "")))
-        call = replace(call, placed="retried", parent=sent, entry=sent, chosen=chosen)
+        chosen = self._choices[places.stand(places.owner(sent or ""))]
+        marks = request_prices.has_marks(call.pending.theirs.fields, call.pending.script)
+        call = replace(call, placed="retried", parent=sent, entry=sent, chosen=chosen, marks=marks)
         state, gained = journal.state_at(sent), None
         if sent is not None and journal.is_loaded:  # a figure for the page is not worth loading a long journal
             gained = state.account.saved - journal.state_at(journal.entry(sent).parent).account.saved
@@ -226,15 +268,17 @@ class CallStages:
         """Choose the cache breakpoints of a new request, and put them in."""
         pending, made, chosen, entry = call.pending, call.made, call.chosen, call.entry
         if call.placed != "retried" and entry is not None:
-            anew = cache_breakpoints.Anew(call.opened, call.is_unread)
-            chosen = self.renderer.chosen(pending, made, entry, anew)
+            if call.opened is not None or call.is_unread:
+                chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
             chosen = chosen if call.terms is None else cache_breakpoints.with_terms(chosen, call.terms)
-        made = self.renderer.mark_breakpoints(pending, made, chosen)
+        if chosen != AS_THE_CLIENT:
+            made = self.renderer.mark_breakpoints(pending, made, chosen)
         return replace(call, made=made, chosen=chosen)
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
-        self.renderer.hold(call.pending, call.made, decided=call.decided)
+        if call.made.body is not call.pending.original:
+            self.renderer.hold(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
         return call
@@ -263,8 +307,7 @@ class CallStages:
         head = prompt_prefix.head_of(sent.envelope, script, sent.context)
         if 0 < known < len(units):
             pending = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
-            call = RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE, known=known)
-            call = self.offer_tools(call)
+            call = self.find_branch(RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE))
             for stage in self.decision[:-1]:
                 call = stage(call)
             self._index.learn()
@@ -285,12 +328,12 @@ class CallStages:
     def _note_client(self, pending: PendingCall) -> None:
         """Journal a new client profile. A request without tools does not show the profile."""
         profile = profile_in(pending.envelope)
-        if profile is not None and self._window.rereads.at(self._log.leaf).profile is not profile:
+        if profile is not None and self._window.rereads.states[self._log.leaf].profile is not profile:
             self._log.note(ClientNote(profile.name))
 
     def _note_prefix(self, call: RequestCall) -> tuple[Part, ...]:
         """Journal a changed prompt prefix, and return the parts that the client changed."""
-        head, before = call.pending.head, self._index.heads.at(call.parent)
+        head, before = call.pending.head, self._index.heads[call.parent]
         if before != head:
             self._log.note(head)
         changed = () if before in (head, NO_HEAD) else prompt_prefix.changed_parts(before, head)
@@ -304,8 +347,8 @@ class CallStages:
             return None
         long = asks_long(pending.envelope.fields, script)
         # also on return to an earlier prompt prefix: each has its own cache entries
-        switched = prompt_prefix.is_switched(self._index.heads.at(parent), head)
-        was_short = self._choices.at(parent).short
+        switched = prompt_prefix.is_switched(self._index.heads[parent], head)
+        was_short = self._choices[parent].short
         asking = cache_ttl.TtlQuery(head.model, long, pending.lasting, was_short, switched)
         return self.leases.terms(parent, here, asking, at, anew=call.placed in ("new", "compacted"))
 
@@ -318,15 +361,15 @@ class CallStages:
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
         if terms is not None and found is not None:
             found = cache_ttl.economics(found, terms)
-        if found is not None and self._fronts.is_new(call.parent, pending.head, pending.script.api):
+        if found is not None and call.is_new_prefix:
             found = replace(found, void=True)
         return found
 
     def _prices_without_cache(self, call: RequestCall) -> Economics | None:
         """Return the prices of a call with an uncached conversation, or None."""
         theirs, script = call.pending.theirs, call.pending.script
-        if cache_use.has_marks(theirs.fields, script):
+        if call.marks:
             return None
-        front = cache_use.marks_front(theirs.fields, script)
-        caching = self._caching.at(call.parent)
+        front = request_prices.marks_front(theirs.fields, script)
+        caching = self._caching[call.parent]
         return prices_without_cache(call.pending.head.model, call.asked_at, caching, front=front)

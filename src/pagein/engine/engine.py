@@ -9,6 +9,7 @@ from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 from pagein.engine.branch_index import NOWHERE
 from pagein.engine.cache.prompt_prefix import model_in
+from pagein.engine.call_stages import DecisionClaim
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name
@@ -20,7 +21,6 @@ from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
 from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
-from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import undecided_request
 from pagein.engine.session import Session

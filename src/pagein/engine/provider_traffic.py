@@ -21,7 +21,7 @@ from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSetti
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of, model_in
-from pagein.engine.call_stages import CallStages, RequestCall
+from pagein.engine.call_stages import CallStages, DecisionClaim, GivenUp, RequestCall
 from pagein.engine.conversation import Reply, usage_of
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
@@ -30,7 +30,6 @@ from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes, thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import LastSent
@@ -122,7 +121,6 @@ class Traffic:
                 self._window.model = asked.model or self._window.model
                 head = head_of(envelope, script, context)
                 pending = PendingCall(script, envelope, body, head, offers, envelope, body, lasting, context=context)
-                self._index.learn()
                 script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 pending = replace(pending, script=script)
@@ -232,9 +230,9 @@ class Traffic:
 
     def _settle(self) -> None:
         owed, name = self._shared.owed, self._log.name
-        debts = owed.of(name)
-        if not debts:
+        if name not in owed.waiting:
             return
+        debts = owed.of(name)
         try:
             self._stages.settle(debts)
         except StoreError:
@@ -264,7 +262,7 @@ class Traffic:
             terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared)
         )
         self._owe(prepared, cache_ttl.note_of(held))
-        model = self._index.heads.at(entry).model
+        model = self._index.heads[entry].model
         return self._stages.leases.due(held, terms, usage, model, entry)
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
@@ -276,7 +274,7 @@ class Traffic:
             if prepared.entry is None or prepared.terms is None:
                 return None
             behind = self._index.places.stand(self._index.places.owner(prepared.entry))
-            model = self._index.heads.at(prepared.entry).model
+            model = self._index.heads[prepared.entry].model
             messages = _messages_of(prepared)
             found = self._stages.leases.after_keepalive(behind, prepared.terms, model, usage, at, messages)
             if found is None:

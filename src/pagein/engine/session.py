@@ -12,8 +12,7 @@ from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.intake.request_fields import Request
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.privacy import Privacy
-from pagein.engine.log.rendering import pieces_since, shared_length
-from pagein.engine.log.repair import Repairs
+from pagein.engine.log.request_draft import Repairs, pieces_since, shared_length
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.state import Rules, State
 from pagein.engine.prepared_request import OPEN_GATE, Gate, Observation, PreparedRequest, WindowCall, WindowRequest
@@ -42,6 +41,8 @@ class Session:
 
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
 
+    traffic: its provider requests.
+
     begin: opens a new session of the same engine, for forks; None for a session without an engine.
     again: reopens the session of a name after an erasure; None for a session without an engine.
     resumes: True to continue from the last snapshot.
@@ -62,7 +63,7 @@ class Session:
         self._again = again
         self._log = SessionLog(name, rules, parts.pager, parts.journals, parts.snapshots, resumes=resumes)
         self._window = WindowStages(self._log, parts)
-        self._traffic: Traffic | None = None
+        self.traffic = Traffic(self._window)
         self._folder: str | None = None
         self._residents: tuple[ResidentSet, frozenset[str]] = (EMPTY, frozenset())
         self._successor: Session | None = None
@@ -116,7 +117,7 @@ class Session:
     @property
     def client(self) -> Profile | None:
         """The client profile at the current entry; None if unknown."""
-        return self._window.rereads.at(self.leaf).profile
+        return self._window.rereads.states[self.leaf].profile
 
     @property
     def window_files(self) -> WindowFiles:
@@ -240,22 +241,12 @@ class Session:
     @property
     def size(self) -> int:
         """Approximate bytes of the session's messages: those of the largest request, 0 before the first."""
-        return 0 if self._traffic is None else self._traffic.largest
+        return self.traffic.largest
 
     @property
     def is_kept(self) -> bool:
         """True if the store has everything."""
-        return self._log.is_kept and (self._traffic is None or not self._traffic.owes)
-
-    @property
-    def traffic(self) -> Traffic:
-        """The provider requests of this session."""
-        if self._traffic is not None:  # a thread at work here holds the lock
-            return self._traffic
-        with self._log.lock:
-            if self._traffic is None:
-                self._traffic = Traffic(self._window)
-            return self._traffic
+        return self._log.is_kept and not self.traffic.owes
 
     def prepare(
         self, request: Request, *, at: float | None = None, api: Api | None = None, model: str = ""

@@ -85,9 +85,9 @@ class Sessions:
         self._held.move_to_end(name)
         if not self._keeps:
             return
-        size = sum(one.size for one in self._held.values())
+        size = sum(one.traffic.largest for one in self._held.values())
         for idle in list(self._held)[:-1]:
             if len(self._held) <= self._most and size <= self._most_bytes:
                 break
             if self._held[idle].is_kept:
-                size -= self._held.pop(idle).size
+                size -= self._held.pop(idle).traffic.largest

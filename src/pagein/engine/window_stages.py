@@ -5,34 +5,40 @@ library that brings messages runs these stages alone; `call_stages` runs them am
 """
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from pagein.engine.decision_gate import at_prices, gated_residency
-from pagein.engine.log.folds import Fold
-from pagein.engine.log.message_weight import weigh_message
-from pagein.engine.log.rendering import Cell
+from pagein.engine.log.journal import Fold
+from pagein.engine.log.request_draft import Cell, cut
 from pagein.engine.log.session_log import SessionLog
-from pagein.engine.prepared_request import WindowCall
+from pagein.engine.log.state import State
+from pagein.engine.prepared_request import CLOSED_GATE, Gate, WindowCall
 from pagein.engine.reads import evidence
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.reread_notes import ClientRereads
 from pagein.engine.reads.session_reads import SessionReads
 from pagein.engine.recall.session_recall import SessionRecall
+from pagein.engine.send.call import PendingCall
+from pagein.engine.send.sent_changes import binds_thinking, carries_thinking
 from pagein.engine.session_parts import SessionParts
 from pagein.engine.window.decision_inputs import preview_candidates, toll
-from pagein.engine.window.eviction import Scene, evict, window_of
+from pagein.engine.window.eviction import Scene, evict, moment_of
 from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
-from pagein.model.messages import Message
-from pagein.policy.clients.window_files import WindowFiles
-from pagein.policy.economics.rewrite_cost import economics_at_entrance
+from pagein.model.journal_notes import ReadNote
+from pagein.model.messages import Message, ToolResult
+from pagein.model.note_forms import kind_of
+from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
+from pagein.policy.economics.rewrite_cost import Economics, economics_at_entrance
+from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.recall_ways import TOOLS
 
 C = TypeVar("C", bound=WindowCall)
+_READ: Final = kind_of(ReadNote)
 
 
 class WindowStages:
@@ -60,12 +66,18 @@ class WindowStages:
     @property
     def evidence(self) -> Evidence:
         """The read answers that the window proves at the current entry."""
-        return evidence.START if self.parts.outside is None else self.proofs.at(self.log.leaf)
+        return evidence.START if self.parts.outside is None else self.proofs[self.log.leaf]
 
     @property
     def files(self) -> WindowFiles:
         """What the window shows of files, once a request holds the messages up to the current entry."""
-        return WindowFiles(self.evidence.files, self.rereads.state_at_request(self.log.leaf).files)
+        own = self.evidence.files if self._was_read else NO_CHAINS
+        return WindowFiles(own, self.rereads.state_at_request(self.log.leaf).files)
+
+    @property
+    def _was_read(self) -> bool:
+        """True if the journal may hold a read of pagein's own; without one there is no evidence to look for."""
+        return _READ in self.log.journal.kinds
 
     def append(self, message: Message, *, name: EntryId | None = None) -> EntryId:
         """Append a message.
@@ -75,26 +87,28 @@ class WindowStages:
         A read answer that the window would not prove at this place is shown in full (see `SessionReads.upheld`).
         """
         log = self.log
-        if self.reads is not None and self.evidence.pending_events() and name not in log.journal:
+        if self._was_read and self.reads is not None and self.evidence.pending_events() and name not in log.journal:
             message = self.reads.upheld(message)
-        message = self.rereads.annotate(log.leaf, message)
-        said = weigh_message(message, self.parts.counter)
-        kept = log.privacy.redact_message(log.state(), message)
-        return log.add(said if kept is message else replace(said, message=kept), at=message.at, name=name)
+        seen = self.rereads.states[log.leaf]
+        if seen.profile is not None:
+            message = seen.profile.annotate(message, seen.reads.calls)
+        return log.append_message(message, self.parts.counter, name)
 
     def enter_previews(self, call: C) -> C:
         """Store large outputs and answers to repeated reads, and put previews, markers or diffs in their place.
 
         Only outputs that no request has shown. If the store fails, they enter whole.
         """
-        parts, log, gate, state = self.parts, self.log, call.gate, self.log.state()
+        parts, log, gate, state = self.parts, self.log, call.gate, self.log.states[self.log.leaf]
         if not gate.previews or state.hand.off:
             return call
         settings = parts.residency.previews if gate.way is not None else None
-        again = self.rereads.stand_ins(log.leaf) if parts.rereads else []
-        entering = [] if settings is None else preview_candidates(state, log.rules, settings)
+        is_followed = parts.rereads and self.rereads.states[log.leaf].profile is not None
+        again = self.rereads.stand_ins(log.leaf) if is_followed else []
+        has_large = settings is not None and _longest_result(state) >= settings.chars
+        entering = [] if settings is None or not has_large else preview_candidates(state, log.rules, settings)
         # a read through this session stays whole, whatever the tool that made it is called
-        read = self.evidence.files.path_of if entering else {}
+        read = self.evidence.files.path_of if entering and self._was_read else {}
         taken = {one.entering.result.call_id for one in again}
         entering = [one for one in entering if one.result.call_id not in read and one.result.call_id not in taken]
         if not entering and not again:
@@ -102,7 +116,8 @@ class WindowStages:
         way = gate.way or TOOLS
         try:
             big = parts.pager.preview(log.name, entering, settings or Previews(), way)
-            paid = toll(state, call.at, at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
+            moment = call.moment or moment_of(state, call.at)
+            paid = toll(state, moment, at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
             big = big if paid is not None else ()
             previewed = (*big, *parts.pager.stand_in(log.name, again, way))
         except StoreError as problem:
@@ -114,8 +129,10 @@ class WindowStages:
     def evict_results(self, call: C) -> C:
         """Evict what may go and bring back what shall return, where an epoch pays (see `window.eviction`)."""
         parts, log, gate, paid = self.parts, self.log, call.gate, call.paid
-        state = log.state()
+        state = log.states[log.leaf]
         residency = at_prices(gated_residency(parts.residency, gate), gate.economics)
+        if residency.arguments is None and parts.residency.arguments is not None:  # not with this call
+            state = replace(state, standing=state.standing.without_arguments())
         begins = gate.begins if paid is None else None
         if begins is not None and residency.economics is not None:
             residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
@@ -130,7 +147,7 @@ class WindowStages:
             moment=None if call.previewed else call.moment,
             previewed=call.previewed,
             stored=self._stored,
-            window=window_of(parts.valve, self.model),
+            model=self.model,
             opens=_never if is_shut else gate.opens,
             paid=paid or 0.0,
             files=self.files,
@@ -157,19 +174,22 @@ class WindowStages:
             return call
         log, recalls, budget = self.log, self.recalls, self.parts.manifest
         held = recalls.holdings if recalls is not None and budget is not None else None
-        state = log.state()
-        for one in insertions(state, ManifestSource(held, self.parts.counter.count, budget or BUDGET)):
-            log.add(one)
-        with contextlib.suppress(StoreError):  # without the store's key no echo can be recognised
-            for notice in () if state.hand.off else list(self.rereads.notices(log.leaf, log.privacy.shows)):
-                log.add(notice)
+        hand = log.states[log.leaf].hand
+        if held is not None or hand.texts:
+            source = ManifestSource(held, self.parts.counter.count, budget or BUDGET)
+            for one in insertions(log.states[log.leaf], source):
+                log.add(one)
+        if not hand.off and self.rereads.states[log.leaf].profile is not None:
+            with contextlib.suppress(StoreError):  # without the store's key no echo can be recognised
+                for notice in list(self.rereads.notices(log.leaf, log.privacy.shows)):
+                    log.add(notice)
         return call
 
     def record_request(self, call: C) -> C:
         """Journal that the request is sent, and store the journal."""
-        log, account, state = self.log, call.account, self.log.state()
+        log, account, state = self.log, call.account, self.log.states[self.log.leaf]
         spent = (account.bill, account.saved, account.absent, account.anew, account.found)
-        tip = state.draft.ready().tip
+        tip = state.draft.ready.tip
         entry = log.add(RequestSent(state.epoch, tip.length if tip else 0, call.at, *spent))
         failure = call.failure
         try:
@@ -177,7 +197,7 @@ class WindowStages:
             log.keep()
         except StoreError as problem:
             failure = f"the journal was not kept: {type(problem).__name__}: {problem}"
-        self.sent = log.state().sent
+        self.sent = log.states[log.leaf].sent
         if self.recalls is not None and (call.opened is not None or call.previewed):
             self.recalls.log_evictions(call.opened, call.previewed)
         saved = account.saved - state.account.saved
@@ -190,5 +210,65 @@ class WindowStages:
         return call
 
 
-def _never(_: int) -> bool:
+# --- what may be decided ---
+
+
+def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool, repaired: bool) -> Gate:
+    """Return the allowed decisions for a request.
+
+    An invalid request allows none. Bound thinking forbids an epoch before it, except after a user message: then the
+    thinking may be removed (T8, M10), and with new recall tools all thinking. Bound thinking also forbids masked
+    arguments. In a format that signs calls, no epoch begins before the user's next words.
+
+    here: returns the state at the current entry.
+    has_exchanges: True if the session has hidden recall exchanges.
+    repaired: True if the request had to be repaired.
+    """
+    script, recall = call.script, call.recall
+    if repaired:
+        return replace(CLOSED_GATE, way=recall.way, begins=recall.begins)
+    units = script.units
+    answer = next((place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1)
+    in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
+    gate = Gate(way=recall.way, begins=recall.begins)
+    if script.format.validity.signs_open_turn:
+        return replace(gate, arguments=False, opens=_never) if in_loop else replace(gate, arguments=False)
+    if not binds_thinking(call.head, script.api):
+        return replace(gate, thinking=None) if carries_thinking(call.head, script.api) else gate
+    gate = replace(gate, arguments=False, thinking="leaves")
+    # hidden exchanges may have thinking anywhere
+    last = len(units) - 1 if has_exchanges else units[-1].thought
+    if not in_loop or last < 0:
+        return gate
+    if gate.begins is not None:
+        return replace(gate, way=None, begins=None)
+
+    def opens(frontier: int) -> bool:
+        draft = here().draft
+        first = cut(draft.ready.tip, frontier + 1)
+        return first is None or first.piece.said - (draft.said - len(units) + 1) > last
+
+    return replace(gate, opens=opens)
+
+
+def gated_residency(usual: Residency, gate: Gate) -> Residency:
+    """Return the residency settings under a gate: masked arguments and thinking."""
+    arguments = usual.arguments if gate.arguments else None
+    thinking = gate.thinking or usual.thinking
+    same = arguments is usual.arguments and thinking == usual.thinking
+    return usual if same else replace(usual, arguments=arguments, thinking=thinking)
+
+
+def at_prices(usual: Residency, economics: Economics | None) -> Residency:
+    """Return the residency settings with the prices of a call; unchanged for decisions by size alone."""
+    return usual if None in (economics, usual.economics) else replace(usual, economics=economics)
+
+
+def _longest_result(state: State) -> int:
+    """Return the characters of the longest result that no request has shown; 0 without one."""
+    blocks = (block for _, piece in state.draft.news for block in piece.message.blocks)
+    return max((len(block.text) for block in blocks if isinstance(block, ToolResult)), default=0)
+
+
+def _never(_frontier: int) -> bool:
     return False

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.engine.log.rendering import size
+from pagein.engine.log.request_draft import size
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.recall.session_recall import RecallFigures
 from pagein.engine.session import Session

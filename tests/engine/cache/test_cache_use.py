@@ -11,8 +11,14 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.cache_use import FROM_THE_START, CacheUse, has_marks, marks_front, step
-from pagein.engine.cache.request_prices import prices_without_cache
+from pagein.engine.cache.request_prices import (
+    FROM_THE_START,
+    CacheUse,
+    has_marks,
+    marks_front,
+    prices_without_cache,
+    step,
+)
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.model.entries import NoteEntry, RequestSent

@@ -2,22 +2,26 @@
 
 from pagein.engine.cache.prompt_prefix import Fronts
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.log.state import START, Rules, State
+from pagein.engine.log.state_fold import step
 from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import PrefixDigests
 from pagein.policy.eviction.residency import PRICED
+from pagein.providers.wire.formats import format_named
+
+ANTHROPIC, CHAT = format_named("anthropic"), format_named("openai_chat")
 
 
 def test_a_front_is_new_once_and_never_where_it_was_before_on_the_branch() -> None:
     rules = Rules(PRICED)
     journal: Journal[State] = Journal(START, lambda state, body: step(state, body, rules))
     fronts, first, other = Fronts(journal), PrefixDigests("m", "t", "s"), PrefixDigests("m", "t2", "s")
-    assert not fronts.is_new(None, first, "anthropic")
+    assert not fronts.is_new(None, first, ANTHROPIC)
     leaf = journal.append(None, NoteEntry.of(first)).id
-    assert not fronts.is_new(leaf, first, "anthropic")
-    assert fronts.is_new(leaf, other, "anthropic")
+    assert not fronts.is_new(leaf, first, ANTHROPIC)
+    assert fronts.is_new(leaf, other, ANTHROPIC)
     changed = journal.append(leaf, NoteEntry.of(other)).id
-    assert not fronts.is_new(changed, first, "anthropic")
-    assert fronts.is_new(leaf, PrefixDigests("m", "t", "s", "effort"), "anthropic")
-    assert not fronts.is_new(leaf, PrefixDigests("m", "t", "s", "effort"), "openai_chat")
-    assert fronts.is_new(leaf, PrefixDigests("n", "t", "s"), "openai_chat")
+    assert not fronts.is_new(changed, first, ANTHROPIC)
+    assert fronts.is_new(leaf, PrefixDigests("m", "t", "s", "effort"), ANTHROPIC)
+    assert not fronts.is_new(leaf, PrefixDigests("m", "t", "s", "effort"), CHAT)
+    assert fronts.is_new(leaf, PrefixDigests("n", "t", "s"), CHAT)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.repair import Repairs, RequestDraft
+from pagein.engine.log.request_draft import Repairs, RequestDraft, pieces_since
 from pagein.model.messages import Message
 
 
@@ -12,5 +11,5 @@ def repair_messages(messages: Iterable[Message]) -> tuple[list[Message], Repairs
     draft = RequestDraft()
     for message in messages:
         draft = draft.with_said(message)
-    draft = draft.ready()
+    draft = draft.ready
     return [piece.message for piece in pieces_since(draft.tip, 0)], draft.repairs

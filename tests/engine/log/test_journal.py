@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.conversations import WILD
 
-from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import Journal, entry_name, replay_journal
-from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.log.journal import Fold, Journal, entry_name, replay_journal
+from pagein.engine.log.request_draft import pieces_since
+from pagein.engine.log.state import START, Rules, State
+from pagein.engine.log.state_fold import step
 from pagein.errors import HostError
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
@@ -22,7 +22,7 @@ def fold(state: State, body: Body) -> State:
 
 def shown(state: State) -> tuple[object, ...]:
     """All that can be seen of a state."""
-    ready = state.draft.ready()
+    ready = state.draft.ready
     return (
         [piece.message for piece in pieces_since(ready.tip, 0)],
         list(state.standing.all()),
@@ -153,7 +153,7 @@ def test_what_was_forgotten_changes_nothing_of_what_comes(before: list[Body], af
     end = branch(forgetful, leaf, after)
     assert end == branch(whole, leaf, after)
     assert shown(forgetful.state_at(end)) == shown(whole.state_at(end))
-    assert told.at(end) == len(before) + len(after)
+    assert told[end] == len(before) + len(after)
 
 
 def test_nobody_goes_back_to_what_was_forgotten() -> None:

@@ -21,7 +21,7 @@ import pagein
 from pagein.engine.cache.cache_breakpoints import OwnEntries
 from pagein.engine.cache.cache_ttl import CachedPrefix as Lease
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.intake.message_digests import KnownMessages
+from pagein.engine.intake.message_chain import KnownMessages
 from pagein.engine.log import snapshots
 from pagein.engine.log.holdings import Holdings
 from pagein.engine.log.lazy_messages import Unread
@@ -29,7 +29,8 @@ from pagein.engine.log.state import State
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.reread_notes import ClientReadState
 from pagein.engine.send.recall_exchanges import RecallExchange
-from pagein.engine.send.splice import RenderedWindow, SpliceMemory
+from pagein.engine.send.sent_changes import RenderedWindow
+from pagein.engine.send.splice import SpliceMemory
 from pagein.engine.session import Session
 from pagein.errors import BadInput, StoreError
 from pagein.model.graphs import Graphs

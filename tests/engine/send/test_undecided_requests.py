@@ -14,11 +14,11 @@ from tests.engine.send.test_retries import EAGER, asked
 from tests.engine.test_requests import _locked
 
 import pagein
+from pagein.engine.call_stages import DecisionClaim, GivenUp
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.claim import DecisionClaim, GivenUp
 from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.undecided_requests import LastSent, UndecidedRequests
 from pagein.model.entries import EpochEntry, NoteEntry, PreviewEntry, RequestSent

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.engine.cache.request_prices import prices_for
-from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import Journal
+from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
-from pagein.engine.window.decision_inputs import moment_of
+from pagein.engine.window.eviction import moment_of
 from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.journal_notes import CachedPrefixNote
 from pagein.model.messages import Usage
@@ -335,7 +334,7 @@ class Leases:
             return None
         state = self._journal.state_at(here)
         lasted = lifetimes.short if asking.was_short else lifetimes.asked
-        held = _up_to_date(self._held.at(parent), lifetimes, lasted, self._journal.state_at(parent).sent_at)
+        held = _up_to_date(self._held[parent], lifetimes, lasted, self._journal.state_at(parent).sent_at)
         means = Means(_in_hand(state.account, price), asking.may_cost)
         return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
 
@@ -352,7 +351,7 @@ class Leases:
 
         None if unknown.
         """
-        held, price = self._held.at(behind), prices_for(model, at)
+        held, price = self._held[behind], prices_for(model, at)
         if held is None or price is None:
             return None
         spent = cost(usage, price, at)

@@ -8,7 +8,8 @@ from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
 
 from pagein.engine.intake.message_chain import Transcript
-from pagein.engine.log.folds import Entries, Fold
+from pagein.engine.log.journal import Fold, Journal
+from pagein.engine.log.state import State
 from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.journal_notes import PrefixDigests
 from pagein.model.json_text import decode_json, encode_json
@@ -18,6 +19,7 @@ from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.message_names import same_name
 from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.wire_format import WireFormat
 
 Part: TypeAlias = Literal["model", "tools", "system", "settings", "headers", "messages"]
 """A part of a request on which a provider's cache depends."""
@@ -47,15 +49,15 @@ class Fronts:
     The cache may still hold an earlier prefix, so a client can return to it.
     """
 
-    def __init__(self, entries: Entries) -> None:
+    def __init__(self, journal: Journal[State]) -> None:
         self._seen: Fold[frozenset[tuple[str, ...]]] = Fold(
-            entries, frozenset(), _add_tools, "fronts", takes=(PrefixDigests,)
+            journal, frozenset(), _add_tools, "fronts", takes=(PrefixDigests,)
         )
 
-    def is_new(self, parent: EntryId | None, head: PrefixDigests, api: Api) -> bool:
+    def is_new(self, parent: EntryId | None, head: PrefixDigests, form: WireFormat) -> bool:
         """Return whether no earlier request of this branch had this prompt prefix."""
-        seen = self._seen.at(parent)
-        if not format_named(api).cache.depends_on_settings:
+        seen = self._seen[parent]
+        if not form.cache.depends_on_settings:
             return bool(seen) and head.conversation not in {one[1:3] for one in seen if one[0] == head.model}
         return bool(seen) and _front(head) not in seen
 

@@ -1,4 +1,4 @@
-"""Name the messages of a request by content and history, to find its branch.
+"""Read the messages of a request, and name them by content and history, to find its branch.
 
 Rules of this file
 ------------------
@@ -7,14 +7,21 @@ Rules of this file
 2. All output of a model in one turn is one message, in however many wire messages.
 3. After a message where the journal is broken (`MessageIndex.breaks`) names differ from before, so later messages are
    recorded anew.
-4. Only messages that differ, byte by byte, from a known request are decoded and named.
+4. Only messages that differ, byte by byte, from a known request are decoded and named. In a new process the digests of
+   their bytes are compared, and known messages are decoded when they are asked for.
+5. A client that changes its first messages from call to call gets nothing from a cache, and the journal would hold
+   every call of it in full. After a few such calls in a row its requests are passed through, until a request continues
+   the one before.
 """
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from pagein.engine.log.gc_pause import pause_collection
+from pagein.engine.log.lazy_messages import Unread
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
@@ -24,6 +31,12 @@ from pagein.providers.wire.request_body import Envelope, message_of, messages_of
 from pagein.providers.wire.wire_format import WireFormat
 
 _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})
+_BRANCHES: Final = 8
+_MOVED: Final = 3  # messages at the end of a request whose cache breakpoints the next request may change
+_NEWS: Final = 24  # most new messages of an ordinary call
+_MOST_RETOLD: Final = 4.0
+_FORGOTTEN: Final = 0.9
+_DIGEST: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +74,24 @@ class Unit:
 class Transcript:
     """The messages of a request.
 
+    api, format: its wire format.
     items: its wire messages.
     head: number of items in the prompt prefix.
     units: the conversation.
     raws, names: of the items.
+    follows, shared: the items of the earlier request with most shared items, and their number.
     """
 
     api: Api
+    format: WireFormat = field(repr=False, compare=False)
     items: Sequence[Item] = ()
     head: int = 0
     units: Sequence[Unit] = ()
     raws: Sequence[bytes] = ()
     names: Sequence[EntryId] = ()
+    follows: Sequence[bytes] = field(default=(), repr=False, compare=False)
+    shared: int = 0
     _places: dict[EntryId, int] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def format(self) -> WireFormat:
-        """The wire format of the request."""
-        return format_named(self.api)
 
     def place_of(self, name: EntryId) -> int | None:
         """Return the number of the message of this name in the conversation."""
@@ -90,9 +103,8 @@ class Transcript:
         """Return the first `count` messages of the conversation, with the prompt prefix."""
         last = self.units[count - 1] if count else None
         end = self.head if last is None else last.first + last.count
-        return Transcript(
-            self.api, self.items[:end], self.head, self.units[:count], self.raws[:end], self.names[:end], self._places
-        )
+        raws, names = self.raws[:end], self.names[:end]
+        return replace(self, items=self.items[:end], units=self.units[:count], raws=raws, names=names)
 
 
 def transcript(
@@ -108,7 +120,7 @@ def transcript(
     shared: number of items shared with it; None to count them here.
     breaks: names of messages after which the journal was broken, with the number of breaks.
     """
-    known = before if before is not None and before.api == api else Transcript(api)
+    known = before if before is not None and before.api == api else Transcript(api, format_named(api))
     same = alike(raw_items, known.raws) if shared is None or known is not before else shared
     items = list(known.items[:same])
     news = messages_of(raw_items[same:], api, same)
@@ -121,7 +133,7 @@ def transcript(
     names = [*known.names[:same], *(one.name for one in items[same:])]
     units, places = _group_items(items, head, kept), known._places  # noqa: SLF001 -- its own class
     places.update((one.name, place) for place, one in enumerate(units[len(kept) :], len(kept)))
-    return Transcript(api, items, head, units, raw_items, names, places)
+    return Transcript(api, known.format, items, head, units, raw_items, names, known.raws, same, places)
 
 
 def first_name(envelope: Envelope) -> str:
@@ -175,3 +187,155 @@ def _group_items(items: Sequence[Item], head: int, kept: Sequence[Unit]) -> list
 
 def _has_thinking(message: Message) -> bool:
     return any(isinstance(block, Thinking) for block in message.blocks)
+
+
+# --- messages that another process decoded ---
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMessages:
+    """The messages of a request that another process decoded.
+
+    head: number of items in the prompt prefix.
+    digests: digests of the items' bytes, concatenated as hexadecimal digits.
+    names: names of the items; "" in the prompt prefix.
+    units: first, count and thought of each `Unit`.
+    """
+
+    api: Api
+    head: int
+    digests: str
+    names: tuple[EntryId, ...]
+    units: tuple[tuple[int, int, int], ...]
+
+
+def known_messages_of(script: Transcript) -> KnownMessages:
+    """Return the digests and names of a decoded request."""
+    digests = "".join(map(digest_of, script.raws))
+    units = tuple((one.first, one.count, one.thought) for one in script.units)
+    return KnownMessages(script.api, script.head, digests, tuple(script.names), units)
+
+
+def match_messages(known: KnownMessages, envelope: Envelope) -> Transcript | None:
+    """Return the leading messages that a request shares with the known request, not decoded.
+
+    None if there are no shared messages.
+    """
+    if envelope.api != known.api:
+        return None
+    same = _same(known, envelope)
+    if same <= known.head:
+        return None
+    units = [one for one in known.units if one[0] + one[1] <= same]
+    same = units[-1][0] + units[-1][1] if units else 0
+    if not units:
+        return None
+    raws, names = envelope.items[:same], known.names[:same]
+    read = _reader(known.api)
+    messages = [Unread.of(read, one) for one in enumerate(raws)]
+    items = [Item(raw, message, name) for raw, message, name in zip(raws, messages, names, strict=True)]
+    made = [
+        Unit(
+            names[first + count - 1],
+            messages[first] if count == 1 else Unread.of(_join_parts, messages[first : first + count]),
+            first,
+            count,
+            thought,
+        )
+        for first, count, thought in units
+    ]
+    places = {one.name: place for place, one in enumerate(made)}
+    return Transcript(known.api, format_named(known.api), items, known.head, made, raws, names, _places=places)
+
+
+def _same(known: KnownMessages, envelope: Envelope) -> int:
+    """Return the number of equal leading items."""
+    digests, width = known.digests, 2 * _DIGEST
+    for place, raw in enumerate(envelope.items[: len(known.names)]):
+        if not digests.startswith(digest_of(raw), place * width):
+            return place
+    return min(len(envelope.items), len(known.names))
+
+
+def digest_of(raw: bytes) -> str:
+    """Return the digest of a message's bytes."""
+    return hashlib.blake2b(raw, digest_size=_DIGEST).hexdigest()
+
+
+def _reader(api: Api) -> Callable[[tuple[int, bytes]], Message]:
+    return lambda one: message_of(one[1], api, one[0])[1]
+
+
+def _join_parts(parts: list[Message]) -> Message:
+    return replace(parts[0], blocks=tuple(block for one in parts for block in one.blocks))
+
+
+# --- the requests of a session ---
+
+
+class RequestReader:
+    """Read the requests of a session. Not thread-safe.
+
+    known: messages that an earlier process decoded.
+    breaks: messages after which the journal was broken; may grow.
+    """
+
+    def __init__(self, known: KnownMessages | None = None, breaks: Mapping[EntryId, int] | None = None) -> None:
+        self._breaks = {} if breaks is None else breaks
+        self._broken = sum(self._breaks.values())
+        self._scripts: list[Transcript] = []
+        self._known = known
+        self._goes_on = False
+        self._retold = 0.0
+
+    def read(self, envelope: Envelope) -> Transcript:
+        """Return the messages of a request. Raises BadInput for an unreadable message."""
+        broken = sum(self._breaks.values())
+        if broken != self._broken:  # a break changes the names
+            self._scripts, self._known, self._broken = [], None, broken
+        before, shared = self._most_alike(envelope.items)
+        if before is None and self._known is not None:
+            with pause_collection():
+                before = match_messages(self._known, envelope)
+            shared = 0 if before is None else len(before.items)
+            self._known = None
+            self._scripts = [] if before is None else [before]
+        script = transcript(envelope.items, envelope.api, before, shared, self._breaks)
+        self._goes_on = before is not None and _is_continued(shared, before)
+        if before is not None and self._goes_on:
+            self._scripts.remove(before)
+        self._scripts = [script, *self._scripts[: _BRANCHES - 1]]
+        return script
+
+    def snapshot_values(self, last: EntryId) -> KnownMessages | None:
+        """Return the digests of a recently read request, for a later process.
+
+        Returns None for an unknown request.
+
+        last: name of its last message.
+        """
+        script = next((one for one in self._scripts if one.units and one.units[-1].name == last), None)
+        return None if script is None else known_messages_of(script)
+
+    def is_retold(self, units: Sequence[Unit], known: int) -> bool:
+        """Return whether the newest request rephrases its conversation, like earlier requests."""
+        if len(units) - known <= _NEWS:
+            self._retold *= _FORGOTTEN
+            return False
+        self._retold += 1 - known / len(units)
+        return self._retold > _MOST_RETOLD and not self._goes_on
+
+    def _most_alike(self, items: Sequence[bytes]) -> tuple[Transcript | None, int]:
+        """Return the earlier request with most shared messages, and their number."""
+        best, most = None, 0
+        for one in self._scripts:
+            shared = alike(items, one.raws)
+            if shared > most:
+                best, most = one, shared
+            if shared and _is_continued(shared, one):
+                break
+        return best, most
+
+
+def _is_continued(shared: int, before: Transcript) -> bool:
+    return shared >= len(before.items) - _MOVED

@@ -10,9 +10,9 @@ Rules of this file
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pagein.engine.log.message_weight import chars_of
+from pagein.engine.log.block_texts import chars_of
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.rendering import Cell, WindowPiece, size
+from pagein.engine.log.request_draft import Cell, WindowPiece, size
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import ArgumentRules, Weight, weight
@@ -87,16 +87,11 @@ def _forms(whole: Resident, held: Weight, rules: ArgumentRules) -> Iterator[Resi
     yield from (one for one in forms if one.gain >= rules.gain)
 
 
-def is_success(result: ToolResult) -> bool:
-    """Return whether a result reports no failure of its call."""
-    return not result.is_error
-
-
 def successful_calls(piece: WindowPiece) -> Iterator[tuple[str, int]]:
     """Yield the successful calls answered in a message, each with the first model call after the answer."""
     if piece.born is not None:
         for block in piece.message.blocks:
-            if isinstance(block, ToolResult) and is_success(block):
+            if isinstance(block, ToolResult) and not block.is_error:
                 yield block.call_id, piece.born
 
 

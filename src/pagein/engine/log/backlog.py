@@ -52,16 +52,19 @@ Debt: TypeAlias = UndecidedRequest | Fact
 
 
 class Backlog:
-    """Items not written to the journals yet, in order, by session. Thread-safe."""
+    """Items not written to the journals yet, in order, by session. Thread-safe.
+
+    waiting: the items by session. Read it only, without its values: whether a session has any.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._of: dict[str, deque[Debt]] = {}
+        self.waiting: dict[str, deque[Debt]] = {}
 
     def add(self, session: str, debt: Debt) -> None:
         """Add an item for a session. Above the limits, drop the oldest item."""
         with self._lock:
-            debts = self._of.setdefault(session, deque())
+            debts = self.waiting.setdefault(session, deque())
             debts.append(debt)
             for kind, most in ((UndecidedRequest, MOST_REQUESTS), (Fact, MOST_FACTS)):
                 same = [one for one in debts if isinstance(one, kind)] if len(debts) > most else []
@@ -71,16 +74,16 @@ class Backlog:
     def of(self, session: str) -> tuple[Debt, ...]:
         """Return the items of a session, oldest first."""
         with self._lock:
-            return tuple(self._of.get(session, ()))
+            return tuple(self.waiting.get(session, ()))
 
     def settle(self, session: str, debts: tuple[Debt, ...]) -> None:
         """Remove items that were written."""
         with self._lock:
-            left = [one for one in self._of.pop(session, ()) if not any(one is done for done in debts)]
+            left = [one for one in self.waiting.pop(session, ()) if not any(one is done for done in debts)]
             if left:
-                self._of[session] = deque(left)
+                self.waiting[session] = deque(left)
 
     def sessions(self) -> list[str]:
         """Return the sessions with items to write."""
         with self._lock:
-            return list(self._of)
+            return list(self.waiting)

@@ -8,26 +8,31 @@ index reads entries alone, so every process sees the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
 from pagein.model.journal_notes import BrokenNote, ExchangeNote
+from pagein.model.note_forms import kind_of
 
 _ROOT: EntryId = ""
+_PLACED: Final = (kind_of(ExchangeNote), kind_of(BrokenNote))
 
 
 class MessageIndex:
     """The messages of one journal and their places, kept up to date by `learn`.
 
-    stands: the entry where the conversation continues after each message. Read it only.
+    stands: the entry where the conversation continues after each message. Read it only, as the others.
+    owners: the message that each entry belongs to; "" before the first message.
+    lost_messages: the parents of lost messages.
+    going_on: messages that another message follows.
     """
 
     def __init__(self) -> None:
-        self._owners: dict[EntryId, EntryId] = {}
+        self.owners: dict[EntryId, EntryId] = {}
         self.stands: dict[EntryId, EntryId] = {}
         self._sent: dict[EntryId, EntryId] = {}
-        self._going_on: set[EntryId] = set()
-        self._lost: dict[EntryId, EntryId | None] = {}
+        self.going_on: set[EntryId] = set()
+        self.lost_messages: dict[EntryId, EntryId | None] = {}
         self.exchanges: dict[EntryId, list[ExchangeNote]] = {}
         self.breaks: dict[EntryId, int] = {}
 
@@ -35,19 +40,19 @@ class MessageIndex:
     def restore_values(cls, kept: Mapping[str, Any]) -> "MessageIndex":
         """Rebuild an index from `snapshot_values`."""
         places = cls()
-        places._owners, places.stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
-        places._going_on, places._lost = set(kept["going_on"]), kept["lost"]
+        places.owners, places.stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
+        places.going_on, places.lost_messages = set(kept["going_on"]), kept["lost"]
         places.exchanges, places.breaks = kept["exchanges"], kept["breaks"]
         return places
 
     def snapshot_values(self) -> dict[str, Any]:
         """Return the index as plain values, for `restore_values`."""
         return {
-            "owners": dict(self._owners),
+            "owners": dict(self.owners),
             "stands": dict(self.stands),
             "sent": dict(self._sent),
-            "going_on": list(self._going_on),
-            "lost": dict(self._lost),
+            "going_on": list(self.going_on),
+            "lost": dict(self.lost_messages),
             "breaks": dict(self.breaks),
             "exchanges": {name: list(records) for name, records in self.exchanges.items()},
         }
@@ -55,28 +60,25 @@ class MessageIndex:
     def learn(self, entries: Iterable[Entry]) -> None:
         """Add entries, parents first. Known entries change nothing."""
         for entry in entries:
-            if entry.id in self._owners:
+            if entry.id in self.owners:
                 continue
-            parent = _ROOT if entry.parent is None else self._owners.get(entry.parent, _ROOT)
-            begins = isinstance(entry.body, MessageEntry | CompactionEntry)
-            owner = self._owners[entry.id] = entry.id if begins else parent
-            if isinstance(entry.body, MessageEntry):
-                self._going_on.add(parent)
+            parent = _ROOT if entry.parent is None else self.owners.get(entry.parent, _ROOT)
+            is_message, is_compaction = isinstance(entry.body, MessageEntry), isinstance(entry.body, CompactionEntry)
+            owner = self.owners[entry.id] = entry.id if is_message or is_compaction else parent
+            if is_message:
+                self.going_on.add(parent)
             self.stands[owner] = entry.id
-            if is_bridge(entry):
-                self._lost[entry.id] = entry.parent
+            if is_compaction and is_bridge(entry):
+                self.lost_messages[entry.id] = entry.parent
             match entry.body:
                 case RequestSent():
                     self._sent[owner] = entry.id
+                case NoteEntry(kind=kind) if kind not in _PLACED:
+                    continue
                 case NoteEntry(note=ExchangeNote() as exchange):
                     self.exchanges.setdefault(owner, []).append(exchange)
                 case NoteEntry(note=BrokenNote()):
                     self.breaks[owner] = self.breaks.get(owner, 0) + 1
-
-    @property
-    def has_lost(self) -> bool:
-        """True when lost messages are known."""
-        return bool(self._lost)
 
     def lost(self, names: Sequence[EntryId]) -> list[tuple[int, EntryId | None]]:
         """Return the lost ones among successive messages, as number and parent entry.
@@ -85,27 +87,26 @@ class MessageIndex:
         """
         found = []
         for place, name in enumerate(names):
-            parent = self._lost.get(name)
-            owner = _ROOT if parent is None else self._owners[parent]
-            if name in self._lost and owner == (names[place - 1] if place else _ROOT):
+            parent = self.lost_messages.get(name)
+            owner = _ROOT if parent is None else self.owners[parent]
+            if name in self.lost_messages and owner == (names[place - 1] if place else _ROOT):
                 found.append((place, parent))
         return found
 
     def first_lost(self, names: Sequence[EntryId]) -> int | None:
         """Return the number of the first lost message, or None."""
-        return next((place for place, name in enumerate(names) if name in self._lost or name not in self.stands), None)
+        return next(
+            (place for place, name in enumerate(names) if name in self.lost_messages or name not in self.stands), None
+        )
 
     def mark_restored(self, name: EntryId) -> None:
         """Record that the lost message of this name is back."""
-        parent = self._lost.pop(name)
-        self._going_on.add(_ROOT if parent is None else self._owners[parent])
+        parent = self.lost_messages.pop(name)
+        self.going_on.add(_ROOT if parent is None else self.owners[parent])
 
     def __contains__(self, name: EntryId) -> bool:
         """Return whether the journal has a message of this name."""
         return name in self.stands
-
-    def __len__(self) -> int:
-        return len(self._owners)
 
     @property
     def root(self) -> EntryId | None:
@@ -114,11 +115,7 @@ class MessageIndex:
 
     def owner(self, entry: EntryId) -> EntryId:
         """Return the message that an entry belongs to; "" before the first message."""
-        return self._owners[entry]
-
-    def goes_on(self, name: EntryId) -> bool:
-        """Return whether another message follows this message."""
-        return name in self._going_on
+        return self.owners[entry]
 
     def stand(self, name: EntryId) -> EntryId:
         """Return the entry where the conversation continues after this message."""

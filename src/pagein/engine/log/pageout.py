@@ -69,10 +69,14 @@ class StandIn:
 
 
 class Pager:
-    """Store evicted content and recall it by id, for a workspace."""
+    """Store evicted content and recall it by id, for a workspace.
+
+    forgettings: returns the number of erasure orders in this store. Raises StoreError.
+    """
 
     def __init__(self, blobs: BlobStore, workspace: str) -> None:
         self._blobs = blobs
+        self.forgettings = blobs.forgettings
         self._workspace = workspace
 
     def page_out(
@@ -137,10 +141,6 @@ class Pager:
     def secret(self) -> bytes:
         """Return the key of this store. Raises StoreError."""
         return self._blobs.secret()
-
-    def forgettings(self) -> int:
-        """Return the number of erasure orders in this store. Raises StoreError."""
-        return self._blobs.forgettings()
 
     def forgotten(self) -> ErasedTexts:
         """Return the erased texts. Raises StoreError."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from pagein.engine.log.rendering import WindowPiece
+from pagein.engine.log.request_draft import WindowPiece
 from pagein.model.entries import PagedOut, Restoration
 from pagein.model.messages import Block, Text, ToolCall, ToolResult
 from pagein.policy.stubs.turn_stubs import SHORTENED

@@ -19,6 +19,7 @@ PINNED: Final = "pinned"
 MANIFEST: Final = "manifest"
 _OURS: Final = "pagein:"
 _NOBODY: Final[frozenset[str]] = frozenset()
+NOTHING_AWAY: Final[SharedMap[PagedOut]] = SharedMap()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +51,7 @@ class Hand:
     pages: int = 0
     off: bool = False
     heard: frozenset[str] = _NOBODY
-    away: SharedMap[PagedOut] = field(default_factory=SharedMap)
+    away: SharedMap[PagedOut] = NOTHING_AWAY
     calls: SharedMap[str] = field(default_factory=SharedMap)
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pagein.engine.log.pageout import Pager
-from pagein.engine.log.rendering import Cell
+from pagein.engine.log.request_draft import Cell
 from pagein.engine.log.state import State
 from pagein.errors import StoreError
 from pagein.model.entries import NoteEntry

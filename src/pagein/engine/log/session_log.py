@@ -4,22 +4,25 @@ Everything else of a session stands above: the log knows nothing of requests, re
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.privacy import Privacy
 from pagein.engine.log.snapshots import FoundSnapshot, OfSession
-from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.log.state import START, Rules, State
+from pagein.engine.log.state_fold import step
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
+from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import Note, PinNote, ReadNote
+from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import MalformedRecord
-from pagein.ports import JournalStore, SnapshotStore
+from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 
 _OF_ALL: Final = (ReadNote, MalformedRecord, PinNote)
 
@@ -28,6 +31,7 @@ class SessionLog:
     """The entries of a session, in memory and in a store. Thread-safe.
 
     journal: every branch. Read it only; entries are added through the log.
+    states: the state at each entry, also of `journal`; `states[leaf]` is that of the session.
     leaf: the session's current entry; None before the first.
     privacy: redacts what is journaled.
     rules: the rules that make results evictable.
@@ -55,6 +59,7 @@ class SessionLog:
         self.leaf: EntryId | None = None
         self.added = 0
         self.journal: Journal[State] = Journal(START, partial(step, rules=rules))
+        self.states = self.journal.states
         self.privacy = Privacy(pager, rules.excluded)
         self._journals = journals
         self._moved = False
@@ -87,9 +92,7 @@ class SessionLog:
 
     def state(self) -> State:
         """Return the state at the current entry."""
-        leaf, journal = self.leaf, self.journal
-        found = None if leaf is None else journal.states.get(leaf)
-        return journal.state_at(leaf) if found is None else found
+        return self.states[self.leaf]
 
     def note(self, note: Note) -> EntryId:
         """Journal a fact beside the messages, redacted. For facts of your own take an `OtherNote`.
@@ -98,6 +101,23 @@ class SessionLog:
         """
         kind, data = encode_note(note)
         return self.add(NoteEntry(kind, self.privacy.redact_note(data)))
+
+    def append_message(self, message: Message, counter: TokenCounter, name: EntryId | None = None) -> EntryId:
+        """Journal a message, redacted, with its weight: token estimates of each tool result, and of the whole.
+
+        name: the client's own name for it, unique in the session; None to compute a name.
+        """
+        results = [block.text for block in message.blocks if isinstance(block, ToolResult)]
+        tokens = tuple(math.ceil(counter.count(text, "result")) for text in results)
+        texts = (
+            block.arguments if isinstance(block, ToolCall) else block.text
+            for block in message.blocks
+            if isinstance(block, Text | Thinking | ToolCall)
+        )
+        kind: Literal["said", "user"] = "said" if message.role == "assistant" else "user"
+        rest = math.ceil(sum(counter.count(text, kind) for text in texts if text))
+        kept = self.privacy.redact_message(self.states[self.leaf], message)
+        return self.add(MessageEntry(kept, tokens, sum(tokens) + rest), at=message.at, name=name)
 
     def note_compaction(self, kept: int = 0) -> EntryId:
         """Record a compaction: the window keeps only leading system messages and the last `kept` messages."""
@@ -123,7 +143,7 @@ class SessionLog:
 
     def move(self, leaf: EntryId | None) -> None:
         """Go to another entry. Raises HostError for an unknown entry."""
-        if leaf is not None:
+        if leaf is not None and leaf not in self.journal.entries:
             self.journal.entry(leaf)
         with self.lock:
             self.leaf, self._moved = leaf, True
@@ -149,7 +169,8 @@ class SessionLog:
         """Store the unsaved entries. Raises StoreError; then the caller may try again."""
         with self.lock:
             if self._journals is not None and self._unkept:
-                self.privacy.check()
+                if not self.privacy.is_fresh:
+                    self.privacy.check()
                 last = self._journals.append(self.name, self._unkept)
                 if self._alone:  # everything before was read, and no process wrote in between
                     self._seen = last
@@ -192,23 +213,24 @@ class SessionLog:
         Entries added within are stored at the end. Any exception takes them back. Raises StoreError.
         """
         with self.lock:
-            before, count, within, mended = self._stand(), None, self._alone, self.journal.mended_count
+            before, is_begun, within, mended = self._stand(), False, self._alone, len(self.journal.mended)
+            last: EntryId | None = None
             try:
                 with self._journals.exclusive() if self._journals is not None else contextlib.nullcontext():
                     if self._journals is not None:
                         self.privacy.begin_turn()
                     try:
                         self.catch_up()
-                        before, count = self._stand(), len(self.journal)
+                        before, last, is_begun = self._stand(), next(reversed(self.journal.entries), None), True
                         self._alone = True
                         yield
                         self.keep()
                     finally:
                         self.privacy.is_fresh = within
             except BaseException:
-                if count is not None:
-                    self.journal.take_back(len(self.journal) - count)
-                    self.journal.take_back_mended(self.journal.mended_count - mended)
+                if is_begun:
+                    self.journal.take_back_behind(last)
+                    self.journal.take_back_mended(len(self.journal.mended) - mended)
                     self.leaf, self._moved, self._unkept, self._mine, self._seen = before
                 else:  # entries of other processes are handled at the next call
                     self.leaf, self._moved, self._unkept, self._mine, _ = before

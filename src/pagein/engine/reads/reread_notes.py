@@ -14,10 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import Journal
+from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.pageout import Pager, PreviewCandidate, StandIn
-from pagein.engine.log.rendering import length, pieces_since
 from pagein.engine.log.state import Rules, State
 from pagein.errors import NotRecallable, StoreError
 from pagein.model.entries import (
@@ -147,14 +145,14 @@ def _set_profile(seen: ClientReadState, note: ClientNote) -> ClientReadState:
 
 def reread_stand_ins(
     state: State, seen: ClientReadState, rules: Rules, recall: Callable[[PagedOut], str | None]
-) -> list[StandIn]:
-    """Return the texts to enter in place of repeated reads, in order of the results.
+) -> tuple[list[StandIn], ClientReads]:
+    """Return the texts to enter in place of repeated reads, in order of the results, and the reads with them.
 
     recall: returns an evicted text; None if unavailable.
     """
-    if seen.profile is None or not seen.waiting:
-        return []
     found: list[StandIn] = []
+    if seen.profile is None:
+        return found, seen.reads
     reads, reader = seen.reads, RereadRules(seen.profile, excluded=rules.excluded)
     places = _places(state)
     for message in seen.waiting:
@@ -168,7 +166,7 @@ def reread_stand_ins(
             else:
                 found.append(made)
                 reads = with_message(reads, reader, one, {made.entering.result.call_id: made.text})
-    return found
+    return found, reads
 
 
 def _make_stand_in(
@@ -203,8 +201,7 @@ def _places(state: State) -> dict[str, PreviewCandidate]:
 
 
 def _results(state: State) -> Iterator[PreviewCandidate]:
-    known = length(state.draft.tip)
-    for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
+    for place, piece in state.draft.news:
         counts = iter(piece.tokens)
         for index, block in enumerate(piece.message.blocks):
             if isinstance(block, ToolResult):
@@ -212,10 +209,13 @@ def _results(state: State) -> Iterator[PreviewCandidate]:
 
 
 class ClientRereads:
-    """The client's reads of a session, at any entry."""
+    """The client's reads of a session.
+
+    states: the state at each entry.
+    """
 
     def __init__(self, journal: Journal[State], rules: Rules, pager: Pager, count: Callable[[str], float]) -> None:
-        self._fold: Fold[ClientReadState] = Fold(
+        self.states: Fold[ClientReadState] = Fold(
             journal, NOBODY, lambda seen, body: step(seen, body, rules.excluded, self._settle), "rereads", takes=_TAKES
         )
         self._last: tuple[ClientReadState, ClientReadState] | None = None
@@ -224,13 +224,9 @@ class ClientRereads:
         self._pager = pager
         self._count = count
 
-    def at(self, leaf: EntryId | None) -> ClientReadState:
-        """Return the state at this entry."""
-        return self._fold.at(leaf)
-
     def state_at_request(self, leaf: EntryId | None) -> ClientReads:
         """Return the client's reads once a request holds the messages up to this entry."""
-        return self._settle(self.at(leaf)).reads
+        return self._settle(self.states[leaf]).reads
 
     def _settle(self, seen: ClientReadState) -> ClientReadState:
         """Return the settled state, remembered because it is needed before and after a request."""
@@ -239,24 +235,22 @@ class ClientRereads:
             last = self._last = (seen, seen.settle(self._rules.excluded))
         return last[1]
 
-    def annotate(self, leaf: EntryId | None, message: Message) -> Message:
-        """Add file accesses to a new message, as the client profile reads its calls and results."""
-        seen = self.at(leaf)
-        return message if seen.profile is None else seen.profile.annotate(message, seen.reads.calls)
-
     def stand_ins(self, leaf: EntryId | None) -> list[StandIn]:
         """Return the texts to enter in place of repeated reads since the last request (see `reread_stand_ins`)."""
-        seen = self.at(leaf)
+        seen = self.states[leaf]
         if seen.profile is None or not seen.waiting:
             return []
-        return reread_stand_ins(self._journal.state_at(leaf), seen, self._rules, self._recall_text)
+        found, reads = reread_stand_ins(self._journal.states[leaf], seen, self._rules, self._recall_text)
+        if not found and not seen.stands:  # then the request will hold the results as they came
+            self._last = seen, replace(seen, reads=reads, waiting=(), stands={})
+        return found
 
     def notices(self, leaf: EntryId | None, whole: Callable[[Message], Message]) -> Iterator[InsertEntry]:
         """Yield notices to the model about calls since the last request that wrote pagein's text into a file (law 8).
 
         whole: returns a message with its redacted texts.
         """
-        seen = self.at(leaf)
+        seen = self.states[leaf]
         if seen.profile is None:
             return
         results = [block for one in seen.waiting for block in one.blocks if isinstance(block, ToolResult)]
@@ -264,7 +258,7 @@ class ClientRereads:
             (asked, one)
             for one in results
             if (call := seen.reads.calls.get(one.call_id)) is not None
-            for asked in whole(Message("assistant", (call,))).blocks
+            for asked in ((call,) if call.withheld is None else whole(Message("assistant", (call,))).blocks)
             if isinstance(asked, ToolCall)
         ]
         if not any(may_echo(call.arguments) for call, _ in calls):

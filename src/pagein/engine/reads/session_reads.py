@@ -15,7 +15,7 @@ import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from pagein.engine.log.folds import Fold
+from pagein.engine.log.journal import Fold
 from pagein.engine.log.read_notes import trace_of
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads import testimony
@@ -265,7 +265,7 @@ class SessionReads:
 
     def _evidence(self) -> Evidence:
         """Return the read answers that the window proves at the current entry."""
-        return self._proofs.at(self._log.leaf)
+        return self._proofs[self._log.leaf]
 
     def _window(self) -> list[Message]:
         """Return the messages of the next request."""

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import replay_journal
+from pagein.engine.log.journal import Fold, replay_journal
 from pagein.engine.log.read_notes import trace_of
-from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.state import START, Rules, State, step
+from pagein.engine.log.request_draft import pieces_since
+from pagein.engine.log.state import START, Rules, State
+from pagein.engine.log.state_fold import step
 from pagein.engine.reads import reread_notes
 from pagein.engine.reads.evidence import START as NO_EVIDENCE
 from pagein.engine.reads.evidence import Evidence
@@ -121,7 +121,7 @@ def _decode_content(content: bytes | None) -> str | None:
 
 def window(state: State) -> list[Message]:
     """Return the messages of the next request."""
-    return [piece.message for piece in pieces_since(state.draft.ready().tip, 0)]
+    return [piece.message for piece in pieces_since(state.draft.ready.tip, 0)]
 
 
 def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tuple[EntryId, Objection]]:
@@ -138,8 +138,8 @@ def witness_objections(entries: Iterable[Entry], stored: Stored) -> Iterator[tup
     found: set[Objection] = set()
     for place in _requests(list(journal)):
         messages = window(journal.state_at(place))
-        told = make_testimony(ground.at(place), messages, stored)
-        shown = seen.at(place).settle().reads.files
+        told = make_testimony(ground[place], messages, stored)
+        shown = seen[place].settle().reads.files
         for objection in (*told.objections(stored), *witness(messages, shown.claims(), shown.versions().get)):
             if objection not in found:
                 found.add(objection)

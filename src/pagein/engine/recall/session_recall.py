@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pagein.engine.log.folds import Fold
 from pagein.engine.log.holdings import Holdings, step
+from pagein.engine.log.journal import Fold
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.trajectory import Operation, Trajectory
@@ -152,7 +152,7 @@ class SessionRecall:
     @property
     def holdings(self) -> Holdings:
         """Evicted and ingested objects of the branch, with counts of recalls."""
-        return self._fold.at(self._entries.leaf)
+        return self._fold[self._entries.leaf]
 
     def peek(
         self,

@@ -22,6 +22,7 @@ class PendingCall:
     lasting: the most that a keep-alive request may cost, in BIT.
     recall: the recall tools and recall way of the request.
     context: as in `Engine.prepare`.
+    own_tool_names: names of pagein's tools in the request.
     """
 
     script: Transcript
@@ -34,27 +35,19 @@ class PendingCall:
     lasting: float = 0.0
     recall: RecallOffer = NO_WORD
     context: str = ""
+    own_tool_names: tuple[str, ...] = ()
 
     def with_recall(self, recall: RecallOffer) -> "PendingCall":
         """Return the call with these recall tools."""
-        if not recall.tools and self.envelope is self.theirs:
-            return replace(self, recall=recall)
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)
         if fields is self.theirs.fields:
-            return replace(self, envelope=self.theirs, body=self.original, recall=recall)
-        sent = replace(self.theirs, fields=fields)
-        return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall)
+            return replace(self, envelope=self.theirs, body=self.original, recall=recall, own_tool_names=())
+        sent, taken = replace(self.theirs, fields=fields), names_of(self.theirs.fields, self.script.api)
+        ours = tuple(one.name for one in recall.tools if one.name not in taken)
+        return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall, own_tool_names=ours)
 
     def after_decision(self, settled: Settled) -> "PendingCall":
         """Return the call after the decision, with recall tools that begin with an eviction."""
         if self.recall.begins is None or not isinstance(settled, tuple):
             return self
         return self.with_recall(replace(self.recall, tools=settled, begins=None))
-
-    @property
-    def own_tool_names(self) -> tuple[str, ...]:
-        """Names of pagein's tools in the request."""
-        if self.envelope is self.theirs:
-            return ()
-        taken = names_of(self.theirs.fields, self.script.api)
-        return tuple(one.name for one in self.recall.tools if one.name not in taken)

@@ -6,7 +6,7 @@ from typing import Final
 
 from pagein.engine.intake.message_chain import Unit
 from pagein.engine.log.pin_state import is_ours
-from pagein.engine.log.rendering import WindowPiece
+from pagein.engine.log.request_draft import WindowPiece
 from pagein.engine.log.turn_removal import is_apart
 from pagein.errors import HostError
 from pagein.model.messages import Text, ToolCall, ToolResult
@@ -54,27 +54,28 @@ def change_of(piece: WindowPiece, unit: Unit) -> MessageChange:
         block.call_id: block.text
         for block in piece.message.blocks
         if isinstance(block, ToolResult)
-        and not is_withheld(block)
         and block.call_id in ours
         and block.text != ours[block.call_id]
+        and not is_withheld(block)
     }
     notes = tuple(
         block.text
         for block in piece.message.blocks
-        if isinstance(block, Text) and is_ours(block.injected) and not is_apart(block.injected)
+        if isinstance(block, Text) and block.injected and is_ours(block.injected) and not is_apart(block.injected)
     )
     said = {block.id: block.arguments for block in unit.message.blocks if isinstance(block, ToolCall)}
     arguments = {
         block.id: block.arguments
         for block in piece.message.blocks
-        if isinstance(block, ToolCall) and not is_withheld(block) and _is_ours(block.arguments, said.get(block.id))
+        if isinstance(block, ToolCall) and _is_ours(block.arguments, said.get(block.id)) and not is_withheld(block)
     }
     return MessageChange(texts, notes, arguments=arguments, words=_words(piece, unit))
 
 
 def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
     """Return the replacements for the user's words; None if absent."""
-    told = [block for block in piece.message.blocks if isinstance(block, Text) and is_apart(block.injected)]
+    texts_of_ours = (block for block in piece.message.blocks if isinstance(block, Text) and block.injected)
+    told = [block for block in texts_of_ours if is_apart(block.injected)]
     if not told:
         return None
     theirs = [

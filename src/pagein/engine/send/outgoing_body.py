@@ -30,8 +30,7 @@ from pagein.engine.cache.cache_breakpoints import (
 )
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import Settled
-from pagein.engine.log.folds import Fold
-from pagein.engine.log.journal import Journal
+from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.log.state import State
 from pagein.engine.send import passthrough
@@ -39,8 +38,8 @@ from pagein.engine.send.call import PendingCall
 from pagein.engine.send.fallback import fallback
 from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
-from pagein.engine.send.sent_changes import SentHistory, WindowLayout, binds_thinking
-from pagein.engine.send.splice import NOTHING_RENDERED, HiddenExchange, Splicer, foreign
+from pagein.engine.send.sent_changes import NOTHING_RENDERED, SentHistory, WindowLayout, binds_thinking, foreign
+from pagein.engine.send.splice import HiddenExchange, Splicer
 from pagein.errors import HostError
 from pagein.model.entries import CompactionEntry, EntryId, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, PassthroughNote, PrefixDigests
@@ -116,7 +115,7 @@ class RequestRenderer:
     def lay_out(self, call: PendingCall, entry: EntryId) -> WindowLayout:
         """Compute how the window at this entry differs from the client's messages."""
         script = call.script
-        stood = self._exchanges.of(script, self._places.exchanges)
+        stood = self._exchanges.of(script, self._places.exchanges) if self._places.exchanges else {}
         return WindowLayout(self.showing.at(entry, script.units, script.api, min(stood, default=None)), stood)
 
     def render(self, call: PendingCall, layout: WindowLayout) -> Bytes:
@@ -124,13 +123,16 @@ class RequestRenderer:
         script, envelope = call.script, call.envelope
         found, stood = layout.view, layout.stood
         shown = found.rendered
-        splicer, made = found.splicer, with_exchanges(shown.changes, stood)
+        splicer, made = found.splicer, with_exchanges(shown.changes, stood) if stood else shown.changes
         goes_on = splicer.basis is not None and splicer.basis[0] is found.before and splicer.basis[1] == stood
         splicer.basis = None
         since = found.since if goes_on else 0
-        items: Sequence[bytes] = splicer.items(script, made, since)
-        splicer.basis = shown, stood
         start = answer_start(script, since)
+        items, first = script.raws, start
+        if made or splicer.ends:
+            items = splicer.items(script, made, since)
+            first = splicer.ends[start - 1] if start else 0
+        splicer.basis = shown, stood
         body = envelope.body(items) if made else call.body
         return Bytes(
             body,
@@ -138,7 +140,7 @@ class RequestRenderer:
             envelope.fields,
             shown.replaced,
             len(script.units),
-            news=(splicer.count(start), start),
+            news=(first, start),
             rewritten=shown.rewritten,
             changes=shown.changes,
         )
@@ -154,7 +156,7 @@ class RequestRenderer:
         if not may or not (anew.opened is not None or anew.is_unread):
             return AS_THE_CLIENT
         changed = [] if anew.opened is None or anew.is_unread else first_changes(anew.opened)
-        wanted = chosen_for(made.items, changed, self._first(entry), self._left.at(entry))
+        wanted = chosen_for(made.items, changed, self._first(entry), self._left[entry])
         return choice_that_fits(wanted, call.envelope, made.items)
 
     def mark_breakpoints(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
@@ -192,17 +194,17 @@ class RequestRenderer:
         if sent is not None:
             shown = self.showing.at(sent, units[:count], script.api, min(stood, default=None)).rendered
         last = Last(shown.changes, count, stood, shown.replaced)
-        was_passed = sent is not None and self._passed.at(self._places.stand(units[count - 1].name))
+        was_passed = sent is not None and self._passed[self._places.stand(units[count - 1].name)]
         return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)
 
     def _has_tools(self, sent: EntryId | None) -> bool:
         """Return whether a request had recall tools."""
-        settled = None if sent is None else self._settled.at(sent)
+        settled = None if sent is None else self._settled[sent]
         return isinstance(settled, tuple) and bool(settled)
 
     def _first(self, entry: EntryId) -> Half | None:
         """Return the first resident, which may be evicted next."""
-        standing = self._journal.state_at(entry).standing
+        standing = self._journal.states[entry].standing
         standing = standing if self._marks.arguments else standing.without_arguments()
         first = next(iter(standing.all()), None)
         return None if first is None else (first.call_id, first.form != "result")

@@ -1,29 +1,18 @@
-"""Compute how the window differs from the client's messages, and splice the differences into the client's bytes.
+"""Splice the differences of a window into the client's bytes. A spliced message is computed once and remembered.
 
 Rules of this file
 ------------------
-1. Only the window decides: a result is replaced if its text in the window is not the client's. So the deciding entry
-   does not matter, and a restored result is the client's again. The same holds for a user message that lost a long text
-   or reports removed turns. Removed turns are not sent.
-2. Redacted content (law 9) is sent as the client sent it. Its message in the window is found by name, and the name
+1. Redacted content (law 9) is sent as the client sent it. Its message in the window is found by name, and the name
    comes from the client's own bytes: so the text is not needed to continue.
-3. If thinking is bound to the prompt before it, an epoch removes all thinking after its frontier for good (T2, T8), and
-   new recall tools remove all thinking. Later thinking is bound to the window without it. Thinking that answered the
-   client's own prompt (while pagein was off, or failed) is removed where pagein's prompt differs. If thinking is not
-   bound, an epoch removes thinking of finished turns if the settings say so (`thoughts`), also for good.
-4. Costs as much as the window differs from the one before.
+2. A spliced message keeps its shape: only results, arguments, thinking and words of the user's change.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from pagein.engine.intake.message_chain import Item, Transcript, Unit, alike
-from pagein.engine.intake.message_digests import digest_of
-from pagein.engine.log.rendering import Cell, WindowPiece, cut, pieces_since, shared_length
-from pagein.engine.send.message_changes import GONE, UNCHANGED, MessageChange, change_of, join_changes
-from pagein.engine.window.old_thinking import count_finished
+from pagein.engine.intake.message_chain import Item, Transcript, Unit, alike, digest_of
+from pagein.engine.send.message_changes import MessageChange
 from pagein.errors import HostError
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import same_but_texts
@@ -54,149 +43,6 @@ class HiddenExchange:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedWindow:
-    """A window and its differences from the client's messages.
-
-    tip: the window.
-    changes: differences, by the number of the message in the conversation.
-    rewritten: True if an epoch was opened for it.
-    since: first message that may differ from the window before on the branch.
-    top: last message with changes; -1 without any.
-    replaced: number of replaced results and arguments.
-    said: messages of the conversation.
-    """
-
-    tip: Cell | None = None
-    changes: Mapping[int, MessageChange] = field(default_factory=dict)
-    rewritten: bool = False
-    since: int = 0
-    top: int = -1
-    replaced: int = 0
-    said: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SentWindow:
-    """A window as sent.
-
-    tip: the window.
-    said: messages of the session by then, with the conversation's last message as the last.
-    rewritten: True if an epoch was opened for it.
-    binds: True if thinking is bound to the prompt before it.
-    takes: True if the epoch removed the thinking of finished turns.
-    begun: True if recall tools entered with it.
-    apart: first message after which the prompt differs from the client's for other reasons; -1 if from the start, None
-        if never.
-    passed: True if the request before it was retried unmodified.
-    """
-
-    tip: Cell | None
-    said: int
-    rewritten: bool = False
-    binds: bool = False
-    takes: bool = False
-    begun: bool = False
-    apart: int | None = None
-    passed: bool = False
-
-
-NOTHING_RENDERED: Final = RenderedWindow()
-
-
-def render_window(
-    window: SentWindow, units: Sequence[Unit], before: RenderedWindow = NOTHING_RENDERED
-) -> RenderedWindow:
-    """Compute how this window differs from the client's messages.
-
-    units: the client's messages by then.
-    before: the window before on the branch.
-    """
-    keep = shared_length(before.tip, window.tip)
-    first = window.said - len(units) + 1
-    since = max(_said_at(window.tip, keep) - first + 1, 0)
-    is_kept = before.top < since
-    changes = dict(before.changes) if is_kept else _changes_kept(before.changes, since)
-    low, top = since, before.top if is_kept else max(changes, default=-1)
-    replaced = before.replaced if is_kept else sum(map(_count, changes.values()))
-    for piece in pieces_since(window.tip, keep):
-        place = piece.said - first
-        if 0 <= place < len(units) and piece.message is not units[place].message:
-            change = change_of(piece, units[place])
-            if change != UNCHANGED:
-                known = changes.get(place, UNCHANGED)
-                one = changes[place] = join_changes(known, change)
-                replaced += _count(one) - _count(known)
-                low, top = min(low, place), max(top, place)
-        for place in _absent(piece, first, len(units)):
-            changes[place] = GONE
-            low, top = min(low, place), max(top, place)
-    for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
-        changes[place] = replace(changes.get(place, UNCHANGED), thoughtless=True)
-        low, top = min(low, place), max(top, place)
-    return RenderedWindow(window.tip, changes, window.rewritten, low, top, replaced, len(units))
-
-
-def _without_thinking(
-    window: SentWindow, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, MessageChange]
-) -> list[int]:
-    """Return the messages that lose their thinking with this window.
-
-    known: messages in the request before.
-    changes: differences so far.
-    """
-    lost: list[int] = []
-    if not window.binds:
-        start, end = since, count_finished([unit.message for unit in units])
-    else:
-        start, end = 0 if window.begun else since if window.rewritten else len(units), len(units)
-        lost = foreign(
-            units if start == len(units) else units[:start],
-            known - window.passed,
-            lambda: _earliest(changes, window.apart),
-        )
-    return [*lost, *(place for place in range(start, end) if units[place].message.role == "assistant")]
-
-
-def _absent(piece: WindowPiece, first: int, count: int) -> Iterator[int]:
-    """Yield the numbers of removed messages that this piece reports.
-
-    first: number of the conversation's first message in the session.
-    count: messages in the conversation.
-    """
-    for one in piece.absent:
-        for start, end in one.said:
-            yield from range(max(start - first, 0), min(end - first + 1, count))
-
-
-def _earliest(changes: Mapping[int, MessageChange], apart: int | None) -> int | None:
-    return min((*changes, *(() if apart is None else (apart,))), default=None)
-
-
-def foreign(units: Sequence[Unit], known: int, first: Callable[[], int | None]) -> list[int]:
-    """Return messages with thinking about another prompt than the present one.
-
-    known: messages in pagein's last request; the next message answers it.
-    first: returns the first message that differs from the client's; called only if needed.
-    """
-    found = [place for place in range(known + 1, len(units)) if units[place].thought == place]
-    behind = first() if found else None
-    return [] if behind is None else [place for place in found if place > behind]
-
-
-def _count(change: MessageChange) -> int:
-    return len(change.texts) + len(change.arguments)
-
-
-def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:
-    """Keep the changes before a message, and after it only the removal of thinking."""
-    return {
-        place: one if place < since else MessageChange(thoughtless=True)
-        for place, one in changes.items()
-        if place < since or one.thoughtless
-    }
-
-
-@dataclass(frozen=True, slots=True)
 class _SpliceResult:
     """A spliced message, with its source bytes and change."""
 
@@ -218,16 +64,14 @@ class Splicer:
     """Splice changes into the bytes of requests. A result is computed once and remembered."""
 
     def __init__(self) -> None:
-        self.basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]] | None = None  # the last rendering
+        self.basis: tuple[object, Mapping[int, HiddenExchange]] | None = None  # the last rendering
         self._raws: Sequence[bytes] = ()
         self._items: list[bytes] = []
-        self._ends: list[int] = []  # number of `_items` up to each of `_raws`
+        self.ends: list[int] = []  # number of messages to send up to each of the client's
         self._made: dict[int, _SpliceResult] = {}
         self._kept: Mapping[int, SpliceMemory] = {}
 
-    def restore(
-        self, basis: tuple[RenderedWindow, Mapping[int, HiddenExchange]], kept: Mapping[int, SpliceMemory]
-    ) -> None:
+    def restore(self, basis: tuple[object, Mapping[int, HiddenExchange]], kept: Mapping[int, SpliceMemory]) -> None:
         """Continue from another process, with the last rendering and the spliced messages."""
         self.basis, self._kept = basis, kept
 
@@ -245,7 +89,7 @@ class Splicer:
         start = min(alike(raws, self._raws), units[since].first if since < len(units) else len(raws))
         place = max(bisect_right(units, start, key=_first) - 1, 0)
         start = min(start, units[place].first) if units and start >= script.head else 0
-        ends = self._ends[:start]
+        ends = self.ends[:start]
         items = self._items[: ends[-1] if ends else 0]
         for raw in raws[start : script.head]:
             items.append(raw)
@@ -255,12 +99,8 @@ class Splicer:
             for at in range(unit.first, unit.first + unit.count):
                 items += (raws[at],) if change is None else self._parts(at, unit, change, script)
                 ends.append(len(items))
-        self._raws, self._items, self._ends = raws, items, ends
+        self._raws, self._items, self.ends = raws, items, ends
         return items
-
-    def count(self, raws: int) -> int:
-        """Return the number of messages to send for the client's first `raws` messages."""
-        return self._ends[raws - 1] if raws else 0
 
     def _parts(self, at: int, unit: Unit, change: MessageChange, script: Transcript) -> Sequence[bytes]:
         """Return the messages to send for a message with its change: none, one or several."""
@@ -363,11 +203,3 @@ def _thoughtless(items: Sequence[bytes], api: Api) -> Iterator[bytes]:
         blocks = message_of(raw, api, place)[1].blocks
         gone = [index for index, block in enumerate(blocks) if isinstance(block, Thinking)]
         yield without_blocks(raw, api, gone) if gone else raw
-
-
-def _said_at(tip: Cell | None, keep: int) -> int:
-    found = cut(tip, keep) if keep else None
-    # messages removed after a message that reports them come before the next message
-    return (
-        0 if found is None else max(found.piece.said, *(last for one in found.piece.absent for _, last in one.said), 0)
-    )

@@ -134,8 +134,9 @@ def _size(kept: Sequence[LastSent]) -> int:
 
 def _goes_on(now: LastSent, before: LastSent) -> bool:
     """Return whether a request continues another, apart from moved cache breakpoints at the end."""
-    raws = before.script.raws
-    return alike(raws, now.script.raws) >= len(raws) - _MOVED
+    raws, script = before.script.raws, now.script
+    shared = script.shared if script.follows is raws else alike(raws, script.raws)
+    return shared >= len(raws) - _MOVED
 
 
 def _shared_messages(script: Transcript, before: Transcript) -> int:
@@ -155,7 +156,7 @@ def _make_bytes(call: PendingCall, found: Last, chosen: BreakpointChoice) -> Byt
     try:
         items: Sequence[bytes] = splicer.items(call.script, changes)
         start = answer_start(call.script, found.count)
-        news = splicer.count(start), start
+        news = splicer.ends[start - 1] if start else 0, start
         made = Bytes(envelope.body(items), items, envelope.fields, 0, found.count, news=news, changes=found.changes)
         made = with_breakpoints(call, made, chosen)
         check_bytes(call, made, decided=False)

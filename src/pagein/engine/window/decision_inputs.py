@@ -1,11 +1,8 @@
-"""Inputs of a decision before a model call: the pending request, large outputs, eviction candidates."""
-
-from itertools import takewhile
+"""Inputs of a decision before a model call: large outputs, what they cost as previews, eviction candidates."""
 
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
-from pagein.engine.log.rendering import WindowPiece, length, news_of, pieces_since
+from pagein.engine.log.request_draft import WindowPiece, pieces_since
 from pagein.engine.log.state import Rules, State
-from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
 from pagein.model.messages import Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
@@ -24,31 +21,12 @@ from pagein.policy.stubs.previews import Previews, is_previewed
 from pagein.policy.stubs.recall_ways import Begins
 
 
-def moment_of(state: State, at: float | None) -> Moment:
-    """Return the coming call as the policy sees it."""
-    tip = state.draft.ready().tip
-    held, fresh = news_of(tip, state.sent)
-    whole = tip.tokens if tip else 0
-    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
-    return Moment(
-        now=at,
-        last=state.sent_at,
-        size=whole,
-        new=whole - held,
-        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
-        user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
-        floor=state.floor or 0.0,
-        scale=state.scale,
-    )
-
-
 def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[PreviewCandidate]:
     """Return the outputs since the last request that are to enter as previews."""
-    known = length(state.draft.tip)
     asked = state.draft.tip.piece.message.blocks if state.draft.tip is not None else ()
     calls = {block.id: block for block in asked if isinstance(block, ToolCall)}
     found: list[PreviewCandidate] = []
-    for place, piece in enumerate(pieces_since(state.draft.ready().tip, known), start=known):
+    for place, piece in state.draft.news:
         counts = iter(piece.tokens)
         for index, block in enumerate(piece.message.blocks):
             if not isinstance(block, ToolResult):
@@ -80,18 +58,18 @@ def _tokens_spared(previews: tuple[PagedOut, ...]) -> int:
 
 
 def toll(
-    state: State, at: float | None, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
+    state: State, moment: Moment, residency: Residency, big: tuple[PagedOut, ...], begins: Begins | None
 ) -> float | None:
     """Return the extra cost of large outputs as previews, in BIT.
 
     None if the cost is more than may be risked, or leaves too little to be cached.
 
+    moment: the call without the previews.
     begins: recall tools to pay for before the first eviction: the whole request is written again, with the tools.
     """
     economics = residency.economics
     if economics is None:
         return 0.0
-    moment = moment_of(state, at)
     # The size of the prompt prefix is known after the first reported usage; until then every request looks too small.
     if state.floor is not None and falls_short(moment, economics, _tokens_spared(big)):
         return None

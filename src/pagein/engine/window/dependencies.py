@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pagein.engine.log.pageout import EvictionCandidate
-from pagein.engine.log.rendering import pieces_since
+from pagein.engine.log.request_draft import pieces_since
 from pagein.engine.log.state import State
 from pagein.engine.reads.testimony import Stored, Testimony, window
 from pagein.engine.window.decision_inputs import eviction_candidates
@@ -62,7 +62,7 @@ def _find_results(state: State, calls: frozenset[str]) -> list[EvictionCandidate
     """Return the results of the calls, with places in the request."""
     found: list[EvictionCandidate] = []
     tools: dict[str, str] = {}
-    for place, piece in enumerate(pieces_since(state.draft.ready().tip, 0) if calls else ()):
+    for place, piece in enumerate(pieces_since(state.draft.ready.tip, 0) if calls else ()):
         counts = iter(piece.tokens)
         for index, block in enumerate(piece.message.blocks):
             if isinstance(block, ToolCall):

@@ -12,14 +12,16 @@ Rules of this file
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from pagein.engine.log.pageout import EvictionCandidate, Pager
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.rendering import cut, pieces_since, shared_length, size
-from pagein.engine.log.state import Rules, State, step
+from pagein.engine.log.request_draft import cut, news_of, pieces_since, shared_length, size
+from pagein.engine.log.state import Rules, State
+from pagein.engine.log.state_fold import is_spoken, step
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
-from pagein.engine.window.decision_inputs import account_after_previews, moment_of
+from pagein.engine.window.decision_inputs import account_after_previews
 from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
@@ -53,7 +55,7 @@ class Scene:
     moment: the call as the policy sees it; None to compute it.
     previewed: outputs that enter as previews with the call.
     stored: returns stored versions for the witness; None to skip the witness.
-    window: size of the model's window in tokens; None if unknown.
+    model: name of the model; None if unknown.
     files: what the window shows of files.
     opens: returns whether an epoch may begin at a message.
     paid: cost of this call's previews beyond their savings, in BIT.
@@ -69,12 +71,17 @@ class Scene:
     moment: Moment | None = None
     previewed: tuple[PagedOut, ...] = ()
     stored: Stored | None = None
-    window: int | None = None
+    model: str | None = None
     files: WindowFiles = NO_FILES
     opens: Callable[[int], bool] = lambda _: True
     paid: float = 0.0
     excluded: tuple[str, ...] = EXCLUDED
     way: Way = TOOLS
+
+    @property
+    def window(self) -> int | None:
+        """Size of the model's window in tokens, by setting or by table; None if unknown."""
+        return window_of(self.valve, self.model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,24 @@ class EvictionOutcome:
     failure: str | None
     account: Account
     crowded: bool = False
+
+
+def moment_of(state: State, at: float | None) -> Moment:
+    """Return the coming call as the policy sees it."""
+    tip = state.draft.ready.tip
+    shared, fresh = news_of(tip, state.sent)
+    held, whole = shared.tokens if shared else 0, tip.tokens if tip else 0
+    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
+    return Moment(
+        now=at,
+        last=state.sent_at,
+        size=whole,
+        new=whole - held,
+        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
+        user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
+        floor=state.floor or 0.0,
+        scale=state.scale,
+    )
 
 
 def window_of(valve: Valve, model: str | None) -> int | None:
@@ -110,21 +135,25 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     """Decide evictions and store their content. A failing store raises nothing: the window stays, and the outcome has
     the reason.
     """
-    if scene.residency.arguments is None:
-        scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
     state = scene.state
-    account, moment = (
-        account_after_previews(state.account, scene.previewed, scene.residency, state.scale),
-        scene.moment or moment_of(state, scene.at),
-    )
+    account, moment = state.account, scene.moment or moment_of(state, scene.at)
+    if scene.previewed:
+        account = account_after_previews(account, scene.previewed, scene.residency, state.scale)
     account = replace(account, saved=account.saved - scene.paid)
-    planned, whole, is_waiting = _plan_overflow(scene, moment, account, _plan(scene, moment, account))
+    planned = _plan(scene, moment, account)
+    is_feared = _is_full(scene, moment, 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out))
+    whole, is_waiting = list[TurnRemoval](), False
+    if is_feared and not state.hand.off:
+        planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
     calls = _calls_in(state, whole)
     files, objection = scene.files, None
     leaving: Sequence[EvictionCandidate] = ()
     # without an eviction, only answers that are unproven already may have to leave
     if planned.epoch is not None or calls or scene.stored is not None or files.own.unproven or files.client.unproven:
         leaving, objection = sound_evictions(state, files, planned, scene.stored, calls)
+    if not leaving and not whole and not state.hand.restoring:
+        is_crowded = not is_waiting and (is_feared or planned.epoch is not None) and _is_full(scene, moment, 0)
+        return EvictionOutcome(None, objection, planned.alone, is_crowded)
     if (leaving or whole) and not scene.opens(_frontier(leaving, whole)):
         return EvictionOutcome(None, objection, planned.alone, _is_full(scene, moment, 0))
     try:
@@ -156,7 +185,7 @@ def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObjec
     """Store the thinking that an epoch evicts, new messages included. Raises StoreError."""
     if scene.residency.thinking != "leaves" or not places:
         return None
-    tip = scene.state.draft.ready().tip
+    tip = scene.state.draft.ready.tip
     found = thought_in(pieces_since(tip, min(*places, shared_length(scene.state.sent, tip))))
     return None if found is None else pager.keep_thinking(scene.session, scene.state.epoch + 1, *found)
 
@@ -185,13 +214,11 @@ def _plan_overflow(
 ) -> tuple[EpochPlan, list[TurnRemoval], bool]:
     """Plan for a nearly full window: evict results first, then whole turns and steps.
 
-    The plan does not change unless the window is full. It also stays, with True as third value, if the bankroll does
-    not cover the rewrite and the window is below the limit: the session can still continue, end, be compacted or pause,
-    and then the rewrite would be wasted, or free later.
+    The plan stays, with True as third value, if the bankroll does not cover the rewrite and the window is below the
+    limit: the session can still continue, end, be compacted or pause, and then the rewrite would be wasted, or free
+    later.
     """
     gain = 0 if planned.epoch is None else sum(one.gain for one in planned.epoch.page_out)
-    if scene.state.hand.off or not _is_full(scene, moment, gain):
-        return planned, [], False
     seen, most = _full_window(scene), _most(scene, moment)
     kinds = (
         scene.state.standing.all(),
@@ -214,12 +241,12 @@ def _full_window(scene: Scene) -> FullWindow:
     """Return the window in the form for overflow evictions."""
     draft, allowed = scene.state.draft, scene.valve.low * (scene.window or 0)
     held = _calls_kept_by_user(scene) | scene.state.hand.calls_that_stay
-    return FullWindow(pieces_since(draft.ready().tip, 0), draft.calls, held, scene.excluded, allowed)
+    return FullWindow(pieces_since(draft.ready.tip, 0), draft.calls, held, scene.excluded, allowed)
 
 
 def _calls_in(state: State, whole: Sequence[TurnRemoval]) -> frozenset[str]:
     """Return the calls in turns that are evicted whole."""
-    pieces = pieces_since(state.draft.ready().tip, 0) if whole else []
+    pieces = pieces_since(state.draft.ready.tip, 0) if whole else []
     blocks = (block for one in whole for place in one.places for block in pieces[place].message.blocks)
     return frozenset(block.id for block in blocks if isinstance(block, ToolCall))
 
@@ -236,7 +263,7 @@ def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval]
     state = scene.state
     number, frontier = state.epoch + 1, min((one.message for one in paged), default=0)
     after = step(state, EpochEntry(number, frontier, tuple(paged)), Rules(scene.residency, scene.excluded))
-    pieces = pieces_since(after.draft.ready().tip, 0)
+    pieces = pieces_since(after.draft.ready.tip, 0)
     room = _full_window(scene).room()
     return [store_turns(scene.session, pieces, one, room, pager, scene.way) for one in whole]
 
@@ -247,7 +274,7 @@ def _with_turns(
     """Add whole turns to a plan, with their cost."""
     if not whole:
         return planned
-    tip = scene.state.draft.ready().tip
+    tip = scene.state.draft.ready.tip
     turns = [Resident("", one.first, 0, one.gain, 0, before=size(cut(tip, one.first)), stays=0) for one in whole]
     going = () if planned.epoch is None else planned.epoch.page_out
     charged = overflow.plan_of([*going, *turns], scene.residency, moment, account, overflow.FULL)

@@ -16,7 +16,7 @@ from typing import Final
 
 from pagein.engine.log.holdings import Holdings
 from pagein.engine.log.pin_state import MANIFEST, PINNED
-from pagein.engine.log.rendering import pieces_since, shared_length
+from pagein.engine.log.request_draft import pieces_since, shared_length
 from pagein.engine.log.state import State
 from pagein.model.entries import InsertEntry
 from pagein.model.messages import ToolCall
@@ -41,7 +41,7 @@ class ManifestSource:
 
 def insertions(state: State, told: ManifestSource) -> Iterator[InsertEntry]:
     """Yield the texts to insert with the next request, in order."""
-    tip = state.draft.ready().tip
+    tip = state.draft.ready.tip
     kept = shared_length(state.sent, tip)
     if tip is None or kept == tip.length:
         return  # the same request again
@@ -58,7 +58,7 @@ def _paths(state: State, calls: Collection[str]) -> dict[str, str]:
     """Return the files of these calls by call id, for calls in the window."""
     made = (
         block
-        for piece in pieces_since(state.draft.ready().tip, 0)
+        for piece in pieces_since(state.draft.ready.tip, 0)
         for block in piece.message.blocks
         if isinstance(block, ToolCall) and block.id in calls
     )

@@ -11,8 +11,8 @@ Rules of this file
 from collections.abc import Sequence
 from typing import Final
 
-from pagein.engine.log.message_weight import chars_of
-from pagein.engine.log.rendering import WindowPiece
+from pagein.engine.log.block_texts import chars_of
+from pagein.engine.log.request_draft import WindowPiece
 from pagein.model.messages import Message, Thinking, ToolResult
 
 NOT_SHOWN: Final = "[thinking that the provider does not show]"

@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 from pagein.engine.log.holdings import description_in
 from pagein.engine.log.pageout import SAID, Pager
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.rendering import pieces_since
+from pagein.engine.log.request_draft import pieces_since
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.state import State
 from pagein.engine.window.eviction import recall_for_window
@@ -167,7 +167,7 @@ class Touch:
     def _window(self, state: State) -> tuple[InWindow, ...]:
         calls: dict[str, ToolCall] = {}
         found: list[InWindow] = []
-        for piece in pieces_since(state.draft.ready().tip, 0):
+        for piece in pieces_since(state.draft.ready.tip, 0):
             counts = iter(piece.tokens)
             for block in piece.message.blocks:
                 if isinstance(block, ToolCall):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pagein.engine.log.pageout import Pager, text_name
 from pagein.engine.log.pin_state import is_ours
-from pagein.engine.log.rendering import Absent, WindowPiece
+from pagein.engine.log.request_draft import Absent, WindowPiece
 from pagein.engine.log.turn_removal import beside
 from pagein.engine.window.full_window import Room, TurnRemoval, first_answer
 from pagein.model.entries import TurnsLeft

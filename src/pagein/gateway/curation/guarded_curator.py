@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pagein.engine.cache.cache_ttl import KeepAlivePlan
+from pagein.engine.call_stages import DecisionClaim
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.send.claim import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.session_hints import Hint

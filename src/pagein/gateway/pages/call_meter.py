@@ -14,8 +14,7 @@ from pagein.engine.cache.cache_forecast import Forecasts
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.body_reader import Opener
-from pagein.engine.intake.message_chain import Transcript, first_name
-from pagein.engine.intake.request_reader import RequestReader
+from pagein.engine.intake.message_chain import RequestReader, Transcript, first_name
 from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, CurationRequest, UsageAccount
 from pagein.gateway.curation.session_hints import from_fields
 from pagein.gateway.pages.session_views import Inside, ObjectView, composition

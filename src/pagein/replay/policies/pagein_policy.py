@@ -15,7 +15,7 @@ import msgspec
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.pageout import text_name
-from pagein.engine.log.rendering import WindowPiece, pieces_since
+from pagein.engine.log.request_draft import WindowPiece, pieces_since
 from pagein.engine.prepared_request import Gate, WindowRequest
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why

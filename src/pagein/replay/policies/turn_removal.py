@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pagein.engine.log.pageout import text_name
-from pagein.engine.log.rendering import WindowPiece
+from pagein.engine.log.request_draft import WindowPiece
 from pagein.model.entries import EpochEntry, PagedOut
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_changes import MaskedArguments, Removable, RemovedTurns

@@ -136,7 +136,7 @@ RULES: Final[Mapping[str, ValidityRule]] = {
         "from Gemini 3 on, the first call of each answer since the user's last text has the signature that came with it",
         check_signatures,
         (UNSIGNED,),
-        kept="parts keep their bytes; `engine/decision_gate.py` evicts nothing in an open turn",
+        kept="parts keep their bytes; `engine/window_stages.py` evicts nothing in an open turn",
     ),
     "G5": ValidityRule(
         "from Gemini 3.6 Flash and 3.5 Flash-Lite on, the last turn is the user's", check_prefill, (NO_PREFILL,)

@@ -3,8 +3,7 @@ from hypothesis import strategies as st
 from tests.engine.log.repaired_messages import repair_messages
 from tests.model.conversations import MESSAGES, WILD, valid
 
-from pagein.engine.log.rendering import pieces_since
-from pagein.engine.log.repair import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Repairs, RequestDraft
+from pagein.engine.log.request_draft import NO_REPAIRS, NOBODY_SPOKE, UNANSWERED, Repairs, RequestDraft, pieces_since
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire import check_body, check_messages, render
 
@@ -69,7 +68,7 @@ def test_what_was_sent_is_never_touched_again(messages: list[Message], sends: li
     sent: list[Message] = []
     for place, message in enumerate(messages):
         if place in sends:
-            draft = draft.ready()
+            draft = draft.ready
             now = [piece.message for piece in pieces_since(draft.tip, 0)]
             assert now[: len(sent)] == sent
             sent = now
@@ -81,9 +80,9 @@ def test_a_draft_that_moved_on_leaves_the_one_before_as_it_was(messages: list[Me
     draft = RequestDraft()
     for message in messages:
         draft = draft.with_said(message)
-    before = [piece.message for piece in pieces_since(draft.ready().tip, 0)]
-    draft.with_said(more).ready()
-    assert [piece.message for piece in pieces_since(draft.ready().tip, 0)] == before
+    before = [piece.message for piece in pieces_since(draft.ready.tip, 0)]
+    assert draft.with_said(more).ready.tip is not None
+    assert [piece.message for piece in pieces_since(draft.ready.tip, 0)] == before
 
 
 def test_a_call_that_nobody_answered_gets_an_answer_that_says_so() -> None:
@@ -123,7 +122,7 @@ def test_a_second_result_for_a_call_becomes_text() -> None:
 
 
 def test_a_result_that_comes_after_the_request_went_without_it_becomes_text() -> None:
-    draft = RequestDraft().with_said(ASK).with_said(calls("a")).ready().with_said(result("a", "late")).ready()
+    draft = RequestDraft().with_said(ASK).with_said(calls("a")).ready.with_said(result("a", "late")).ready
     found = [piece.message for piece in pieces_since(draft.tip, 0)]
     assert found[2].blocks == (ToolResult("a", UNANSWERED, "Bash"),)
     assert isinstance(found[3].blocks[0], Text)

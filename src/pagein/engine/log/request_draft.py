@@ -1,22 +1,25 @@
-"""Repair a conversation for the rules of its provider.
+"""The next request in the making: messages in a linked list with a shared beginning, repaired for the provider's rules.
 
 Rules of this file
 ------------------
-1. A valid conversation comes out as the very messages that went in.
-2. A sent request is never changed again: every repair happens between two requests (law 4). So the messages after an
+1. Each `Cell` is one message after another cell. Branches, epochs and requests with a common beginning share its cells.
+   So one more message costs one more cell, and walking back from two ends finds the place where two requests differ.
+2. A valid conversation comes out as the very messages that went in.
+3. A sent request is never changed again: every repair happens between two requests (law 4). So the messages after an
    assistant message are *held* until the next assistant message, or the next request, settles them.
-3. Each call is answered right after its message, once. An unanswered call gets a result with a note.
-4. Text is never lost: a result without its call becomes text.
+4. Each call is answered right after its message, once. An unanswered call gets a result with a note.
+5. Text is never lost: a result without its call becomes text.
 
-Recordings have all of these gaps: calls of a client that died, results cut from their calls by a compaction, late
-results, two assistant messages in a row. See rules M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
+Recordings have all of these gaps: calls of a client that died, calls cut off by a compaction, late results. See rules
+M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
-from pagein.engine.log.rendering import Cell, WindowPiece, length, push
+from pagein.model.entries import TurnsLeft
 from pagein.model.messages import Block, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 
 UNANSWERED: Final = "[no result was recorded for this call]"
@@ -24,6 +27,112 @@ NOBODY_SPOKE: Final = "[no message of the user was recorded here]"
 _MADE_UP: Final = "repair"
 _NOT_THE_MODELS: Final = (ToolResult,)
 _NOT_THE_USERS: Final = (ToolCall, Thinking)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Removed messages, replaced by a text in this message.
+
+    left: the journal record of the removal.
+    said: first and last number of each run of removed messages.
+    """
+
+    left: TurnsLeft
+    said: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPiece:
+    """A message in the window, with the facts that the eviction policy needs.
+
+    message: the message as the window shows it.
+    tokens: the estimate for each tool result, in order, as received.
+    born: the first model call that saw the message; None before.
+    said: number of the message in the session, from 1.
+    weight: estimated tokens of the whole message, as the window shows it.
+    absent: removed messages that a text in this message replaces.
+    """
+
+    message: Message
+    tokens: tuple[int, ...] = ()
+    born: int | None = None
+    said: int = 0
+    weight: int = 0
+    absent: tuple[Absent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cell:
+    """A piece and the cells before it; None for the first. Identity of cells means equality of requests.
+
+    length: number of messages up to here.
+    tokens: estimated tokens up to here.
+    """
+
+    piece: WindowPiece
+    before: "Cell | None"
+    length: int
+    tokens: int = 0
+
+
+def push(tip: Cell | None, piece: WindowPiece) -> Cell:
+    """Append a message to a request."""
+    return Cell(piece, tip, length(tip) + 1, size(tip) + piece.weight)
+
+
+def length(tip: Cell | None) -> int:
+    """Return the number of messages."""
+    return 0 if tip is None else tip.length
+
+
+def size(tip: Cell | None) -> int:
+    """Return the estimated tokens of the request."""
+    return 0 if tip is None else tip.tokens
+
+
+def shared_length(one: Cell | None, other: Cell | None) -> int:
+    """Return the number of leading messages that two requests share, by identity of cells.
+
+    Costs as much as the requests differ.
+    """
+    while one is not other:
+        longer = length(one) - length(other)
+        if one is not None and longer >= 0:
+            one = one.before
+        if other is not None and longer <= 0:
+            other = other.before
+    return length(one)
+
+
+def news_of(tip: Cell | None, before: Cell | None) -> tuple[Cell | None, list[WindowPiece]]:
+    """Return the last cell that a request shares with an earlier request, and the messages after it."""
+    keep = shared_length(tip, before)
+    return cut(tip, keep), pieces_since(tip, keep)
+
+
+def pieces_since(tip: Cell | None, keep: int) -> list[WindowPiece]:
+    """Return the messages after the first `keep`, in order. Costs as much as it returns."""
+    found: list[WindowPiece] = []
+    while tip is not None and tip.length > keep:
+        found.append(tip.piece)
+        tip = tip.before
+    return found[::-1]
+
+
+def cells_of(tip: Cell | None) -> list[Cell]:
+    """Return the cells of the request in order."""
+    found: list[Cell] = []
+    while tip is not None:
+        found.append(tip)
+        tip = tip.before
+    return found[::-1]
+
+
+def cut(tip: Cell | None, keep: int) -> Cell | None:
+    """Return the first `keep` messages of a request."""
+    while tip is not None and tip.length > keep:
+        tip = tip.before
+    return tip
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +166,13 @@ class _OpenPiece:
     before: "_OpenPiece | None"
 
 
+class _Remembering:
+    """Instances hold what their cached properties found, beside the slots of a subclass."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RequestDraft:
-    """The next request in the making: settled messages, and held messages since the last assistant message.
+class RequestDraft(_Remembering):
+    """Settled messages, and the messages held since the last assistant message.
 
     tip: the settled messages.
     head: number of leading system messages.
@@ -75,15 +188,9 @@ class RequestDraft:
     calls: int = 0
     repairs: Repairs = NO_REPAIRS
     unsettled: _OpenPiece | None = None
-    # result of `ready`, cached: it is asked for at each step of a call and costs as much as there is held
-    _ready: "list[RequestDraft]" = field(default_factory=list, init=False)
 
     def with_said(self, message: Message, tokens: Sequence[int] = (), weight: int = 0) -> "RequestDraft":
-        """Append a message, in amortised O(1).
-
-        tokens: estimate for each tool result in it.
-        weight: estimate for the whole message.
-        """
+        """Append a message, in amortised O(1); with estimates for each tool result in it, and for the whole."""
         next_draft = self.with_piece(WindowPiece(message, tuple(tokens), None, self.said + 1, weight))
         return replace(next_draft, calls=self.calls + 1) if message.role == "assistant" else next_draft
 
@@ -112,12 +219,17 @@ class RequestDraft:
             tip = push(tip, piece if piece.born is not None else replace(piece, born=self.calls))
         return replace(self, tip=tip, head=head, repairs=repairs, unsettled=None)
 
+    @cached_property
     def ready(self) -> "RequestDraft":
-        """Settle the draft, and end with a message that a model can answer."""
-        if not self._ready:
-            draft = self.settle()
-            self._ready.append(_with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft)
-        return self._ready[0]
+        """The draft settled, and ending with a message that a model can answer. Costs as much as is held, once."""
+        draft = self.settle()
+        return _with_filler(draft) if _is_answer(draft.tip) or _nobody_spoke(draft) else draft
+
+    @cached_property
+    def news(self) -> "list[tuple[int, WindowPiece]]":
+        """The messages that `ready` adds to the settled ones, with their numbers in the request."""
+        known = length(self.tip)
+        return list(enumerate(pieces_since(self.ready.tip, known), start=known))
 
     def open_pieces(self) -> Iterator[WindowPiece]:
         """Iterate over the held messages in order."""
