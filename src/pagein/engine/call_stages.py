@@ -277,8 +277,7 @@ class CallStages:
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
-        if call.made.body is not call.pending.original:
-            self.renderer.hold(call.pending, call.made, decided=call.decided)
+        self.renderer.hold(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
         return call
