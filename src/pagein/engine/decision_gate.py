@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from pagein.engine.log.rendering import cut
 from pagein.engine.log.state import State
+from pagein.engine.log.turn_removal import is_spoken
 from pagein.engine.prepared_request import CLOSED_GATE, Gate
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.sent_changes import binds_thinking, carries_thinking
@@ -30,7 +31,7 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     units = script.units
     answer = next((place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1)
     in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
-    gate = Gate(way=recall.way, begins=recall.begins)
+    gate = Gate(way=recall.way, begins=recall.begins, servers=lambda: _servers_may_leave(call))
     if script.format.validity.signs_open_turn:
         return replace(gate, arguments=False, opens=_never) if in_loop else replace(gate, arguments=False)
     if not binds_thinking(call.head, script.api):
@@ -49,6 +50,13 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
         return first is None or first.piece.said - (draft.said - len(units) + 1) > last
 
     return replace(gate, opens=opens)
+
+
+def _servers_may_leave(call: PendingCall) -> bool:
+    """Return whether results of the provider's own tools may leave a request."""
+    script, form = call.script, call.script.format.requests.server_results
+    spoken = (unit.first for unit in reversed(script.units) if is_spoken(unit.message))
+    return form is not None and form.may_leave(call.theirs.fields, script.raws[next(spoken, 0) :])
 
 
 def _never(_frontier: int) -> bool:

@@ -136,6 +136,7 @@ class WindowStages:
             files=self.files,
             excluded=parts.excluded,
             way=gate.way or TOOLS,
+            servers=gate.servers,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:

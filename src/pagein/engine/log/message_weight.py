@@ -1,18 +1,30 @@
 """Estimate the weight of a message in tokens: each tool result, and the rest."""
 
 import math
-from typing import Literal
+from typing import Final, Literal
 
 from pagein.model.entries import MessageEntry
-from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
+from pagein.model.messages import Block, Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.model.server_results import ServerResult
 from pagein.ports import TokenCounter
+from pagein.providers.wire.formats import server_results_of
+
+_BYTES_OF_BASE64: Final = 0.75
+_CHARS_OF_TOKEN: Final = 4
 
 
 def weigh_message(message: Message, counter: TokenCounter) -> MessageEntry:
     """Return the journal entry of a message, with token estimates."""
     results = [block for block in message.blocks if isinstance(block, ToolResult)]
     tokens = tuple(math.ceil(counter.count(block.text, "result")) for block in results)
+    if message.role == "assistant" and any(isinstance(block, Other) for block in message.blocks):
+        tokens = tuple(_server_tokens(one, counter) for one in server_results_of(message))
     return MessageEntry(message, tokens, sum(tokens) + _rest(message, counter))
+
+
+def _server_tokens(result: ServerResult, counter: TokenCounter) -> int:
+    """Estimate the tokens of a result of the provider's own tools. Sealed text is in base64."""
+    return math.ceil(counter.count(result.text, "result") + result.sealed * _BYTES_OF_BASE64 / _CHARS_OF_TOKEN)
 
 
 def _rest(message: Message, counter: TokenCounter) -> int:

@@ -29,11 +29,14 @@ class WindowPiece:
     """A message in the window, with the facts that the eviction policy needs.
 
     message: the message as the window shows it.
-    tokens: the estimate for each tool result, in order, as received.
+    tokens: the estimate for each tool result, in order, as received; in a message of the model, for each result of the
+        provider's own tools.
     born: the first model call that saw the message; None before.
     said: number of the message in the session, from 1.
     weight: estimated tokens of the whole message, as the window shows it.
     absent: removed messages that a text in this message replaces.
+    source: the message before results of the provider's own tools left it; None if none left.
+    uncited: whether its citations are not sent, because a result that they may point to left.
     """
 
     message: Message
@@ -42,6 +45,8 @@ class WindowPiece:
     said: int = 0
     weight: int = 0
     absent: tuple[Absent, ...] = ()
+    source: Message | None = None
+    uncited: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.engine.log import pin_state as the_hand
-from pagein.engine.log.argument_masks import CallMessage, half_masked, is_success, successful_calls
+from pagein.engine.log.argument_masks import CallMessage, is_success, successful_calls, with_halves
 from pagein.engine.log.argument_masks import residents as masked_residents
-from pagein.engine.log.piece_changes import changed_piece, tokens_in_place
+from pagein.engine.log.piece_changes import changed_pieces, tokens_in_place
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import Cell, WindowPiece, cells_of, cut, length, pieces_since, push, size
 from pagein.engine.log.repair import RequestDraft
+from pagein.engine.log.server_residents import may_ever_leave, residents_of_finished_turns
 from pagein.engine.log.turn_removal import is_spoken, without
 from pagein.model.entries import (
     Body,
@@ -168,6 +169,11 @@ def _with_draft(
                 standing = standing.born(replace(resident, before=in_front), rules.residency.rules)
                 hasty = hasty or resident.call_id in dropping
         in_front += piece.weight
+    if may_ever_leave(rules.residency) and any(is_spoken(piece.message) for piece in pieces):
+        for resident in residents_of_finished_turns(draft.tip, known, rules.residency):
+            if resident.call_id not in state.hand.calls_that_stay:
+                standing = standing.with_return(resident, rules.residency.rules)
+                hasty = hasty or resident.call_id in dropping
     for resident in _arguments(before, answered, state.hand, rules):
         if resident.call_id not in state.hand.calls_that_stay:
             standing = standing.born(resident, rules.residency.rules)
@@ -246,8 +252,8 @@ def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State
     known = length(state.draft.tip)
     kept = {(one.message, one.block): one for one in previews.paged}
     tip = cut(draft.tip, known)
-    for place, piece in enumerate(pieces_since(draft.tip, known), start=known):
-        tip = push(tip, changed_piece(place, piece, kept))
+    for _, piece in changed_pieces(known, pieces_since(draft.tip, known), kept):
+        tip = push(tip, piece)
     return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
@@ -259,10 +265,11 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
     gone = {(one.message, one.block): one for one in changes}
     tip = cut(draft.tip, epoch.frontier)
     in_front: dict[int, int] = {}
-    for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
+    for place, piece in changed_pieces(epoch.frontier, pieces_since(draft.tip, epoch.frontier), gone):
         in_front[place] = size(tip)
-        tip = push(tip, changed_piece(place, piece, gone))
-    standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
+        tip = push(tip, piece)
+    left = state.standing.without(gone, in_front)
+    standing = with_halves(left, state.standing, epoch.paged, in_front, rules.residency)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.calls_that_stay
     # a recalled result counts as new
@@ -290,21 +297,6 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
         tip = push(tip, piece)
     standing = fresh.standing.at_call(fresh.draft.calls, rules.residency.rules)
     return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
-
-
-def _with_halves(
-    standing: ResidentSet, before: ResidentSet, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
-) -> ResidentSet:
-    """Keep half-masked arguments as residents, for a later eviction of the rest."""
-    halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
-    settings = rules.residency.arguments
-    if not halves or settings is None:
-        return standing
-    for one in before.waiting("file text"):
-        half = halves.get((one.message, one.block))
-        left = None if half is None else half_masked(one, half, settings)
-        standing = standing if left is None else standing.with_return(left.behind(in_front), rules.residency.rules)
-    return standing
 
 
 # --- pins ---
@@ -342,6 +334,9 @@ def _with_residents(state: State, residents: Iterable[Resident], rules: Rules) -
 
 def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
     """Yield the evictable results and arguments of the calls, as the window shows them."""
+    if wanted and may_ever_leave(rules.residency):
+        servers = residents_of_finished_turns(state.draft.tip, 0, rules.residency)
+        yield from (one for one in servers if one.call_id in wanted)
     calls: dict[str, ToolCall] = {}
     asking: Cell | None = None
     in_front = 0

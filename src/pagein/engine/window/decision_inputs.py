@@ -4,10 +4,11 @@ from itertools import takewhile
 
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
 from pagein.engine.log.rendering import WindowPiece, length, news_of, pieces_since
+from pagein.engine.log.server_residents import result_of
 from pagein.engine.log.state import Rules, State
 from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Text, ToolCall, ToolResult
+from pagein.model.messages import Other, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
@@ -115,8 +116,14 @@ def eviction_candidates(state: State, epoch: Epoch) -> list[EvictionCandidate]:
     tools = _tool_names(pieces)
     found: list[EvictionCandidate] = []
     for resident in epoch.page_out:
-        block = pieces[resident.message - start].message.blocks[resident.block]
-        if isinstance(block, ToolResult):
+        piece = pieces[resident.message - start]
+        block = piece.message.blocks[resident.block]
+        if isinstance(block, Other):
+            served = result_of(piece, resident.call_id)
+            if served is not None:
+                text = ToolResult(served.call_id, served.text, served.tool)
+                found.append(EvictionCandidate(resident, text, served.tool))
+        elif isinstance(block, ToolResult):
             found.append(EvictionCandidate(resident, block, block.name or tools.get(block.call_id, "")))
         elif isinstance(block, ToolCall):
             found.append(EvictionCandidate(resident, ToolResult(block.id, block.arguments, block.name), block.name))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pagein.engine.log.pageout import EvictionCandidate, Pager
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import cut, pieces_since, shared_length, size
+from pagein.engine.log.server_residents import SERVER, may_ever_leave
 from pagein.engine.log.state import Rules, State, step
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
@@ -26,7 +27,7 @@ from pagein.engine.window.old_thinking import thought_in
 from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
-from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.messages import Other, ToolCall, ToolResult
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
 from pagein.policy.eviction import overflow
@@ -59,6 +60,7 @@ class Scene:
     paid: cost of this call's previews beyond their savings, in BIT.
     excluded: name patterns of files whose content is never stored.
     way: how the model recalls.
+    servers: returns whether results of the provider's own tools may leave.
     """
 
     session: str
@@ -75,6 +77,7 @@ class Scene:
     paid: float = 0.0
     excluded: tuple[str, ...] = EXCLUDED
     way: Way = TOOLS
+    servers: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,8 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     """
     if scene.residency.arguments is None:
         scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
+    if may_ever_leave(scene.residency):
+        scene = _without_servers(scene)
     state = scene.state
     account, moment = (
         account_after_previews(state.account, scene.previewed, scene.residency, state.scale),
@@ -150,6 +155,15 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
     return EvictionOutcome(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
+
+
+def _without_servers(scene: Scene) -> Scene:
+    """Leave results of the provider's own tools in the window where the request does not allow their eviction."""
+    standing = scene.state.standing
+    places = [one.place for one in standing.all() if one.form == SERVER]
+    if not places or scene.servers():
+        return scene
+    return replace(scene, state=replace(scene.state, standing=standing.without(places)))
 
 
 def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
@@ -362,6 +376,9 @@ def _places(state: State, hand: Hand) -> Iterator[tuple[int, int, PagedOut, int]
                 paged = hand.stands_for(block)
             elif isinstance(block, ToolCall) and block.id in hand.restoring:
                 paged = hand.stands_for_arguments(block)
+            elif isinstance(block, Other):
+                paged = hand.stands_for_server(block)
+                paged = paged if paged is not None and paged.call_id in hand.restoring else None
             if paged is not None:
                 yield place, index, paged, before
         before += piece.weight

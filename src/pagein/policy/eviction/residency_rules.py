@@ -15,11 +15,14 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
 
-ResidentKind: TypeAlias = Literal["file read", "read", "web search", "result", "failure", "replaced text", "file text"]
+ResidentKind: TypeAlias = Literal[
+    "file read", "read", "web search", "server result", "result", "failure", "replaced text", "file text"
+]
 """Kind of a result, or of a text in the arguments of a call.
 
 file read: shows a file whose path is known. read: shows files.
-web search: found by the client's tool that searches the web.
+web search: found by a tool that searches the web, of the client's or of the provider's.
+server result: found or made by a tool that the provider runs itself.
 result: any other result of a call that succeeded. failure: result of a call that failed.
 replaced text: text that an edit took out of a file. file text: text that a call gave to a file.
 """
@@ -243,6 +246,13 @@ USUAL: Final = ResidencyRules(
             "failure",
             Age("after_failure", None),
             why="it is short, and tells the model what not to try again",
+        ),
+        ResidencyRule(
+            "server result",
+            "the result of a tool that the provider ran itself, such as a web search",
+            "server result",
+            Age("after_server_result", None),
+            why="nothing is measured yet: no recorded session has one",
         ),
         ResidencyRule(
             "replaced text",
