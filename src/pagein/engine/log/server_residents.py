@@ -17,18 +17,12 @@ from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut, Restoration
 from pagein.model.messages import Message, Other
 from pagein.model.server_results import ServerResult, stub_block, stub_of
-from pagein.policy.eviction.residency import Residency
-from pagein.policy.eviction.resident_kinds import SERVER_KINDS, kinds_of_server_result
+from pagein.policy.eviction.residency import Residency, kinds_of_server_result
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.stubs.result_stubs import LONGEST
 from pagein.providers.wire.formats import server_results_of
 
 SERVER: Final = "server"
-
-
-def may_ever_leave(settings: Residency) -> bool:
-    """Return whether any row lets such results go."""
-    return any(settings.rules.lets_go(kind) for kind in SERVER_KINDS)
 
 
 def residents_of_finished_turns(tip: Cell | None, known: int, settings: Residency) -> Iterator[Resident]:
@@ -53,15 +47,21 @@ def _is_joined(cell: Cell) -> bool:
 
 def _residents(piece: WindowPiece, place: int, born: int, before: int, settings: Residency) -> Iterator[Resident]:
     for one, tokens in weighed_results(piece):
-        kind = settings.rules.first_kind(kinds_of_server_result(one.tool, is_error=one.is_error))
+        kinds = kinds_of_server_result(one.tool, is_error=one.is_error)
+        kind = next((each for each in kinds if settings.rules.of(each)), None)
         is_big = tokens >= max(settings.min_tokens, 1) and len(one.text) + one.sealed > LONGEST
         if is_big and settings.rules.lets_go(kind) and kind is not None:
             yield Resident(one.call_id, place, one.place, tokens, born, before, kind=kind, form=SERVER)
 
 
+def results_of(piece: WindowPiece) -> tuple[ServerResult, ...]:
+    """Return the server results of a message, those too that left it."""
+    return server_results_of(piece.source or piece.message)
+
+
 def weighed_results(piece: WindowPiece) -> list[tuple[ServerResult, int]]:
     """Return the server results that a message of the window shows whole, with their tokens."""
-    found = server_results_of(piece.source or piece.message)
+    found = results_of(piece)
     shown = {one.call_id for one in server_results_of(piece.message)} if piece.source is not None else None
     weighed = zip(found, piece.tokens, strict=False)
     return [(one, tokens) for one, tokens in weighed if shown is None or one.call_id in shown]
@@ -69,7 +69,7 @@ def weighed_results(piece: WindowPiece) -> list[tuple[ServerResult, int]]:
 
 def result_of(piece: WindowPiece, call_id: str) -> ServerResult | None:
     """Return the result of a call in a message, whether the window shows it or not."""
-    return next((one for one in server_results_of(piece.source or piece.message) if one.call_id == call_id), None)
+    return next((one for one in results_of(piece) if one.call_id == call_id), None)
 
 
 def with_change(piece: WindowPiece, change: PagedOut | Restoration) -> WindowPiece:

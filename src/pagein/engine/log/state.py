@@ -15,7 +15,7 @@ from pagein.engine.log.piece_changes import changed_pieces, tokens_in_place
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import Cell, WindowPiece, cells_of, cut, length, pieces_since, push, size
 from pagein.engine.log.repair import RequestDraft
-from pagein.engine.log.server_residents import may_ever_leave, residents_of_finished_turns
+from pagein.engine.log.server_residents import residents_of_finished_turns
 from pagein.engine.log.turn_removal import is_spoken, without
 from pagein.model.entries import (
     Body,
@@ -169,7 +169,7 @@ def _with_draft(
                 standing = standing.born(replace(resident, before=in_front), rules.residency.rules)
                 hasty = hasty or resident.call_id in dropping
         in_front += piece.weight
-    if may_ever_leave(rules.residency) and any(is_spoken(piece.message) for piece in pieces):
+    if rules.residency.rules.lets_server_results_go and any(is_spoken(piece.message) for piece in pieces):
         for resident in residents_of_finished_turns(draft.tip, known, rules.residency):
             if resident.call_id not in state.hand.calls_that_stay:
                 standing = standing.with_return(resident, rules.residency.rules)
@@ -334,7 +334,7 @@ def _with_residents(state: State, residents: Iterable[Resident], rules: Rules) -
 
 def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
     """Yield the evictable results and arguments of the calls, as the window shows them."""
-    if wanted and may_ever_leave(rules.residency):
+    if wanted and rules.residency.rules.lets_server_results_go:
         servers = residents_of_finished_turns(state.draft.tip, 0, rules.residency)
         yield from (one for one in servers if one.call_id in wanted)
     calls: dict[str, ToolCall] = {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pagein.engine.log.pageout import EvictionCandidate, Pager
 from pagein.engine.log.pin_state import Hand
 from pagein.engine.log.rendering import cut, pieces_since, shared_length, size
-from pagein.engine.log.server_residents import SERVER, may_ever_leave
+from pagein.engine.log.server_residents import SERVER
 from pagein.engine.log.state import Rules, State, step
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
@@ -115,7 +115,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     """
     if scene.residency.arguments is None:
         scene = replace(scene, state=replace(scene.state, standing=scene.state.standing.without_arguments()))
-    if may_ever_leave(scene.residency):
+    if scene.residency.rules.lets_server_results_go:
         scene = _without_servers(scene)
     state = scene.state
     account, moment = (

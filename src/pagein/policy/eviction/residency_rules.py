@@ -30,6 +30,9 @@ replaced text: text that an edit took out of a file. file text: text that a call
 FILE_KINDS: Final[tuple[ResidentKind, ...]] = ("file read", "file text")
 """Kinds whose ages begin with accesses to files."""
 
+SERVER_KINDS: Final[tuple[ResidentKind, ...]] = ("web search", "server result")
+"""Kinds of results of tools that the provider runs itself."""
+
 Clock: TypeAlias = Literal["shown", "touched", "shown whole"]
 """Start of a resident's age: the call that first showed it; the last access to its file, even one that failed; or the
 last access that showed or wrote its whole file.
@@ -135,6 +138,11 @@ class ResidencyRules:
     def ages(self) -> Mapping[str, Age]:
         """Every age by name."""
         return {age.name: age for row in self.rows for age in row.ages}
+
+    @cached_property
+    def lets_server_results_go(self) -> bool:
+        """Whether results of tools that the provider runs itself may ever leave."""
+        return any(self.lets_go(kind) for kind in SERVER_KINDS)
 
     def of(self, kind: ResidentKind) -> tuple[ResidencyRule, ...]:
         """Return the rows for a kind."""
