@@ -28,7 +28,7 @@ from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed,
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes, RequestRenderer
 from pagein.engine.send.sent_changes import WindowLayout
-from pagein.engine.window.eviction import moment_of
+from pagein.engine.window.decision_inputs import moment_of
 from pagein.engine.window_stages import WindowStages, gate_of
 from pagein.errors import HostError
 from pagein.model.entries import EntryId, MessageEntry, RequestSent

@@ -61,6 +61,7 @@ class Gate:
     thinking: treatment of thinking in finished turns after an epoch's frontier; None for the settings.
     way: how evicted content is recalled; None forbids evictions.
     begins: recall tools that the first eviction must pay for; None if absent.
+    servers: returns whether results of the provider's own tools may be evicted.
     """
 
     previews: bool = True
@@ -70,6 +71,7 @@ class Gate:
     thinking: Thinking | None = "kept"
     way: Way | None = TOOLS
     begins: Begins | None = None
+    servers: Callable[[], bool] = lambda: True
 
 
 OPEN_GATE: Final = Gate()

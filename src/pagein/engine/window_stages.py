@@ -13,6 +13,7 @@ from pagein.engine.log.journal import Fold
 from pagein.engine.log.request_draft import Cell, cut
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.state import State
+from pagein.engine.log.turn_removal import is_spoken
 from pagein.engine.prepared_request import CLOSED_GATE, Gate, WindowCall
 from pagein.engine.reads import evidence
 from pagein.engine.reads.evidence import Evidence
@@ -22,8 +23,8 @@ from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.sent_changes import binds_thinking, carries_thinking
 from pagein.engine.session_parts import SessionParts
-from pagein.engine.window.decision_inputs import preview_candidates, toll
-from pagein.engine.window.eviction import Scene, evict, moment_of
+from pagein.engine.window.decision_inputs import moment_of, preview_candidates, toll
+from pagein.engine.window.eviction import Scene, evict
 from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
@@ -153,6 +154,7 @@ class WindowStages:
             files=self.files,
             excluded=parts.excluded,
             way=gate.way or TOOLS,
+            servers=gate.servers,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:
@@ -230,7 +232,7 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     units = script.units
     answer = next((place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1)
     in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
-    gate = Gate(way=recall.way, begins=recall.begins)
+    gate = Gate(way=recall.way, begins=recall.begins, servers=lambda: _servers_may_leave(call))
     if script.format.validity.signs_open_turn:
         return replace(gate, arguments=False, opens=_never) if in_loop else replace(gate, arguments=False)
     if not binds_thinking(call.head, script.api):
@@ -262,6 +264,13 @@ def gated_residency(usual: Residency, gate: Gate) -> Residency:
 def at_prices(usual: Residency, economics: Economics | None) -> Residency:
     """Return the residency settings with the prices of a call; unchanged for decisions by size alone."""
     return usual if None in (economics, usual.economics) else replace(usual, economics=economics)
+
+
+def _servers_may_leave(call: PendingCall) -> bool:
+    """Return whether results of the provider's own tools may leave a request."""
+    script, form = call.script, call.script.format.requests.server_results
+    spoken = (unit.first for unit in reversed(script.units) if is_spoken(unit.message))
+    return form is not None and form.may_leave(call.theirs.fields, script.raws[next(spoken, 0) :])
 
 
 def _longest_result(state: State) -> int:

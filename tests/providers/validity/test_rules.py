@@ -95,6 +95,14 @@ FUNCTION = {"type": "function", "function": {"name": "f"}}
 SEARCH = {"type": "web_search_20260209", "name": "web_search"}
 SERVER = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 SERVED = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+CITED = {
+    "type": "web_search_result_location",
+    "url": "https://a",
+    "title": "t",
+    "cited_text": "c",
+    "encrypted_index": "x",
+}
+FOUND = [{"type": "web_search_result", "url": "https://a", "title": "t", "encrypted_content": "x"}]
 STRANGE = {"type": "web_search_tool_result", "tool_use_id": "t", "content": []}
 LOOP = (ASK, model(thought("S1"), use("a")), user(result("a")))
 SECOND = (*LOOP, model(thought("S2"), use("b")), user(result("b")))
@@ -193,6 +201,9 @@ BROKEN = [
     m("M18", messages(ASK, model(use("a")), system(), user(result("a"))), (2, 0)),
     m("M18", messages(ASK, system()), (1, 0), "claude-opus-4-7"),
     m("M18", messages(ASK, system()), (1, 0), "claude-sonnet-5", on=date(2026, 9, 1)),
+    m("M5", messages(ASK, model(SERVER), ASK, model(SERVED, text()), ASK), (1, 0)),
+    m("M24", messages(ASK, model(text(citations=[CITED])), ASK), (1, 0)),
+    m("M24", messages(ASK, model(SERVER, SERVED, text(citations=[CITED])), ASK), (1, 2)),
     m("M19", messages(ASK, tools=[{"name": "f", "defer_loading": True}]), WHOLE),
     m(
         "M19",
@@ -389,6 +400,8 @@ GOOD = [
     good(messages(ASK, model(use("a")), user(result("a", **marked())), model(text("done")), ASK)),
     good(messages(ASK, model(use("a")), user({"type": "tool_result", "tool_use_id": "a"}))),
     good(messages(ASK, model(SERVER, SERVED), ASK)),
+    good(messages(ASK, model(SERVER), model(SERVED, text()), ASK)),
+    good(messages(ASK, model(SERVER, {**SERVED, "content": FOUND}, text(citations=[CITED])), ASK)),
     good(messages(ASK, model(SERVER, use("a")), user(result("a")), model(SERVED, text()), ASK, tools=[SEARCH])),
     good(messages(ASK, model(SERVER, use("a")), user(result("a")), tools=[SEARCH])),
     good(messages(ASK, model(SERVER), tools=[SEARCH]), "claude-opus-5"),

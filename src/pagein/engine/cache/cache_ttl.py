@@ -12,7 +12,7 @@ from typing import Final
 from pagein.engine.cache.request_prices import prices_for
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
-from pagein.engine.window.eviction import moment_of
+from pagein.engine.window.decision_inputs import moment_of
 from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.journal_notes import CachedPrefixNote
 from pagein.model.messages import Usage

@@ -7,7 +7,7 @@ Rules of this file
 3. A call id that occurs twice in the message identifies neither call.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pagein.engine.log.block_texts import chars_of
@@ -16,6 +16,7 @@ from pagein.engine.log.request_draft import Cell, WindowPiece, size
 from pagein.model.entries import PagedOut
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import ArgumentRules, Weight, weight
+from pagein.policy.eviction.residency import Residency, ResidentSet
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import may_show_excluded
 
@@ -95,7 +96,28 @@ def successful_calls(piece: WindowPiece) -> Iterator[tuple[str, int]]:
                 yield block.call_id, piece.born
 
 
-def half_masked(texts: Resident, paged: PagedOut, rules: ArgumentRules) -> Resident | None:
+def with_halves(
+    standing: ResidentSet,
+    before: ResidentSet,
+    paged: Iterable[PagedOut],
+    in_front: Mapping[int, int],
+    residency: Residency,
+) -> ResidentSet:
+    """Keep half-masked arguments as residents, for a later eviction of the rest.
+
+    before: the residents before the eviction. in_front: tokens in front of each message that moved.
+    """
+    halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
+    if not halves or residency.arguments is None:
+        return standing
+    for one in before.waiting("file text"):
+        half = halves.get((one.message, one.block))
+        left = None if half is None else _half_masked(one, half, residency.arguments)
+        standing = standing if left is None else standing.with_return(left.behind(in_front), residency.rules)
+    return standing
+
+
+def _half_masked(texts: Resident, paged: PagedOut, rules: ArgumentRules) -> Resident | None:
     """Return half-masked arguments as a resident for further masking; None if masking more gains too little."""
     if not paged.short or not paged.chars:
         return None

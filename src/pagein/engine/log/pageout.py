@@ -225,7 +225,7 @@ def _page_out(
     one: EvictionCandidate, stored: StoredObject, way: Way, rules: ArgumentRules | None, pastes: int
 ) -> PagedOut:
     match one.resident.form:
-        case "result":
+        case "result" | "server":
             return _page_result(one, stored, way)
         case "text":
             standing = shorten_paste(str(stored.id), one.resident.tokens, one.result.text, pastes, way)

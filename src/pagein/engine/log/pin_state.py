@@ -11,8 +11,9 @@ from typing import Final
 from pagein.engine.log.pageout import SAID
 from pagein.model.entries import Body, EpochEntry, InsertEntry, NoteEntry, PagedOut, Part, PreviewEntry, RequestSent
 from pagein.model.journal_notes import PinNote
-from pagein.model.messages import Block, Text, ToolCall, ToolResult
+from pagein.model.messages import Block, Other, Text, ToolCall, ToolResult
 from pagein.model.pins import Wish, name_of
+from pagein.model.server_results import stub_of
 from pagein.model.shared_map import SharedMap
 
 PINNED: Final = "pinned"
@@ -69,6 +70,12 @@ class Hand:
         away = self.away.get(result.call_id)
         return away if away is not None and away.stub == result.text else None
 
+    def stands_for_server(self, block: Other) -> PagedOut | None:
+        """Return the evicted result of a tool of the provider's if this block is its stub."""
+        stub = stub_of(block)
+        away = None if stub is None else self.away.get(stub[0])
+        return away if away is not None and stub is not None and away.stub == stub[1] else None
+
     def stands_for_arguments(self, call: ToolCall) -> PagedOut | None:
         """Return the masked arguments if this call shows their replacement."""
         away = self.away.get(away_as(call.id, "arguments"))
@@ -95,6 +102,8 @@ class Hand:
                 paged = self.stands_for(block)
             elif isinstance(block, ToolCall):
                 paged = self.stands_for_arguments(block)
+            elif isinstance(block, Other):
+                paged = self.stands_for_server(block)
             if paged is not None:
                 away = away.put(away_as(paged.call_id, paged.part), paged)
                 back.add(paged.call_id)

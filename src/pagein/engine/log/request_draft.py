@@ -8,10 +8,7 @@ Rules of this file
 3. A sent request is never changed again: every repair happens between two requests (law 4). So the messages after an
    assistant message are *held* until the next assistant message, or the next request, settles them.
 4. Each call is answered right after its message, once. An unanswered call gets a result with a note.
-5. Text is never lost: a result without its call becomes text.
-
-Recordings have all of these gaps: calls of a client that died, calls cut off by a compaction, late results. See rules
-M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
+5. Text is never lost: a result without its call becomes text. See rules M1-M4, M7, M8, C1 and C2 in docs/reference/rules.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,11 +43,13 @@ class WindowPiece:
     """A message in the window, with the facts that the eviction policy needs.
 
     message: the message as the window shows it.
-    tokens: the estimate for each tool result, in order, as received.
+    tokens: the estimate for each tool result, in order; of the provider's own tools in a message of the model.
     born: the first model call that saw the message; None before.
     said: number of the message in the session, from 1.
     weight: estimated tokens of the whole message, as the window shows it.
     absent: removed messages that a text in this message replaces.
+    source: the message before results of the provider's own tools left it; None if none left.
+    uncited: whether its citations are not sent, because a result that they may point to left.
     """
 
     message: Message
@@ -59,6 +58,8 @@ class WindowPiece:
     said: int = 0
     weight: int = 0
     absent: tuple[Absent, ...] = ()
+    source: Message | None = None
+    uncited: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -111,7 +112,7 @@ def news_of(tip: Cell | None, before: Cell | None) -> tuple[Cell | None, list[Wi
 
 
 def pieces_since(tip: Cell | None, keep: int) -> list[WindowPiece]:
-    """Return the messages after the first `keep`, in order. Costs as much as it returns."""
+    """Return the messages after the first `keep`, in order."""
     found: list[WindowPiece] = []
     while tip is not None and tip.length > keep:
         found.append(tip.piece)

@@ -19,11 +19,15 @@ from pagein.engine.log.state_fold import step
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import Note, PinNote, ReadNote
-from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult
+from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import MalformedRecord
+from pagein.model.server_results import ServerResult
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
+from pagein.providers.wire.formats import server_results_of
 
+_BYTES_OF_BASE64: Final = 0.75
+_CHARS_OF_TOKEN: Final = 4
 _OF_ALL: Final = (ReadNote, MalformedRecord, PinNote)
 
 
@@ -109,6 +113,8 @@ class SessionLog:
         """
         results = [block.text for block in message.blocks if isinstance(block, ToolResult)]
         tokens = tuple(math.ceil(counter.count(text, "result")) for text in results)
+        if message.role == "assistant" and any(isinstance(block, Other) for block in message.blocks):
+            tokens = tuple(_server_tokens(one, counter) for one in server_results_of(message))
         texts = (
             block.arguments if isinstance(block, ToolCall) else block.text
             for block in message.blocks
@@ -257,6 +263,11 @@ class SessionLog:
                     self.added += 1
                     fresh.append(entry)
         return fresh
+
+
+def _server_tokens(result: ServerResult, counter: TokenCounter) -> int:
+    """Estimate the tokens of a result of the provider's own tools. Sealed text is in base64."""
+    return math.ceil(counter.count(result.text, "result") + result.sealed * _BYTES_OF_BASE64 / _CHARS_OF_TOKEN)
 
 
 def _is_of_all(body: Body) -> bool:

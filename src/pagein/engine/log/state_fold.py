@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pagein.engine.log import pin_state as the_hand
-from pagein.engine.log.argument_masks import CallMessage, half_masked, successful_calls
+from pagein.engine.log.argument_masks import CallMessage, successful_calls, with_halves
 from pagein.engine.log.argument_masks import residents as masked_residents
-from pagein.engine.log.piece_changes import changed_piece, tokens_in_place
+from pagein.engine.log.piece_changes import changed_pieces, tokens_in_place
 from pagein.engine.log.pin_state import NOTHING_AWAY, Hand
 from pagein.engine.log.request_draft import (
     Cell,
@@ -23,8 +23,9 @@ from pagein.engine.log.request_draft import (
     push,
     size,
 )
+from pagein.engine.log.server_residents import residents_of_finished_turns
 from pagein.engine.log.state import Rules, State
-from pagein.engine.log.turn_removal import without
+from pagein.engine.log.turn_removal import is_spoken, without
 from pagein.model.entries import (
     Body,
     CompactionEntry,
@@ -39,12 +40,11 @@ from pagein.model.entries import (
     TurnsLeft,
 )
 from pagein.model.journal_notes import StoredNote, UsageNote, WithheldReadNote
-from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
+from pagein.model.messages import Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
 from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet, resident_kind
 from pagein.policy.privacy.exclusions import may_show_excluded
-from pagein.policy.stubs.turn_stubs import SHORTENED
 
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
 
@@ -127,16 +127,15 @@ def _with_draft(
         block.id: block for block in (before.piece.message.blocks if before else ()) if isinstance(block, ToolCall)
     }
     standing, hand, hasty = state.standing, state.hand, state.hasty
-    stay = hand.calls_that_stay if hand.pinned or hand.vetoed else hand.pinned
+    stay = hand.pinned | hand.vetoed
     # The message at the old end may have been merged with the next; it is an assistant's and holds no result.
     known = before.length if before else 0
-    pieces = pieces_since(draft.tip, known) if news is None else news
+    pieces = news or pieces_since(draft.tip, known)
     in_front = (draft.tip.tokens if draft.tip else 0) - sum(piece.weight for piece in pieces)
     answered: dict[str, int] = {}
     for place, piece in enumerate(pieces, start=known):
         standing = _worked_on(standing, piece, calls, rules)
-        if rules.residency.arguments is not None:
-            answered.update(successful_calls(piece))
+        answered.update(successful_calls(piece) if rules.residency.arguments is not None else ())
         for resident in _residents(place, piece, calls, rules, kept or {}, hand):
             if resident.call_id not in stay:
                 standing = standing.born(replace(resident, before=in_front), rules.residency.rules)
@@ -146,6 +145,11 @@ def _with_draft(
         if resident.call_id not in stay:
             standing = standing.born(resident, rules.residency.rules)
             hasty = hasty or resident.call_id in hand.dropping
+    if rules.residency.rules.lets_server_results_go and any(is_spoken(piece.message) for piece in pieces):
+        for resident in residents_of_finished_turns(draft.tip, known, rules.residency):
+            if resident.call_id not in stay:
+                standing = standing.with_return(resident, rules.residency.rules)
+                hasty = hasty or resident.call_id in hand.dropping
     # a new access to a file makes its older reads wait again
     hasty = hasty or (bool(hand.dropping) and standing.old_tokens != state.standing.old_tokens)
     return replace(state, draft=draft, standing=standing, hasty=hasty)
@@ -157,13 +161,6 @@ def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rul
     message = CallMessage.of(asking) if settings is not None and answered else None
     if settings is not None and message is not None:
         yield from masked_residents(message, answered, hand, settings, rules.excluded)
-
-
-def is_spoken(message: Message) -> bool:
-    """Return whether the message holds words of a person, not only text of the client."""
-    return message.role == "user" and any(
-        isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
-    )
 
 
 def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall], rules: Rules) -> ResidentSet:
@@ -227,8 +224,8 @@ def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State
     draft = state.draft.ready
     kept = {(one.message, one.block): one for one in previews.paged}
     tip = cut(draft.tip, length(state.draft.tip))
-    for place, piece in state.draft.news:
-        tip = push(tip, changed_piece(place, piece, kept))
+    for _, piece in changed_pieces(length(state.draft.tip), [one for _, one in state.draft.news], kept):
+        tip = push(tip, piece)
     return _with_draft(state, replace(draft, tip=tip), rules, kept)
 
 
@@ -240,10 +237,11 @@ def _paged_out(state: State, epoch: EpochEntry, rules: Rules) -> State:
     gone = {(one.message, one.block): one for one in changes}
     tip = cut(draft.tip, epoch.frontier)
     in_front: dict[int, int] = {}
-    for place, piece in enumerate(pieces_since(draft.tip, epoch.frontier), start=epoch.frontier):
+    for place, piece in changed_pieces(epoch.frontier, pieces_since(draft.tip, epoch.frontier), gone):
         in_front[place] = size(tip)
-        tip = push(tip, changed_piece(place, piece, gone))
-    standing = _with_halves(state.standing.without(gone, in_front), state.standing, epoch.paged, in_front, rules)
+        tip = push(tip, piece)
+    left = state.standing.without(gone, in_front)
+    standing = with_halves(left, state.standing, epoch.paged, in_front, rules.residency)
     rewritten = replace(state, draft=replace(draft, tip=tip), standing=standing, epoch=epoch.number, hasty=True)
     back = frozenset(one.call_id for one in epoch.restored) - state.hand.calls_that_stay
     # a recalled result counts as new
@@ -271,21 +269,6 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
         tip = push(tip, piece)
     standing = fresh.standing.at_call(fresh.draft.calls, rules.residency.rules)
     return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
-
-
-def _with_halves(
-    standing: ResidentSet, before: ResidentSet, paged: Iterable[PagedOut], in_front: Mapping[int, int], rules: Rules
-) -> ResidentSet:
-    """Keep half-masked arguments as residents, for a later eviction of the rest."""
-    halves = {(one.message, one.block): one for one in paged if one.part == "arguments" and one.short}
-    settings = rules.residency.arguments
-    if not halves or settings is None:
-        return standing
-    for one in before.waiting("file text"):
-        half = halves.get((one.message, one.block))
-        left = None if half is None else half_masked(one, half, settings)
-        standing = standing if left is None else standing.with_return(left.behind(in_front), rules.residency.rules)
-    return standing
 
 
 # --- pins ---
@@ -323,6 +306,9 @@ def _with_residents(state: State, residents: Iterable[Resident], rules: Rules) -
 
 def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[Resident]:
     """Yield the evictable results and arguments of the calls, as the window shows them."""
+    if wanted and rules.residency.rules.lets_server_results_go:
+        servers = residents_of_finished_turns(state.draft.tip, 0, rules.residency)
+        yield from (one for one in servers if one.call_id in wanted)
     calls: dict[str, ToolCall] = {}
     asking: Cell | None = None
     in_front = 0

@@ -15,10 +15,17 @@ from typing import Final
 
 from pagein.engine.log.request_draft import Absent, WindowPiece
 from pagein.model.entries import TurnsLeft
-from pagein.model.messages import Block, Text
+from pagein.model.messages import Block, Message, Text
 from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 
 _APART: Final = (TURNS, STEPS, SHORTENED)
+
+
+def is_spoken(message: Message) -> bool:
+    """Return whether the message holds words of a person, not only text of the client."""
+    return message.role == "user" and any(
+        isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
+    )
 
 
 def is_apart(injected: str | None) -> bool:

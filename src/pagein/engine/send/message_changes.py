@@ -7,6 +7,7 @@ from typing import Final
 from pagein.engine.intake.message_chain import Unit
 from pagein.engine.log.pin_state import is_ours
 from pagein.engine.log.request_draft import WindowPiece
+from pagein.engine.log.server_residents import stubs_in
 from pagein.engine.log.turn_removal import is_apart
 from pagein.errors import HostError
 from pagein.model.messages import Text, ToolCall, ToolResult
@@ -28,6 +29,8 @@ class MessageChange:
     arguments: arguments of calls, by call id.
     words: replacements of the user's words.
     gone: True to send nothing of the message.
+    servers: texts in place of results of the provider's own tools, by call id.
+    uncited: True to send its texts without their citations.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -38,6 +41,8 @@ class MessageChange:
     arguments: Mapping[str, str] = field(default_factory=dict)
     words: MessageTexts | None = None
     gone: bool = False
+    servers: Mapping[str, str] = field(default_factory=dict)
+    uncited: bool = False
 
 
 UNCHANGED: Final = MessageChange()
@@ -69,7 +74,14 @@ def change_of(piece: WindowPiece, unit: Unit) -> MessageChange:
         for block in piece.message.blocks
         if isinstance(block, ToolCall) and _is_ours(block.arguments, said.get(block.id)) and not is_withheld(block)
     }
-    return MessageChange(texts, notes, arguments=arguments, words=_words(piece, unit))
+    return MessageChange(
+        texts,
+        notes,
+        arguments=arguments,
+        words=_words(piece, unit),
+        servers={} if piece.source is None else stubs_in(piece.message),
+        uncited=piece.uncited,
+    )
 
 
 def _words(piece: WindowPiece, unit: Unit) -> MessageTexts | None:
@@ -107,4 +119,6 @@ def join_changes(one: MessageChange, other: MessageChange) -> MessageChange:
         one.thoughtless or other.thoughtless,
         arguments=arguments,
         words=other.words or one.words,
+        servers={**one.servers, **other.servers},
+        uncited=one.uncited or other.uncited,
     )

@@ -249,7 +249,7 @@ def render_window(
     replaced = before.replaced if is_kept else sum(map(_count, changes.values()))
     for piece in fresh:
         place = piece.said - first
-        if 0 <= place < len(units) and not _shows(piece.message, units[place].message):
+        if 0 <= place < len(units) and (piece.uncited or not _shows(piece.message, units[place].message)):
             change = change_of(piece, units[place])
             if change != UNCHANGED:
                 known = changes.get(place, UNCHANGED)
@@ -313,7 +313,7 @@ def foreign(units: Sequence[Unit], known: int, first: Callable[[], int | None]) 
 
 
 def _count(change: MessageChange) -> int:
-    return len(change.texts) + len(change.arguments)
+    return len(change.texts) + len(change.arguments) + len(change.servers)
 
 
 def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:

@@ -145,10 +145,35 @@ def _splice_unit(at: int, unit: Unit, change: MessageChange, script: Transcript)
     if places or change.arguments:
         made = with_texts(made, script.api, places) if places else made
         made = _in_shape(_masked_in(made, change, script.api, at), item, script.api, at)
+    if change.servers or change.uncited:
+        made = _served(made, change.servers, script, at)
     made = _with_words(made, change.words, script.api, at) if change.words is not None else made
     made = with_answers(made, script.api, change.answers) if change.answers else made
     is_last = at == unit.first + unit.count - 1
     return with_notes(made, script.api, change.notes) if change.notes and is_last else made
+
+
+def _served(raw: bytes, stubs: Mapping[str, str], script: Transcript, at: int) -> bytes:
+    """Replace results of the provider's own tools in a message, and remove its citations. Raises HostError if anything
+    else in the message would change.
+    """
+    form = script.format.requests.server_results
+    if form is None:
+        return raw
+    blocks = message_of(raw, script.api, at)[1].blocks
+    texts = {
+        place: stubs[one.call_id] if place == one.place else ""
+        for one in form.results(blocks)
+        if one.call_id in stubs
+        for place in one.places
+    }
+    made = form.with_stubs(raw, texts)
+    wanted = [
+        Text(texts[place]) if place in texts else block for place, block in enumerate(blocks) if texts.get(place, " ")
+    ]
+    if list(message_of(made, script.api, at)[1].blocks) != wanted:
+        raise HostError(f"message {at} lost its shape when results of the provider's tools in it were replaced")
+    return made
 
 
 def _with_words(raw: bytes, words: MessageTexts, api: Api, at: int) -> bytes:

@@ -1,10 +1,14 @@
 """Inputs of a decision before a model call: large outputs, what they cost as previews, eviction candidates."""
 
+from itertools import takewhile
+
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
-from pagein.engine.log.request_draft import WindowPiece, pieces_since
+from pagein.engine.log.request_draft import WindowPiece, news_of, pieces_since
+from pagein.engine.log.server_residents import result_of
 from pagein.engine.log.state import Rules, State
+from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Text, ToolCall, ToolResult
+from pagein.model.messages import Other, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
@@ -19,6 +23,24 @@ from pagein.policy.eviction.residency import Epoch, Residency, removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.previews import Previews, is_previewed
 from pagein.policy.stubs.recall_ways import Begins
+
+
+def moment_of(state: State, at: float | None) -> Moment:
+    """Return the coming call as the policy sees it."""
+    tip = state.draft.ready.tip
+    shared, fresh = news_of(tip, state.sent)
+    held, whole = shared.tokens if shared else 0, tip.tokens if tip else 0
+    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
+    return Moment(
+        now=at,
+        last=state.sent_at,
+        size=whole,
+        new=whole - held,
+        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
+        user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
+        floor=state.floor or 0.0,
+        scale=state.scale,
+    )
 
 
 def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[PreviewCandidate]:
@@ -93,8 +115,14 @@ def eviction_candidates(state: State, epoch: Epoch) -> list[EvictionCandidate]:
     tools = _tool_names(pieces)
     found: list[EvictionCandidate] = []
     for resident in epoch.page_out:
-        block = pieces[resident.message - start].message.blocks[resident.block]
-        if isinstance(block, ToolResult):
+        piece = pieces[resident.message - start]
+        block = piece.message.blocks[resident.block]
+        if isinstance(block, Other):
+            served = result_of(piece, resident.call_id)
+            if served is not None:
+                text = ToolResult(served.call_id, served.text, served.tool)
+                found.append(EvictionCandidate(resident, text, served.tool))
+        elif isinstance(block, ToolResult):
             found.append(EvictionCandidate(resident, block, block.name or tools.get(block.call_id, "")))
         elif isinstance(block, ToolCall):
             found.append(EvictionCandidate(resident, ToolResult(block.id, block.arguments, block.name), block.name))

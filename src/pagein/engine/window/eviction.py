@@ -12,23 +12,23 @@ Rules of this file
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from pagein.engine.log.pageout import EvictionCandidate, Pager
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.request_draft import cut, news_of, pieces_since, shared_length, size
+from pagein.engine.log.request_draft import cut, pieces_since, shared_length, size
+from pagein.engine.log.server_residents import SERVER
 from pagein.engine.log.state import Rules, State
-from pagein.engine.log.state_fold import is_spoken, step
+from pagein.engine.log.state_fold import step
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
-from pagein.engine.window.decision_inputs import account_after_previews
+from pagein.engine.window.decision_inputs import account_after_previews, moment_of
 from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
 from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
-from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.messages import Other, ToolCall, ToolResult
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
 from pagein.policy.eviction import overflow
@@ -61,6 +61,7 @@ class Scene:
     paid: cost of this call's previews beyond their savings, in BIT.
     excluded: name patterns of files whose content is never stored.
     way: how the model recalls.
+    servers: returns whether results of the provider's own tools may leave.
     """
 
     session: str
@@ -77,6 +78,7 @@ class Scene:
     paid: float = 0.0
     excluded: tuple[str, ...] = EXCLUDED
     way: Way = TOOLS
+    servers: Callable[[], bool] = lambda: True
 
     @property
     def window(self) -> int | None:
@@ -100,24 +102,6 @@ class EvictionOutcome:
     crowded: bool = False
 
 
-def moment_of(state: State, at: float | None) -> Moment:
-    """Return the coming call as the policy sees it."""
-    tip = state.draft.ready.tip
-    shared, fresh = news_of(tip, state.sent)
-    held, whole = shared.tokens if shared else 0, tip.tokens if tip else 0
-    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
-    return Moment(
-        now=at,
-        last=state.sent_at,
-        size=whole,
-        new=whole - held,
-        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
-        user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
-        floor=state.floor or 0.0,
-        scale=state.scale,
-    )
-
-
 def window_of(valve: Valve, model: str | None) -> int | None:
     """Return the window size of a model in tokens, by setting or by table; None if unknown."""
     return valve.window if valve.window is not None or model is None else _listed_window(model)
@@ -135,6 +119,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     """Decide evictions and store their content. A failing store raises nothing: the window stays, and the outcome has
     the reason.
     """
+    scene = _without_servers(scene) if scene.residency.rules.lets_server_results_go else scene
     state = scene.state
     account, moment = state.account, scene.moment or moment_of(state, scene.at)
     if scene.previewed:
@@ -179,6 +164,15 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     gain += sum(one.gain for one in whole)
     account = planned.alone if opened is None else planned.account
     return EvictionOutcome(opened, failure or None, account, not is_waiting and _is_full(scene, moment, gain))
+
+
+def _without_servers(scene: Scene) -> Scene:
+    """Leave results of the provider's own tools in the window where the request does not allow their eviction."""
+    standing = scene.state.standing
+    places = [one.place for one in standing.all() if one.form == SERVER]
+    if not places or scene.servers():
+        return scene
+    return replace(scene, state=replace(scene.state, standing=standing.without(places)))
 
 
 def _thought(scene: Scene, pager: Pager, places: Sequence[int]) -> ThinkingObject | None:
@@ -389,6 +383,9 @@ def _places(state: State, hand: Hand) -> Iterator[tuple[int, int, PagedOut, int]
                 paged = hand.stands_for(block)
             elif isinstance(block, ToolCall) and block.id in hand.restoring:
                 paged = hand.stands_for_arguments(block)
+            elif isinstance(block, Other):
+                paged = hand.stands_for_server(block)
+                paged = paged if paged is not None and paged.call_id in hand.restoring else None
             if paged is not None:
                 yield place, index, paged, before
         before += piece.weight

@@ -18,7 +18,7 @@ from typing import Final
 from pagein.engine.log.block_texts import words_of
 from pagein.engine.log.pageout import text_name
 from pagein.engine.log.request_draft import WindowPiece
-from pagein.engine.log.state_fold import is_spoken
+from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import may_show_excluded

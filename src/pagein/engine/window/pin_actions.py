@@ -20,7 +20,8 @@ from typing import Final, Literal, TypeAlias
 from pagein.engine.log.holdings import description_in
 from pagein.engine.log.pageout import SAID, Pager
 from pagein.engine.log.pin_state import Hand
-from pagein.engine.log.request_draft import pieces_since
+from pagein.engine.log.request_draft import WindowPiece, pieces_since
+from pagein.engine.log.server_residents import results_of, weighed_results
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.state import State
 from pagein.engine.window.eviction import recall_for_window
@@ -174,7 +175,17 @@ class Touch:
                     calls[block.id] = block
                 elif isinstance(block, ToolResult):
                     found.append(self._describe(state, block, calls.get(block.call_id), next(counts, 0)))
+            found += self._describe_servers(state, piece)
         return tuple(found)
+
+    def _describe_servers(self, state: State, piece: WindowPiece) -> Iterator[InWindow]:
+        """Yield the results of the provider's own tools in a message, if they may leave or have left."""
+        whole = {one.call_id for one, _ in weighed_results(piece)}
+        for one, tokens in zip(results_of(piece), piece.tokens, strict=False):
+            stub = state.hand.away.get(one.call_id) if one.call_id not in whole else None
+            if stub is not None or self._log.rules.residency.rules.lets_server_results_go:
+                text = one.text if stub is None else stub.stub
+                yield self._describe(state, ToolResult(one.call_id, text, one.tool), None, tokens)
 
     def _describe(self, state: State, result: ToolResult, call: ToolCall | None, tokens: int) -> InWindow:
         hand, name = state.hand, result.call_id

@@ -9,8 +9,8 @@ replaced.
 
 The kind of a result is resolved once, when it enters the window: the rows of the residency table hold by kind. Kinds are
 listed most specific first. The first of them that has a row in the table counts, so a kind without a row of its own
-falls under the more general one. A result that the provider found itself is no resident, whatever the rows: the
-provider takes it back only with content of its own, so no stub can stand in its place.
+falls under the more general one. Results of tools that the provider runs itself have kinds of their own, but a web search
+is a web search, whoever made it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ __all__ = [
 
 
 WEB_SEARCHES: Final = frozenset(("websearch", "web_search", "google_web_search"))
-"""Tools of clients that search the web, in lower case."""
+"""Tools that search the web, in lower case."""
 
 Thinking: TypeAlias = Literal["kept", "leaves"]
 """Fate of thinking behind the frontier of an epoch, on models that do not bind thinking to the messages before it."""
@@ -156,6 +156,13 @@ def resident_kind(
         return None
     kind = next((one for one in kinds_of_result(call, result) if one in settings.rules.by_kind), None)
     return None if kind is None else (kind, _path_read(call) if kind == "file read" else "")
+
+
+def kinds_of_server_result(tool: str, *, is_error: bool) -> tuple[ResidentKind, ...]:
+    """Return the kinds of the result of a tool that the provider ran, most specific first."""
+    if is_error:
+        return ("failure",)
+    return ("web search", "server result") if tool in WEB_SEARCHES else ("server result",)
 
 
 def kinds_of_result(call: ToolCall, result: ToolResult) -> tuple[ResidentKind, ...]:

@@ -15,17 +15,23 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
 
-ResidentKind: TypeAlias = Literal["file read", "read", "web search", "result", "failure", "replaced text", "file text"]
+ResidentKind: TypeAlias = Literal[
+    "file read", "read", "web search", "server result", "result", "failure", "replaced text", "file text"
+]
 """Kind of a result, or of a text in the arguments of a call.
 
 file read: shows a file whose path is known. read: shows files.
-web search: found by the client's tool that searches the web.
+web search: found by a tool that searches the web, of the client's or of the provider's.
+server result: found or made by a tool that the provider runs itself.
 result: any other result of a call that succeeded. failure: result of a call that failed.
 replaced text: text that an edit took out of a file. file text: text that a call gave to a file.
 """
 
 FILE_KINDS: Final[tuple[ResidentKind, ...]] = ("file read", "file text")
 """Kinds whose ages begin with accesses to files."""
+
+SERVER_KINDS: Final[tuple[ResidentKind, ...]] = ("web search", "server result")
+"""Kinds of results of tools that the provider runs itself."""
 
 Clock: TypeAlias = Literal["shown", "touched", "shown whole"]
 """Start of a resident's age: the call that first showed it; the last access to its file, even one that failed; or the
@@ -132,6 +138,11 @@ class ResidencyRules:
     def ages(self) -> Mapping[str, Age]:
         """Every age by name."""
         return {age.name: age for row in self.rows for age in row.ages}
+
+    @cached_property
+    def lets_server_results_go(self) -> bool:
+        """Whether results of tools that the provider runs itself may ever leave."""
+        return any(self.lets_go(kind) for kind in SERVER_KINDS)
 
     def of(self, kind: ResidentKind) -> tuple[ResidencyRule, ...]:
         """Return the rows for a kind."""
@@ -243,6 +254,13 @@ USUAL: Final = ResidencyRules(
             "failure",
             Age("after_failure", None),
             why="it is short, and tells the model what not to try again",
+        ),
+        ResidencyRule(
+            "server result",
+            "the result of a tool that the provider ran itself, such as a web search",
+            "server result",
+            Age("after_server_result", None),
+            why="nothing is measured yet: no recorded session has one",
         ),
         ResidencyRule(
             "replaced text",

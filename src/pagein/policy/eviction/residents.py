@@ -11,8 +11,8 @@ STUB_TOKENS: Final = 40
 """Assumed size of a stub at the decision; its true size is known once it is written."""
 
 
-Form: TypeAlias = Literal["result", "replaced", "texts", "text"]
-"""Part of a call that leaves: the result; replaced text or every file text in its arguments; or a long user text."""
+Form: TypeAlias = Literal["result", "server", "replaced", "texts", "text"]
+"""Part of a call that leaves: the result; the call and its result, of a tool of the provider's; replaced text or every file text in its arguments; or a long user text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
+from pagein.model.server_results import stub_of
 from pagein.policy.stubs.result_stubs import one_line
 
 TURNS: Final = "pagein:turns"
@@ -63,7 +64,8 @@ def instructions_in(messages: Iterable[Message], room: int) -> str:
 def transcript(messages: Sequence[Message]) -> str:
     """Return the text of messages as a transcript."""
     names = {block.id: block.name for one in messages for block in one.blocks if isinstance(block, ToolCall)}
-    return "\n\n".join(_block_words(message, block, names) for message in messages for block in message.blocks)
+    told = (_block_words(message, block, names) for message in messages for block in message.blocks)
+    return "\n\n".join(words for words in told if words)
 
 
 def _block_words(message: Message, block: Block, names: dict[str, str]) -> str:
@@ -79,7 +81,8 @@ def _block_words(message: Message, block: Block, names: dict[str, str]) -> str:
         case Image(media_type=kind):
             return f"--- {message.role}, image ---\n[{kind}]"
         case Other(kind=kind, json=json):
-            return f"--- {message.role}, {kind} ---\n{json}"
+            stub = stub_of(block)
+            return f"--- {message.role}, {kind} ---\n{json}" if stub is None else stub[1]
 
 
 def for_turns(stub: str, count: int, words: Sequence[str], instructions: str, room: int) -> str:

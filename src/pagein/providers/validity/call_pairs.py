@@ -1,10 +1,11 @@
-"""Check the pairing of calls and results, and the order of messages: rules M1-M8, M18, M19, C1, C2, R1, R2.
+"""Check the pairing of calls and results, and the order of messages: rules M1-M8, M18, M19, M24, C1,
+C2, R1, R2.
 
 A rule reads every turn but reports only on turns from `since` on and on the turn before. So the check of a request that
 extends a checked one costs only its new part. Texts are the providers' own if they are known.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at, objects_at, recent
@@ -29,6 +30,7 @@ SERVER_UNANSWERED: Final = (
     "{place}: `{name}` tool use with id `{id}` was found without a corresponding `{name}_tool_result` block"
 )
 SERVER_TOOL_GONE: Final = "{place}: `{name}` tool use with id `{id}` was found, but no {name} tool was provided"
+NO_SOURCE: Final = "{place}: a citation points to {url}, which no search result before it has"
 TOOLSET_NAME: Final = "{place}: the result of a member of {name} must carry the same toolset_name"
 TOOLSET_CONTENT: Final = "{place}: the result of a member of {name} may hold text and images only, not {kind}"
 NO_TEXT: Final = "messages: text content blocks must be non-empty"
@@ -161,9 +163,10 @@ def _find_pending(turns: Turns, index: int, call: TurnPart) -> Found:
     name = str(call.wire.get("name"))
     words = {"place": call.place, "name": name, "id": call.id}
     behind = turns.turns[index + 1 :]
-    asked = next((turn for turn in behind if turn.side == "user"), None)
     resumed = next((turn for turn in behind if turn.side == "assistant"), None)
-    interrupted = asked is not None and any(part.kind != "result" for part in asked.parts)
+    # a paused turn goes on without words of the user
+    asked = next((turn for turn in behind if turn.side != "system"), None)
+    interrupted = asked is not None and asked.side == "user" and any(part.kind != "result" for part in asked.parts)
     if interrupted or (resumed is not None and not _has_server_result(resumed, call)):
         yield call, SERVER_UNANSWERED.format(**words)
     elif resumed is None and name not in [one.get("name") for one in objects_at(turns.fields, "tools")]:
@@ -172,6 +175,26 @@ def _find_pending(turns: Turns, index: int, call: TurnPart) -> Found:
 
 def _has_server_result(turn: PromptTurn, call: TurnPart) -> bool:
     return any(part.kind == "server_result" and part.id == call.id for part in turn.parts)
+
+
+def check_citations(turns: Turns, since: int) -> Found:
+    """M24: a search result with the address of a citation stands before it. No provider says whether it takes a citation
+    without its source.
+    """
+    for index in range(max(since - 1, 0), len(turns.turns)):
+        for part in turns.turns[index].parts:
+            if part.kind != "text" or not isinstance(part.source, Mapping) or not part.source.get("citations"):
+                continue
+            cited = objects_at(part.wire, "citations")
+            urls = [str(one.get("url")) for one in cited if one.get("type") == "web_search_result_location"]
+            yield from (
+                (part, NO_SOURCE.format(place=part.place, url=url)) for url in urls if not _is_found(turns, index, url)
+            )
+
+
+def _is_found(turns: Turns, index: int, url: str) -> bool:
+    results = (part.wire for turn in turns.turns[: index + 1] for part in turn.parts if part.kind == "server_result")
+    return any(one.get("url") == url for result in results for one in objects_at(result, "content"))
 
 
 def check_toolset_results(turns: Turns, since: int) -> Found:

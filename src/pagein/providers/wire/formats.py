@@ -5,6 +5,8 @@ from typing import Final
 
 from pagein.errors import BadInput
 from pagein.model.json_text import decode_json
+from pagein.model.messages import Message, Other
+from pagein.model.server_results import ServerResult
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire.anthropic_messages import FORMAT as ANTHROPIC_MESSAGES
 from pagein.providers.wire.gemini_generate_content import FORMAT as GEMINI_GENERATE_CONTENT
@@ -29,6 +31,14 @@ RULES: Final[Mapping[str, ValidityRule]] = {name: rule for one in FORMATS for na
 
 format_named: Final[Callable[[Api], WireFormat]] = _FormatsByName((one.name, one) for one in FORMATS).__getitem__
 """Return the wire format of this name. Raises BadInput for an unknown name."""
+
+
+def server_results_of(message: Message) -> tuple[ServerResult, ...]:
+    """Return the results of tools that the provider ran, in a message of the model of any format."""
+    if message.role != "assistant" or not any(isinstance(block, Other) for block in message.blocks):
+        return ()
+    forms = (one.requests.server_results for one in FORMATS)
+    return next((found for form in forms if form is not None and (found := form.results(message.blocks))), ())
 
 
 def api_of(body: bytes) -> Api:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Image, Message, Other
+from pagein.model.server_results import stub_of
 from pagein.providers.wire import json_spans
 
 Json: TypeAlias = Mapping[str, Any]
@@ -96,8 +97,9 @@ def image_words(image: Image) -> str:
 
 
 def block_words(block: Other) -> str:
-    """Replacement text for a block without a form in the target format: its JSON."""
-    return block.json
+    """Replacement text for a block without a form in the target format: the text of a stub, else its JSON."""
+    stub = stub_of(block)
+    return block.json if stub is None else stub[1]
 
 
 def replace_content(content: bytes | None, text: str, kind: str) -> bytes:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pagein.model.messages import Message, Usage
+from pagein.model.messages import Block, Message, Usage
+from pagein.model.server_results import ServerResult
 from pagein.providers.caches.cache_values import Breakpoint
 from pagein.providers.validity.rules import ValidityRule
 from pagein.providers.validity.turns import Api, PromptTurn, TurnPart, Turns, Wire
@@ -29,6 +30,22 @@ class Render(Protocol):
     """Renders neutral messages as a request body of plain values."""
 
     def __call__(self, messages: Sequence[Message], model: str, *, max_tokens: int) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResultForm:
+    """How results of tools that the provider runs stand in a message of the model.
+
+    results: the results of finished calls among the neutral blocks of a message.
+    with_stubs: puts texts in place of blocks of a message, given by block, and removes everything that could point to
+        what was there. A block with an empty text is left out.
+    may_leave: whether results of finished turns may leave a request, given as the bytes of its fields and of its messages
+        since the user's last words.
+    """
+
+    results: Callable[[Sequence[Block]], tuple[ServerResult, ...]]
+    with_stubs: Callable[[bytes, Mapping[int, str]], bytes]
+    may_leave: Callable[[Mapping[str, bytes], Sequence[bytes]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +67,7 @@ class RequestForm:
     cache_blocks: the blocks of a decoded message as the prompt cache counts them, each with its side (`user`, `tool`,
         `assistant` or a further role).
     without_blocks: removes some blocks of thinking from a message; None for a format without such blocks.
+    server_results: how results of the provider's own tools stand in a message; None if they never leave.
     takes_bare_string: whether a bare string may stand for the list of messages.
     has_call_ids: whether calls and results carry ids. False: ids made by `message` are no part of what was said.
     model_field: the field of the body with the model's name; "" if the name is in the path of the request.
@@ -67,6 +85,7 @@ class RequestForm:
     render: Render
     cache_blocks: Callable[[Json], Sequence[tuple[Json, str]]]
     without_blocks: Callable[[bytes, Collection[int]], bytes] | None = None
+    server_results: ServerResultForm | None = None
     takes_bare_string: bool = False
     has_call_ids: bool = True
     model_field: str = "model"

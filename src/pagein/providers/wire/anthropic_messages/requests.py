@@ -7,6 +7,7 @@ from typing import Any, Final
 from pagein.model.json_text import encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.wire import json_spans
+from pagein.providers.wire.anthropic_messages.server_results import FORM as SERVER_RESULTS
 from pagein.providers.wire.json_values import (
     THINKING_LEFT_OUT,
     Json,
@@ -230,4 +231,5 @@ FORM: Final = RequestForm(
     render,
     content_blocks,
     without_blocks,
+    SERVER_RESULTS,
 )

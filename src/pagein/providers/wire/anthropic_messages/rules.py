@@ -136,6 +136,11 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
         (request_settings.CLEAR_NEEDS_THINKING,),
         (request_settings.CLEAR_FIRST, request_settings.TRIGGER_LOW),
     ),
+    "M24": ValidityRule(
+        "a citation of a search result stands behind that result",
+        call_pairs.check_citations,
+        words=(call_pairs.NO_SOURCE,),
+    ),
 }
 
 _BOUND: Final[Mapping[str, ValidityRule]] = {
