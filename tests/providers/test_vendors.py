@@ -42,7 +42,7 @@ ROWS = {
 OF_OTHER_RECIPES = {
     "cli/commands_replay.py": "a replay reader: the agents whose sessions can be found",
     "policy/clients/profiles.py": "a client profile: the one file of data that the recipe for profiles names",
-    "policy/eviction/resident_kinds.py": "a client profile: its name for a web search",
+    "policy/eviction/residency.py": "a client profile: its name for a web search",
     "replay/readers/detection.py": "a replay reader",
     "replay/readers/discovery.py": "a replay reader",
     "replay/readers/line_index.py": "a replay reader",
