@@ -11,18 +11,23 @@ from pagein.providers.prices.token_prices import Prices
 from pagein.providers.tokens.counters import counter_for
 from pagein.simulator.formats import simulated_format
 from pagein.simulator.model_call import ProviderCall
-from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
+from pagein.simulator.neutral_answer import FoundTools, ReplyCall, ReplySearch, ReplyText, ReplyThought, Spoken
 from pagein.simulator.prompt_blocks import CounterOf, PromptBlocks, Prompts
 
 
 @dataclass(frozen=True, slots=True)
 class CallCharge:
-    """The usage and cost of a call. bit: base-input-token equivalents."""
+    """The usage and cost of a call.
+
+    bit: base-input-token equivalents.
+    first: usage of the model's first part, if it searched for tools; None for an answer in one part.
+    """
 
     usage: Usage
     served: CacheUsage
     prices: Prices
     bit: float
+    first: Usage | None = None
 
 
 class Accounts:
@@ -76,7 +81,16 @@ class Accounts:
                 served = CacheUsage(read, 0.0, 0.0, prompt.tokens - read, output, prompt.stored, "hit")
         else:
             served = CacheUsage(0.0, 0.0, 0.0, prompt.tokens, output, 0, "no_marks")
-        return CallCharge(usage_of(served), served, rates, bill(served, rates, asked.at))
+        usage, bit = usage_of(served), bill(served, rates, asked.at)
+        searches = sum(isinstance(block, ReplySearch) for block in blocks)
+        if not searches:
+            return CallCharge(usage, served, rates, bit)
+        # behind each search the model reads the whole prompt again, and usage is the sum
+        is_read = bool(served.read or served.written)
+        again = CacheUsage(served.prompt if is_read else 0.0, 0.0, 0.0, 0.0 if is_read else served.prompt, 0.0)
+        more, dearer = usage_of(again), bill(again, rates, asked.at)
+        whole = sum([more] * searches, usage)
+        return CallCharge(whole, served, rates, bit + searches * dearer, usage)
 
     def _cache(self, asked: ProviderCall, rates: Prices) -> CacheSimulator:
         rules = simulated_format(asked.api).cache_rules(asked, rates.cache)
@@ -95,3 +109,7 @@ def _text_of(block: Spoken) -> str:
             return block.text
         case ReplyCall():
             return block.name + block.arguments
+        case ReplySearch():
+            return block.name + block.query
+        case FoundTools():
+            return ""

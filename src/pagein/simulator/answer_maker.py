@@ -9,10 +9,11 @@ from pagein.model.messages import Usage
 from pagein.providers.validity.thinking_bonds import after, trail_before
 from pagein.providers.validity.turns import PartKind, PromptTurn, Trail, TurnPart
 from pagein.providers.wire.body_check import turns_of
-from pagein.simulator import seals
+from pagein.simulator import seals, tool_search
 from pagein.simulator.anthropic_messages.answers import wire_block
+from pagein.simulator.formats import simulated_format
 from pagein.simulator.model_call import ProviderCall
-from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, Spoken
+from pagein.simulator.neutral_answer import FoundTools, ReplyCall, ReplySearch, ReplyText, ReplyThought, Spoken
 from pagein.simulator.script import Said, Say, ScriptCall, Think
 
 
@@ -23,13 +24,30 @@ def reply_blocks(asked: ProviderCall, said: Sequence[Said], tag: str, key: bytes
     key: of the signatures.
     """
     turns = turns_of(asked.body, asked.api)
+    searches = simulated_format(asked.api).searches_tools
+    loaded = tool_search.loaded_tools(turns) if searches else frozenset[str]()
+    said = tool_search.without_unreachable(said, asked.body, loaded) if searches else said
     trail = trail_before(turns, len(turns.turns)) if any(isinstance(one, Think) for one in said) else Trail(b"")
     blocks: list[Spoken] = []
     for place, one in enumerate(said):
-        block = _reply_block(one, f"{tag}_{place}", trail, asked.model, key)
-        blocks.append(block)
-        trail = after(trail, PromptTurn("assistant", -1), _part(block))
+        name = f"{tag}_{place}"
+        found = _search(asked, one, name, loaded) if searches else ()
+        loaded |= frozenset(found[-1].names if found else ())
+        for block in (*found, _reply_block(one, name, trail, asked.model, key)):
+            blocks.append(block)
+            trail = after(trail, PromptTurn("assistant", -1), _part(block))
     return tuple(blocks)
+
+
+def _search(
+    asked: ProviderCall, one: Said, name: str, loaded: frozenset[str]
+) -> tuple[()] | tuple[ReplySearch, FoundTools]:
+    """The search for the deferred tool that this calls, and its result; nothing without one."""
+    tool = tool_search.missing_tool(one, asked.body, loaded)
+    if not tool:
+        return ()
+    found = tool_search.find_tools(tool, tool_search.deferred_tools(asked.body))
+    return ReplySearch(name, tool_search.search_name(asked.body), tool), FoundTools(name, found)
 
 
 def override_usage(usage: Usage, given: Mapping[str, int]) -> Usage:
@@ -58,7 +76,13 @@ def _reply_block(one: Said, name: str, trail: Trail, model: str, key: bytes) -> 
 def _part(block: Spoken) -> TurnPart:
     """The block in the form of the client's next request."""
     wire: dict[str, Any] = wire_block(block)
-    kinds: dict[type, PartKind] = {ReplyText: "text", ReplyThought: "thinking", ReplyCall: "call"}
+    kinds: dict[type, PartKind] = {
+        ReplyText: "text",
+        ReplyThought: "thinking",
+        ReplyCall: "call",
+        ReplySearch: "server_call",
+        FoundTools: "server_result",
+    }
     signature = block.signature if isinstance(block, ReplyThought) else ""
     text = block.text if isinstance(block, ReplyText) else ""
     return TurnPart(kinds[type(block)], -1, -1, signature, text, source=wire)

@@ -42,7 +42,31 @@ class ReplyCall:
         return {"input": self.arguments} if self.is_free else json.loads(self.arguments)
 
 
-Spoken: TypeAlias = ReplyText | ReplyThought | ReplyCall
+@dataclass(frozen=True, slots=True)
+class ReplySearch:
+    """A search for deferred tools, which the provider answers itself.
+
+    name: of the tool that searches.
+    query: a regular expression.
+    """
+
+    id: str
+    name: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTools:
+    """The result of a search for deferred tools.
+
+    id: of the search.
+    """
+
+    id: str
+    names: tuple[str, ...]
+
+
+Spoken: TypeAlias = ReplyText | ReplyThought | ReplyCall | ReplySearch | FoundTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +75,7 @@ class SimulatedReply:
 
     tag: hexadecimal, unique to the answer, part of every id in it.
     created: seconds since 1970.
+    first: the usage of the model's first part, if it searched for tools; `usage` is the sum.
     reasoning: tokens of the thinking.
     stop: the script's own stop reason; None for the natural one.
     chunk: characters in one event of a stream.
@@ -65,6 +90,7 @@ class SimulatedReply:
     created: int
     blocks: tuple[Spoken, ...]
     usage: Usage = field(default_factory=Usage)
+    first: Usage | None = None
     reasoning: int = 0
     stop: str | None = None
     chunk: int = 20
@@ -77,6 +103,11 @@ class SimulatedReply:
     def calls(self) -> tuple[ReplyCall, ...]:
         """The tool calls in the answer."""
         return tuple(block for block in self.blocks if isinstance(block, ReplyCall))
+
+    @property
+    def searches(self) -> int:
+        """The number of searches for deferred tools."""
+        return sum(isinstance(block, ReplySearch) for block in self.blocks)
 
     @property
     def text(self) -> str:

@@ -134,6 +134,7 @@ class Service:
             int(asked.at),
             blocks,
             override_usage(charged.usage, turn.usage),
+            charged.first,
             sum(tokens(asked.model, block.text) for block in blocks if isinstance(block, ReplyThought)),
             "max_tokens" if prewarms else turn.stop,
             self._settings.chunk,

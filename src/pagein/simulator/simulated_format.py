@@ -64,6 +64,7 @@ class SimulatedFormat:
     count_body: the body of an answer with the tokens of a prompt.
     named_prompts: makes the store of the prompts that clients name in later calls, from functions that count the tokens of a
         prompt and give the fewest that are stored; None for a format without such prompts.
+    searches_tools: whether deferred tools stay out of the prompt until the model finds them.
     refuses_get: whether a GET of a call's path is refused with 426, as for a WebSocket.
     """
 
@@ -89,4 +90,5 @@ class SimulatedFormat:
     is_prewarming: Callable[[ProviderCall], bool] = lambda _: False
     count_body: Callable[[int], dict[str, Any]] = lambda tokens: {"input_tokens": tokens}
     named_prompts: Callable[[CountTokens, CountTokens], NamedPrompts] | None = None
+    searches_tools: bool = False
     refuses_get: bool = False

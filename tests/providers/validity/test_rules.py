@@ -93,6 +93,7 @@ FUNCTIONS = [{"functionDeclarations": [{"name": "f"}]}]
 CALLING = {"functionCallingConfig": {"mode": "AUTO"}}
 FUNCTION = {"type": "function", "function": {"name": "f"}}
 SEARCH = {"type": "web_search_20260209", "name": "web_search"}
+TOOL_SEARCH = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
 SERVER = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
 SERVED = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
 CITED = {
@@ -231,11 +232,22 @@ BROKEN = [
         ),
         (1, 1),
     ),
+    m(
+        "M19",
+        messages(
+            ASK,
+            model(use("a")),
+            user(result("a", content=[{"type": "tool_reference", "tool_name": "f"}])),
+            tools=[{"name": "f"}],
+        ),
+        (2, 0),
+    ),
     m("M20", messages(ASK, temperature=0.2), WHOLE, "claude-opus-4-7"),
     m("M20", messages(ASK, top_p=0.5), WHOLE, "claude-haiku-5-5"),
     m("M20", messages(ASK, top_k=40), WHOLE, "claude-mythos-5"),
     m("M20", messages(ASK, temperature=1, top_p=0.9), WHOLE, "claude-sonnet-4-5"),
     m("M20", messages(ASK, thinking={"type": "disabled"}, output_config={"effort": "max"}), WHOLE, "claude-opus-5"),
+    m("M25", messages(ASK, tools=[TOOL_SEARCH, {"name": "f"}]), WHOLE, "claude-haiku-3-5"),
     Case("M21", messages(ASK), WHOLE, size=(32 << 20) + 1),
     m("M21", {"messages": [ASK] * 100_001}, WHOLE),
     m("M22", edits(CLEAR_TOOLS), WHOLE, betas=()),

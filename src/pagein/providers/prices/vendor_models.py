@@ -28,6 +28,7 @@ Refused: TypeAlias = Literal[
     "cache options",
     "unsigned calls",
     "named caches",
+    "tool search",
 ]
 """A feature that some model answers with an error, in the words of the generated page."""
 
@@ -41,6 +42,7 @@ class Abilities:
     checks: whether a broken binding is refused (T4); if not, the thinking is silently dropped or kept.
     thinks_unasked: whether the model thinks if the request does not say; None: not known.
     carries_thinking: whether the model is known to see its thinking of finished turns again, as long as it is sent.
+    searches_tools: whether the provider is known to find deferred tools for it.
     source: D: the vendor's documentation; S: secondary; F: reported by users.
     """
 
@@ -50,6 +52,7 @@ class Abilities:
     checks: bool = True
     thinks_unasked: bool | None = None
     carries_thinking: bool = False
+    searches_tools: bool = False
     valid_from: date | None = None
     source: str = ""
 

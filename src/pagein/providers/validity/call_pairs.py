@@ -8,7 +8,7 @@ extends a checked one costs only its new part. Texts are the providers' own if t
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at, objects_at, recent
+from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at, objects_at, recent, text_at
 
 Found: TypeAlias = Iterator[tuple[TurnPart, str]]
 
@@ -47,8 +47,9 @@ ALTERNATE: Final = (
 )
 NO_SYSTEM_ROLE: Final = "role 'system' is not supported on this model"
 SYSTEM_PLACE: Final = "messages.{message}: a system message must {rule}"
-NO_SUCH_TOOL: Final = "{place}: tool_reference to `{name}`, which is not among the tools"
-ALL_DEFERRED: Final = "All tools have defer_loading: true"
+NO_SUCH_TOOL: Final = "Tool reference '{name}' has no corresponding tool definition"
+NOT_DEFERRED: Final = "{place}: tool_reference to `{name}`, whose definition does not have defer_loading: true"
+ALL_DEFERRED: Final = "All tools have defer_loading set. At least one tool must be non-deferred."
 CHAT_UNANSWERED: Final = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
     "The following tool_call_ids did not have response messages: {ids}"
@@ -272,7 +273,7 @@ def _misplaced_system(turns: Sequence[PromptTurn], index: int) -> str:
 
 
 def check_undeclared_tools(turns: Turns, since: int) -> Found:
-    """M19: referenced tools are declared, and not every tool is deferred.
+    """M19: referenced tools are declared and deferred, and not every tool is deferred.
 
     A call of a tool that is no longer declared is not known to be refused: hosts send such calls whenever a tool server
     has left.
@@ -280,22 +281,26 @@ def check_undeclared_tools(turns: Turns, since: int) -> Found:
     tools = objects_at(turns.fields, "tools")
     if tools and all(tool.get("defer_loading") is True for tool in tools):
         yield TurnPart("other", -1, 0), ALL_DEFERRED
-    names = [tool.get("name") for tool in tools]
+    named = [(tool.get("name"), tool.get("defer_loading") is True) for tool in tools]
+    deferred = {name: is_deferred for name, is_deferred in named if isinstance(name, str)}
     for _, turn in recent(turns, since):
         for part in turn.parts:
-            for name in _references(part):
-                if name not in names:
-                    yield part, NO_SUCH_TOOL.format(place=part.place, name=name)
+            for name in referenced_tools(part):
+                if name not in deferred:
+                    yield part, NO_SUCH_TOOL.format(name=name)
+                elif not deferred[name]:
+                    yield part, NOT_DEFERRED.format(place=part.place, name=name)
 
 
-def _references(part: TurnPart) -> Iterator[object]:
+def referenced_tools(part: TurnPart) -> Iterator[str]:
+    """Yield the names of the tools that a search result loads."""
     if part.kind == "result":
         inner = objects_at(part.wire, "content")
     elif part.kind == "server_result":
         inner = objects_at(object_at(part.wire, "content"), "tool_references")
     else:
         return
-    yield from (one.get("tool_name") for one in inner if one.get("type") == "tool_reference")
+    yield from (text_at(one, "tool_name") for one in inner if one.get("type") == "tool_reference")
 
 
 def check_outputs_without_call(turns: Turns, since: int) -> Found:

@@ -1,4 +1,4 @@
-"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, C3, T5."""
+"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, M25, C3, T5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -22,6 +22,7 @@ TOO_MANY: Final = "messages: at most 100000 messages are allowed"
 EXTRA: Final = "{field}: Extra inputs are not permitted"
 CLEAR_FIRST: Final = "context_management.edits.{index}: clear_thinking_20251015 must be the first edit"
 CLEAR_NEEDS_THINKING: Final = "`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive"
+NO_TOOL_SEARCH: Final = "tool search is not supported on this model"
 TRIGGER_LOW: Final = "context_management.edits.{index}.trigger.value: must be at least 50000 input tokens"
 TOOLS_WITH_EFFORT: Final = (
     "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
@@ -32,6 +33,8 @@ TOOLS_WITH_EFFORT_SINCE_5_6: Final = (
     "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
 )
 
+TOOL_SEARCH: Final = "tool_search_tool_"
+"""Beginning of the types of Anthropic's tools that search for deferred tools."""
 _MEGABYTE: Final = 1 << 20
 MOST_BYTES: Final = 32 * _MEGABYTE
 MOST_MESSAGES: Final = 100_000
@@ -147,6 +150,17 @@ def check_context_edits(turns: Turns, _since: int) -> Found:
         trigger = object_at(edit, "trigger").get("value")
         if kind.startswith("compact_") and isinstance(trigger, int) and trigger < LEAST_TRIGGER:
             yield _WHOLE, TRIGGER_LOW.format(index=index)
+
+
+def check_tool_search(turns: Turns, _since: int) -> Found:
+    """M25: tool search only for models that have it."""
+    if "tool search" in turns.target.abilities.refuses and any(map(is_search_tool, objects_at(turns.fields, "tools"))):
+        yield _WHOLE, NO_TOOL_SEARCH
+
+
+def is_search_tool(tool: Wire) -> bool:
+    """Whether a definition is the provider's tool to search for deferred tools."""
+    return str(tool.get("type")).startswith(TOOL_SEARCH)
 
 
 def check_binding_beta(turns: Turns, _since: int) -> Found:

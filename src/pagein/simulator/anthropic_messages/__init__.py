@@ -59,4 +59,5 @@ FORMAT: Final = SimulatedFormat(
     memory_blocks=_memory_blocks,
     clears_context=True,
     is_prewarming=_is_prewarming,
+    searches_tools=True,
 )

@@ -4,8 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.model.json_text import encode_json
+from pagein.model.messages import Usage
 from pagein.simulator.event_frames import event_frame
-from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
+from pagein.simulator.neutral_answer import (
+    FoundTools,
+    ReplyCall,
+    ReplySearch,
+    ReplyText,
+    ReplyThought,
+    SimulatedReply,
+    Spoken,
+)
 
 _KINDS: Final[Mapping[int, str]] = {
     400: "invalid_request_error",
@@ -31,16 +40,14 @@ def whole(reply: SimulatedReply) -> dict[str, Any]:
         **_head(reply),
         "content": [wire_block(block) for block in reply.blocks],
         "stop_reason": _stop(reply),
-        "usage": _usage(reply, reply.usage.output),
+        "usage": _usage(reply.usage, reply.usage.output),
         **_edits(reply),
     }
 
 
 def events(reply: SimulatedReply) -> Iterator[bytes]:
     """The answer as the events of a stream."""
-    yield event_frame(
-        {"type": "message_start", "message": {**_head(reply), "usage": _usage(reply, min(reply.usage.output, 1))}}
-    )
+    yield event_frame({"type": "message_start", "message": {**_head(reply), "usage": _start_usage(reply)}})
     yield event_frame({"type": "ping"})
     for index, block in enumerate(reply.blocks):
         yield event_frame({"type": "content_block_start", "index": index, "content_block": _empty_block(block)})
@@ -48,9 +55,9 @@ def events(reply: SimulatedReply) -> Iterator[bytes]:
             yield event_frame({"type": "content_block_delta", "index": index, "delta": delta})
         yield event_frame({"type": "content_block_stop", "index": index})
     delta = {"stop_reason": _stop(reply), "stop_sequence": None}
-    yield event_frame(
-        {"type": "message_delta", "delta": delta, "usage": {"output_tokens": reply.usage.output}, **_edits(reply)}
-    )
+    # cumulative: the prompt's figures come again where a tool of the provider made it be read again
+    usage = {"output_tokens": reply.usage.output} if reply.first is None else _usage(reply.usage, reply.usage.output)
+    yield event_frame({"type": "message_delta", "delta": delta, "usage": usage, **_edits(reply)})
     yield event_frame({"type": "message_stop"})
 
 
@@ -76,6 +83,13 @@ def wire_block(block: Spoken) -> dict[str, Any]:
             return {"type": "thinking", "thinking": block.text, "signature": block.signature}
         case ReplyCall():
             return {"type": "tool_use", "id": f"toolu_{block.id}", "name": block.name, "input": block.input}
+        case ReplySearch():
+            asked = {"pattern": block.query}
+            return {"type": "server_tool_use", "id": f"srvtoolu_{block.id}", "name": block.name, "input": asked}
+        case FoundTools():
+            found = [{"type": "tool_reference", "tool_name": name} for name in block.names]
+            content = {"type": "tool_search_tool_search_result", "tool_references": found}
+            return {"type": "tool_search_tool_result", "tool_use_id": f"srvtoolu_{block.id}", "content": content}
 
 
 def _head(reply: SimulatedReply) -> dict[str, Any]:
@@ -101,7 +115,7 @@ def _empty_block(block: Spoken) -> dict[str, Any]:
             return {"type": "text", "text": ""}
         case ReplyThought(redacted=False):
             return {"type": "thinking", "thinking": "", "signature": ""}
-        case ReplyCall():
+        case ReplyCall() | ReplySearch():
             return {**wire_block(block), "input": {}}
         case _:
             return wire_block(block)
@@ -118,12 +132,18 @@ def _deltas(reply: SimulatedReply, block: Spoken) -> Iterator[dict[str, Any]]:
             text = encode_json(block.input).decode() if block.is_free else block.arguments
             parts = ["", *reply.chunks(text)]
             yield from ({"type": "input_json_delta", "partial_json": part} for part in parts)
+        case ReplySearch():
+            text = encode_json({"pattern": block.query}).decode()
+            yield from ({"type": "input_json_delta", "partial_json": part} for part in ["", *reply.chunks(text)])
         case _:
             return
 
 
-def _usage(reply: SimulatedReply, output: int) -> dict[str, Any]:
-    usage = reply.usage
+def _start_usage(reply: SimulatedReply) -> dict[str, Any]:
+    return _usage(reply.first or reply.usage, min(reply.usage.output, 1))
+
+
+def _usage(usage: Usage, output: int) -> dict[str, Any]:
     return {
         "input_tokens": usage.fresh,
         "cache_creation_input_tokens": usage.written,

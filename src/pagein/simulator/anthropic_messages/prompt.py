@@ -9,10 +9,14 @@ from pagein.providers.caches.breakpoint_rules import BreakpointRefusal, with_aut
 from pagein.providers.caches.invalidation import PromptSettings, anthropic_domains
 from pagein.providers.prices.token_prices import Prices
 from pagein.providers.validity.breakpoint_checks import breakpoints_of
-from pagein.providers.validity.turns import PromptTurn, TurnPart, Turns, object_at
+from pagein.providers.validity.call_pairs import referenced_tools
+from pagein.providers.validity.request_settings import is_search_tool
+from pagein.providers.validity.thinking_bonds import hash_parts
+from pagein.providers.validity.turns import PromptTurn, Side, TurnPart, Turns, object_at
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.model_call import Body, ProviderCall
 from pagein.simulator.prompt_blocks import CacheBlock, PromptBlocks, Prompts, freeze, images_in, sums
+from pagein.simulator.tool_search import SEARCH_TOOL_TOKENS, deferred_tools
 
 _CACHED: Final = ("tool", "text", "image", "call", "result")
 _ALSO_CACHED: Final = ("document", "search_result")
@@ -21,15 +25,34 @@ _ALSO_CACHED: Final = ("document", "search_result")
 def prompt_of(prompts: Prompts, asked: ProviderCall, prices: Prices) -> PromptBlocks:
     """Read the prompt of a call to a model with given prices."""
     turns = turns_of(asked.body, asked.api)
-    head = [prompts.block(asked.model, part, "system") for part in turns.head]
+    seen = [part for part in turns.head if part.wire.get("defer_loading") is not True]
+    head = [_head_block(prompts, asked.model, part) for part in seen]
     kept = _without_old_thinking(turns) if prices.strips_thinking else turns.turns
-    body = [prompts.block(asked.model, part, turn.side) for turn in kept for part in turn.parts]
+    body = [_block(prompts, asked, part, turn.side) for turn in kept for part in turn.parts]
     tools = [block.name for block in head if block.part.kind == "tool"]
     system = [block.name for block in head if block.part.kind != "tool"]
     named = anthropic_domains(prompts.chains, _settings(asked, turns), tools, system)
     blocks = [*head, *body]
     chain = [*named.chain, *prompts.chain_ids(named.messages, body)]
     return PromptBlocks(chain, sums(blocks), _breakpoints(turns, blocks, asked.body))
+
+
+def _head_block(prompts: Prompts, model: str, part: TurnPart) -> CacheBlock:
+    block = prompts.block(model, part, "system")
+    return replace(block, tokens=SEARCH_TOOL_TOKENS) if is_search_tool(part.wire) else block
+
+
+def _block(prompts: Prompts, asked: ProviderCall, part: TurnPart, side: Side) -> CacheBlock:
+    """A block of a message. A search result is read with the definitions of the tools that it refers to."""
+    block = prompts.block(asked.model, part, side)
+    names = list(referenced_tools(part))
+    if not names:
+        return block
+    tools = deferred_tools(asked.body)
+    found = [TurnPart("tool", -1, -1, source=tools[name]) for name in names if name in tools]
+    definitions = [prompts.block(asked.model, one, "system") for one in found]
+    name = hash_parts(block.name, *(one.name for one in definitions))
+    return replace(block, name=name, tokens=block.tokens + sum(one.tokens for one in definitions))
 
 
 def _settings(asked: ProviderCall, turns: Turns) -> PromptSettings:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from pagein.errors import HostError
 from pagein.simulator.event_frames import event_frame
 from pagein.simulator.neutral_answer import ReplyCall, ReplyText, ReplyThought, SimulatedReply, Spoken
 from pagein.simulator.openai_chat.answers import error
@@ -110,6 +111,8 @@ def _item(reply: SimulatedReply, place: int, block: Spoken) -> dict[str, Any]:
             }
         case ReplyCall():
             return _call(name, block)
+        case _:
+            raise HostError("in Responses the provider finds no deferred tools")
 
 
 def _call(name: str, call: ReplyCall) -> dict[str, Any]:

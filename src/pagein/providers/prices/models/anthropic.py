@@ -92,12 +92,18 @@ def _able(
         row = _NEWEST[full]
         carries = not row.strips_thinking
         yield Abilities(
-            full, refuses, row.binds_thinking, thinks_unasked=unasked, carries_thinking=carries, source=source
+            full,
+            refuses,
+            row.binds_thinking,
+            thinks_unasked=unasked,
+            carries_thinking=carries,
+            searches_tools="tool search" not in refuses,
+            source=source,
         )
 
 
 def _abilities() -> Iterable[Abilities]:
-    yield from _able("haiku-3-5", _TO_4_5 | {"thinking.enabled"}, unasked=False)
+    yield from _able("haiku-3-5", _TO_4_5 | {"thinking.enabled", "tool search"}, unasked=False)
     yield from _able("opus-4 sonnet-4 haiku-4-5", _TO_4_5, unasked=False)
     yield from _able("opus-4-1 opus-4-5 sonnet-4-5", _TO_4_5 | {"two samplers"}, unasked=False, source=_SEEN)
     yield from _able("opus-4-6", _4_6, unasked=False)

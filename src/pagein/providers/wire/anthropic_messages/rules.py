@@ -109,10 +109,10 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
         (call_pairs.SYSTEM_PLACE,),
     ),
     "M19": ValidityRule(
-        "tools that are referred to are declared, and not all are loaded later",
+        "tools that are referred to are declared and loaded later, and not all are loaded later",
         call_pairs.check_undeclared_tools,
-        (call_pairs.ALL_DEFERRED,),
-        (call_pairs.NO_SUCH_TOOL,),
+        (call_pairs.ALL_DEFERRED, call_pairs.NO_SUCH_TOOL),
+        (call_pairs.NOT_DEFERRED,),
     ),
     "M20": ValidityRule(
         "no sampling parameters that the model does not take; Opus 5 thinks at the highest efforts",
@@ -140,6 +140,11 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
         "a citation of a search result stands behind that result",
         call_pairs.check_citations,
         words=(call_pairs.NO_SOURCE,),
+    ),
+    "M25": ValidityRule(
+        "the model knows tool search, if the request offers it",
+        request_settings.check_tool_search,
+        words=(request_settings.NO_TOOL_SEARCH,),
     ),
 }
 
