@@ -6,7 +6,7 @@
 from tests.agents.agent_drivers import AGENTS, GEMINI_CLI, Agent, agent_named, commands_folder, version_of
 from tests.agents.comparison import JobFigures, compare_outcomes
 from tests.agents.gateway_process import GatewayProcess
-from tests.agents.jobs import LONG_JOB, ONE_PROMPT, Job
+from tests.agents.jobs import LONG_JOB, ONE_PROMPT, PLANNING, Job
 from tests.agents.runs import Outcome, Place, work
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "GEMINI_CLI",
     "LONG_JOB",
     "ONE_PROMPT",
+    "PLANNING",
     "Agent",
     "GatewayProcess",
     "Job",

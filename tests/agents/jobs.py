@@ -58,7 +58,15 @@ class RecallStep:
     by_shell: bool = False
 
 
-Step: TypeAlias = ReadStep | EditStep | Run | SayStep | RecallStep
+@dataclass(frozen=True, slots=True)
+class CallStep:
+    """Call a tool of the agent's by the agent's own name for it."""
+
+    tool: str
+    args: Mapping[str, object]
+
+
+Step: TypeAlias = ReadStep | EditStep | Run | SayStep | RecallStep | CallStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,14 @@ class Screenplay:
         match step:
             case SayStep(text):
                 return {"text": text}
+            case CallStep(tool, args):
+                return call(tool, **args)
+            case _:
+                return self._spoken(step)
+
+    def _spoken(self, step: ReadStep | EditStep | Run | RecallStep) -> Item:
+        """A step in the agent's own words."""
+        match step:
             case ReadStep(path, first, lines):
                 speech = self.speech
                 return speech.lines(self.workspace, path, first, lines) if lines else speech.read(self.workspace, path)
@@ -269,3 +285,33 @@ LONG_JOB: Final = Job(
     ),
 )
 """Three prompts in one conversation, about fifty model calls: long enough that taking old results out of the window pays."""
+
+PLANNING: Final = Job(
+    "planning",
+    _FILES,
+    (
+        JobPrompt(
+            "planning-1",
+            "Plan what is to be done with the ledger.",
+            (
+                (report("m1", _MEDIUM),),
+                (
+                    SayStep("I plan."),
+                    CallStep(
+                        "TaskCreate", {"subject": "Open it", "description": "Open it", "activeForm": "Opening it"}
+                    ),
+                ),
+                (_OPENED,),
+                (CallStep("TaskUpdate", {"taskId": "1", "status": "completed"}),),
+                (report("m2", _MEDIUM),),
+                (SayStep("The ledger is open, as planned."),),
+            ),
+        ),
+        JobPrompt(
+            "planning-2",
+            "What is left?",
+            ((CallStep("TaskList", {}),), (report("m3", _MEDIUM),), (SayStep("Nothing is left."),)),
+        ),
+    ),
+)
+"""For Claude Code: it plans, with tools that `LONG_JOB` does not use."""

@@ -21,6 +21,7 @@ LINE = "    return the value of the field as it was given, number {}\n"
 TOOLS = {"Read": "file_path", "Bash": "command", "Edit": "file_path", "Write": "file_path", "Grep": "pattern"}
 DECISION = (
     "resolve_branch",
+    "defer_tools",
     "append_messages",
     "set_terms",
     "enter_previews",

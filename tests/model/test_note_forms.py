@@ -15,6 +15,7 @@ from pagein.model.journal_notes import (
     CachedPrefixNote,
     CacheMarksNote,
     ClientNote,
+    DeferredToolsNote,
     ExchangeNote,
     ExcludedReadNote,
     ForgottenNote,
@@ -56,6 +57,10 @@ STORED: list[tuple[Note, str]] = [
         '[{"name":"peek","description":"shows","schema":{"type":"object"}}]',
     ),
     (ToolsLaterNote(), "{}"),
+    (
+        DeferredToolsNote(("Read", "CronCreate"), ("CronCreate",)),
+        '{"offered":["Read","CronCreate"],"deferred":["CronCreate"]}',
+    ),
     (BreakpointChoice((3, 0), messages=8), '{"frontier":[3,0],"messages":8}'),
     (BreakpointChoice(anchor=0, short=True), '{"short":true,"anchor":0}'),
     (PassthroughNote(), "{}"),

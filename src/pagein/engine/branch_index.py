@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pagein.engine.cache import prompt_prefix
 from pagein.engine.cache.prompt_prefix import NO_HEAD
-from pagein.engine.intake import recall_tools
+from pagein.engine.intake import recall_tools, tool_deferral
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold
 from pagein.engine.log.message_index import MessageIndex
@@ -27,6 +27,7 @@ from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
 from pagein.model.journal_notes import (
     BrokenNote,
+    DeferredToolsNote,
     Note,
     PassthroughNote,
     PrefixDigests,
@@ -61,6 +62,7 @@ class BranchIndex:
     places: the messages of the journal and their places.
     heads: the prompt prefix at each entry.
     settled: the chosen recall tools at each entry.
+    deferral: the deferred tools at each entry; None if there was no choice.
     reader: reads the messages of requests.
     """
 
@@ -73,6 +75,9 @@ class BranchIndex:
         self.heads = Fold(journal, NO_HEAD, prompt_prefix.step, "heads", takes=(PrefixDigests,))
         self.settled: Fold[recall_tools.Settled] = Fold(
             journal, None, recall_tools.step, "settled", takes=(ToolsNote, ToolsLaterNote, RequestSent)
+        )
+        self.deferral: Fold[DeferredToolsNote | None] = Fold(
+            journal, None, tool_deferral.step, "deferral", takes=(DeferredToolsNote,)
         )
         self.reader = RequestReader(kept.get("messages"), self.places.breaks)
         self._learned = -1
@@ -126,21 +131,25 @@ class BranchIndex:
         return "new", self.places.root
 
     def with_offer(self, call: PendingCall, parent: EntryId | None) -> PendingCall:
-        """Return the call with the recall tools of its branch.
+        """Return the call with the recall tools and the deferred tools of its branch.
 
         parent: the entry that the request continues.
         """
         if call.offers is None:
             return call
         settled = self.settled[parent]
-        if call.recall.settled == settled is not None:
+        deferral = self.deferral[parent]
+        deferred = () if deferral is None else deferral.deferred
+        if call.recall.settled == settled is not None and call.recall.deferred == deferred:
             return call
         offers = call.offers
         # thinking made with recall tools is refused without them
         if not offers and isinstance(settled, tuple) and may_be_bound(call):
             offers = settled
         recall = recall_tools.recall_of(call.theirs, call.script, offers, settled)
-        if not recall.tools and call.envelope is call.theirs:
+        if deferred:
+            recall = replace(recall, deferred=deferred)
+        elif not recall.tools and call.envelope is call.theirs:
             return replace(call, recall=recall)
         return call.with_recall(recall)
 

@@ -22,6 +22,8 @@ from pagein.engine.cache import cache_breakpoints, cache_ttl, prompt_prefix, req
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
 from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
+from pagein.engine.intake import tool_deferral
+from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed, WindowCall
@@ -134,7 +136,9 @@ class CallStages:
         self._choices: Fold[BreakpointChoice] = Fold(
             journal, AS_THE_CLIENT, cache_breakpoints.step, "chosen", takes=(BreakpointChoice, RequestSent)
         )
-        self.renderer = RequestRenderer(journal, index.heads, index.settled, index.places, marks=marks)
+        self.renderer = RequestRenderer(
+            journal, index.heads, index.settled, index.places, marks=marks, deferral=index.deferral
+        )
         self.leases = cache_ttl.Leases(journal)
         self._fronts = Fronts(journal)
         self._marking: Fold[CacheMarksNote] = Fold(
@@ -143,6 +147,7 @@ class CallStages:
         self._caching = Fold(journal, request_prices.FROM_THE_START, request_prices.step, "caching", takes=_CACHE_USE)
         self.decision: tuple[Stage, ...] = (
             self.resolve_branch,
+            self.defer_tools,
             self.append_messages,
             self.set_terms,
             window.enter_previews,
@@ -189,6 +194,26 @@ class CallStages:
         """Move the session to the branch that the request continues."""
         self._log.move(call.parent)
         return replace(call, parent=self._log.note_compaction()) if call.placed == "compacted" else call
+
+    def defer_tools(self, call: RequestCall) -> RequestCall:
+        """Choose the tools that the model must search for, at a conversation's first request."""
+        pending, uses = call.pending, self._window.parts.tool_uses
+        if uses is None or pending.offers is None:
+            return call
+        leaf = self._log.leaf
+        facts = DeferralFacts(
+            self._index.settled[leaf] is not None,
+            pending.head.model,
+            profile_in(pending.envelope),
+            lambda: uses.sessions(self._log.name),
+            lambda: economics_for(pending.head.model, pending.theirs.fields, pending.script, call.asked_at),
+            self._window.parts.counter,
+        )
+        note = tool_deferral.note_of(pending.theirs, pending.script, self._index.deferral[leaf], facts)
+        if note is None:
+            return call
+        recall = replace(pending.recall, notes=(*pending.recall.notes, note), deferred=note.deferred)
+        return replace(call, pending=pending.with_recall(recall))
 
     def append_messages(self, call: RequestCall) -> RequestCall:
         """Append the new messages, and journal what changed in the prompt prefix and in the use of the cache."""

@@ -16,6 +16,7 @@ from pagein.engine.intake.message_chain import first_name
 from pagein.engine.log.backlog import UndecidedRequest
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
+from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
@@ -67,6 +68,8 @@ class Settings:
     rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
     marks: whether the client's cache breakpoints are only respected, or pagein adds its own before an epoch's changes
         and at the frontier.
+    floor_paging: whether tools that the store's earlier sessions did not use stay out of the prompt until the model
+        searches for them, where the provider has such a search, and attachments that the window shows are not sent twice.
     """
 
     residency: Residency = PRICED
@@ -80,6 +83,7 @@ class Settings:
     witness: bool = False
     rereads: bool = True
     marks: Literal["respected", "extended"] = "extended"
+    floor_paging: bool = False
 
     def __post_init__(self) -> None:
         if self.manifest_budget < 1:
@@ -123,6 +127,7 @@ class Engine:
         self._sessions = Sessions(keeps=journals is not None)
         self._shared = EngineResources()
         self._forgettings: int | None = None
+        self._tool_uses = ToolUses(journals) if self._settings.floor_paging and journals is not None else None
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
         """Return the session of a name: open, stored or new.
@@ -180,6 +185,8 @@ class Engine:
             settings.marks == "extended",
             self._shared,
             self._snapshots,
+            settings.floor_paging,
+            self._tool_uses,
         )
 
     def _make_recall(self, log: SessionLog) -> SessionRecall:

@@ -131,7 +131,8 @@ class PreparedRequest:
     repaired: True if the client's request is invalid by itself, so that nothing was decided.
     failure: reason of an incomplete decision; the body is valid anyway (law 7).
     gained: savings of the session by this request, in BIT; None if nothing was decided.
-    offered: names of the recall tools in it.
+    offered: names of the tools that pagein added to it.
+    deferred: names of the client's tools that the model must search for.
     terms: its cache terms; None if left to the client.
     original: the client's bytes.
     sent: the request as it was sent; None if unknown.
@@ -157,6 +158,7 @@ class PreparedRequest:
     failure: str | None = None
     gained: float | None = None
     offered: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()
     terms: CacheTerms | None = field(default=None, repr=False, compare=False)
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)

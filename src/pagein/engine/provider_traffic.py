@@ -367,12 +367,14 @@ def _prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequ
         failure=call.failure,
         gained=call.gained,
         offered=pending.own_tool_names,
+        deferred=pending.recall.deferred,
     )
 
 
 def _last_rendered(call: PendingCall, made: Bytes, index: BranchIndex, chosen: BreakpointChoice) -> LastSent:
     tools = call.recall.tools if call.own_tool_names else ()
-    return LastSent(call.script, made.changes, len(call.original), index.places.exchanges, tools, chosen)
+    deferred = call.recall.deferred
+    return LastSent(call.script, made.changes, len(call.original), index.places.exchanges, tools, chosen, deferred)
 
 
 def _messages_of(prepared: PreparedRequest) -> int:

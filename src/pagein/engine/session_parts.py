@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
+from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
@@ -31,6 +32,8 @@ class SessionParts:
     marks: True to add cache breakpoints beside the client's.
     shared: resources shared with the engine's other sessions; None for separate ones.
     snapshots: store of session states; None for no snapshots.
+    floor_paging: True to send an attachment that the window shows already as a stub.
+    tool_uses: the tools that the store's sessions used; None to defer no tools.
     """
 
     pager: Pager
@@ -46,3 +49,5 @@ class SessionParts:
     marks: bool = True
     shared: EngineResources | None = None
     snapshots: SnapshotStore | None = None
+    floor_paging: bool = False
+    tool_uses: ToolUses | None = None

@@ -26,6 +26,7 @@ from pagein.engine.session_parts import SessionParts
 from pagein.engine.window.decision_inputs import moment_of, preview_candidates, toll
 from pagein.engine.window.eviction import Scene, evict
 from pagein.engine.window.inserts import ManifestSource, insertions
+from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
 from pagein.model.journal_notes import ReadNote
@@ -110,9 +111,10 @@ class WindowStages:
         entering = [] if settings is None or not has_large else preview_candidates(state, log.rules, settings)
         # a read through this session stays whole, whatever the tool that made it is called
         read = self.evidence.files.path_of if entering and self._was_read else {}
+        twice = repeated_texts(state, parts.counter) if parts.floor_paging and gate.way and not gate.begins else []
         taken = {one.entering.result.call_id for one in again}
         entering = [one for one in entering if one.result.call_id not in read and one.result.call_id not in taken]
-        if not entering and not again:
+        if not entering and not again and not twice:
             return call
         way = gate.way or TOOLS
         try:
@@ -120,7 +122,7 @@ class WindowStages:
             moment = call.moment or moment_of(state, call.at)
             paid = toll(state, moment, at_prices(parts.residency, gate.economics), big, gate.begins) if big else None
             big = big if paid is not None else ()
-            previewed = (*big, *parts.pager.stand_in(log.name, again, way))
+            previewed = (*big, *parts.pager.stand_in(log.name, again, way), *parts.pager.repeat(log.name, twice, way))
         except StoreError as problem:
             return replace(call, failure=f"big outputs enter whole: {type(problem).__name__}: {problem}")
         if previewed:

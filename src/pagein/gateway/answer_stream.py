@@ -98,9 +98,8 @@ class Answerer:
         if len(replies) < 2:  # noqa: PLR2004 -- a single turn needs no merging
             return replace(replies[0], recalls=self._recalls) if replies else NO_REPLY
         used = [one.usage for one in replies if one.usage is not None]
-        return replace(
-            replies[-1], usage=sum(used, Usage()) if used else None, first=replies[0].usage, recalls=self._recalls
-        )
+        first = replies[0].first or replies[0].usage
+        return replace(replies[-1], usage=sum(used, Usage()) if used else None, first=first, recalls=self._recalls)
 
     @property
     def behind(self) -> tuple[bytes, ...]:

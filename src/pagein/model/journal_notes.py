@@ -103,6 +103,18 @@ class ToolsLaterNote:
 
 
 @dataclass(frozen=True, slots=True)
+class DeferredToolsNote:
+    """The client's tools in the requests from here on, and those that the model must search for.
+
+    offered: names of all tools that the client offers.
+    deferred: names of the tools that stay out of the prompt until the model finds them.
+    """
+
+    offered: tuple[str, ...] = ()
+    deferred: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PassthroughNote:
     """A retry was forwarded unmodified, so the reply may not match the version sent first."""
 
@@ -281,6 +293,7 @@ Note: TypeAlias = (
     | BreakpointChoice
     | ToolsNote
     | ToolsLaterNote
+    | DeferredToolsNote
     | PassthroughNote
     | UsageNote
     | CachedPrefixNote

@@ -120,6 +120,10 @@ class JournalStore(Protocol):
         """Return the session's leaf, or None if nothing was stored for the session."""
         ...
 
+    def latest(self, most: int) -> Sequence[str]:
+        """Return the names of the sessions that were appended to last, at most so many, the latest first."""
+        ...
+
     def exclusive(self) -> AbstractContextManager[None]:
         """Return a context in which no other thread and no other process writes to this store.
 

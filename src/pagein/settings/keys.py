@@ -111,6 +111,11 @@ ENGINE: Final[tuple[Key, ...]] = (
         "`extended`: add cache breakpoints to the client's when an epoch opens. `respected`: keep only the client's.",
     ),
     flag(
+        "floor_paging",
+        default=False,
+        says="Keep tools that earlier sessions of the workspace did not use out of the prompt until the model searches for them, and do not send an attachment twice. Tools: only Claude models, behind an address that knows Anthropic's tool search.",
+    ),
+    flag(
         "witness",
         default=False,
         says="Check each read answer and request with an independent checker before it is sent.",

@@ -137,6 +137,15 @@ class JournalStoreContract:
         assert list(store.entries("three")) == []
         assert store.leaf("three") is None
 
+    def test_the_latest_sessions_are_those_that_said_something_last(self, store: JournalStore) -> None:
+        assert list(store.latest(5)) == []
+        for name, entries in (("one", "a"), ("two", "b"), ("three", "c")):
+            store.append(name, _branch(entries))
+        store.append("one", _branch("a", "d")[1:])
+        assert list(store.latest(5)) == ["one", "three", "two"]
+        assert list(store.latest(2)) == ["one", "three"]
+        assert list(store.latest(0)) == []
+
     def test_the_session_stands_where_it_went_last(self, store: JournalStore) -> None:
         entries = _branch("a", "b", "c")
         store.append("one", entries)

@@ -16,6 +16,7 @@ class MemoryJournals(MemoryStore):
         self._journals: dict[str, dict[EntryId, Entry]] = {}
         self._order: dict[str, list[Entry]] = {}
         self._leaves: dict[str, EntryId] = {}
+        self._latest: dict[str, None] = {}
 
     def append(self, session: str, entries: Sequence[Entry]) -> int:
         with self._writer:
@@ -28,6 +29,8 @@ class MemoryJournals(MemoryStore):
                     order.append(entry)
                     self._undone_by(lambda: journal.pop(order.pop().id))
             if entries:
+                self._latest.pop(session, None)
+                self._latest[session] = None
                 before = self._leaves.get(session)
                 self._leaves[session] = entries[-1].id
                 self._undone_by(lambda: self._leaves.pop(session) if before is None else self._stand(session, before))
@@ -42,6 +45,9 @@ class MemoryJournals(MemoryStore):
 
     def leaf(self, session: str) -> EntryId | None:
         return self._leaves.get(session)
+
+    def latest(self, most: int) -> Sequence[str]:
+        return [name for name in reversed(self._latest) if name in self._leaves][:most]
 
     def _replace(self, journal: dict[EntryId, Entry], order: list[Entry], entry: Entry) -> None:
         before = journal[entry.id]

@@ -204,7 +204,7 @@ def test_calls_inside_a_call_leave_with_it_as_one_text(engine: Engine) -> None:
                 "tool_use_id": "x1",
                 "content": {
                     "type": "tool_search_tool_search_result",
-                    "tool_references": [{"type": "tool_reference", "tool_name": "Bash"}],
+                    "tool_references": [{"type": "tool_reference", "tool_name": "Late"}],
                 },
             },
         ),
@@ -212,7 +212,8 @@ def test_calls_inside_a_call_leave_with_it_as_one_text(engine: Engine) -> None:
     ids=["failed", "without text", "declares tools"],
 )
 def test_results_that_cannot_be_told_in_text_stay(engine: Engine, blocks: tuple[Wire, Wire]) -> None:
-    client = ServedClient(engine)
+    late = {"name": "Late", "input_schema": {"type": "object"}, "defer_loading": True}
+    client = ServedClient(engine, tools=[*TOOLS, late])
     client.asks()
     client.answers(*blocks, call("s1"), found("s1"), text("So."))
     body = rested(client)

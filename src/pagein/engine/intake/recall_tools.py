@@ -54,6 +54,7 @@ class RecallOffer:
     notes: notes to journal with the request.
     way: how the model recalls evictions of this request; None forbids evictions.
     begins: tools to pay for and journal before the first eviction; None if nothing is due.
+    deferred: names of the client's tools that the model must search for (`intake.tool_deferral`).
     """
 
     tools: tuple[ToolOffer, ...] = ()
@@ -61,6 +62,7 @@ class RecallOffer:
     notes: tuple[Note, ...] = ()
     way: Way | None = TOOLS
     begins: Begins | None = None
+    deferred: tuple[str, ...] = ()
 
 
 NO_WORD: Final = RecallOffer()
@@ -98,7 +100,7 @@ def recall_of(
         return RecallOffer(settled=settled, way=_other_way(envelope, script))
     if isinstance(settled, tuple):
         return _with(settled, settled, envelope, script)
-    if not _is_agents(envelope):
+    if not is_agents(envelope):
         return RecallOffer(settled=settled, way=_other_way(envelope, script) if settled is None else None)
     if settled is None and not _is_small(envelope, offers):
         return _with(tuple(offers), settled, envelope, script, notes=(note_of(offers),))
@@ -184,7 +186,8 @@ def _hands_over_a_shell(raw: bytes) -> bool:
     return any(one.name == _PROGRAMS or CODEX.ops.get(one.name) == "exec" for one in tools_of(tools))
 
 
-def _is_agents(envelope: Envelope) -> bool:
+def is_agents(envelope: Envelope) -> bool:
+    """Return whether a request is an agent's: it offers functions of the client and lets the model choose."""
     fields, form = envelope.fields, format_named(envelope.api).tools
     if not _has_functions(bytes(fields.get("tools", b"[]")), envelope.api):
         return False

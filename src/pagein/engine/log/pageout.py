@@ -12,7 +12,7 @@ from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.policy.eviction.argument_masks import ArgumentRules, mask_arguments
 from pagein.policy.eviction.residency import Resident
 from pagein.policy.privacy.erasure import ErasedTexts
-from pagein.policy.stubs.paste_stubs import shorten_paste
+from pagein.policy.stubs.paste_stubs import name_repeat, shorten_paste
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import Way
 from pagein.policy.stubs.result_stubs import description, stub
@@ -131,6 +131,18 @@ class Pager:
         results = [one.entering for one in entering]
         stored = self._store(session, [(one.result, one.tool, one.tokens) for one in results])
         return tuple(_standing_in(one, kept, way) for one, kept in zip(entering, stored, strict=True))
+
+    def repeat(self, session: str, entering: Sequence[PreviewCandidate], way: Way) -> tuple[PagedOut, ...]:
+        """Store texts that came before, and return the stubs that name them, in the same order. Raises StoreError."""
+        stored = self._store(session, [(one.result, one.tool, one.tokens) for one in entering], CHAT)
+        stubs = [
+            name_repeat(str(kept.id), one.tokens, one.result.text, way)
+            for one, kept in zip(entering, stored, strict=True)
+        ]
+        return tuple(
+            replace(_standing_in(StandIn(one, text), kept, way), part="text", short="")
+            for one, text, kept in zip(entering, stubs, stored, strict=True)
+        )
 
     def keep_thinking(self, session: str, epoch: int, text: str, tokens: int) -> ThinkingObject:
         """Store thinking that an epoch evicts. Raises StoreError; then the thinking must stay."""

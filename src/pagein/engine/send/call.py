@@ -7,7 +7,7 @@ from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import NO_WORD, RecallOffer, Settled
 from pagein.model.journal_notes import PrefixDigests
 from pagein.providers.wire.request_body import Envelope
-from pagein.providers.wire.tool_offers import ToolOffer, names_of, with_tools
+from pagein.providers.wire.tool_offers import ToolOffer, names_of, search_tool, with_deferral, with_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class PendingCall:
     theirs, original: the client's envelope and body.
     head: digests of the prompt prefix.
     offers: the available recall tools; None if recall is the caller's own business.
-    envelope, body: the client's version plus the recall tools.
+    envelope, body: the client's version plus the recall tools, with deferred tools.
     lasting: the most that a keep-alive request may cost, in BIT.
     recall: the recall tools and recall way of the request.
     context: as in `Engine.prepare`.
@@ -40,10 +40,14 @@ class PendingCall:
     def with_recall(self, recall: RecallOffer) -> "PendingCall":
         """Return the call with these recall tools."""
         fields = with_tools(self.theirs.fields, self.script.api, recall.tools)
+        if recall.deferred:
+            fields = with_deferral(fields, self.script.api, recall.deferred)
         if fields is self.theirs.fields:
             return replace(self, envelope=self.theirs, body=self.original, recall=recall, own_tool_names=())
         sent, taken = replace(self.theirs, fields=fields), names_of(self.theirs.fields, self.script.api)
-        ours = tuple(one.name for one in recall.tools if one.name not in taken)
+        search = search_tool(fields, self.script.api) if recall.deferred else ""
+        names = (*(one.name for one in recall.tools), *([search] if search else []))
+        ours = tuple(name for name in names if name not in taken)
         return replace(self, envelope=sent, body=sent.body(sent.items), recall=recall, own_tool_names=ours)
 
     def after_decision(self, settled: Settled) -> "PendingCall":

@@ -42,7 +42,7 @@ from pagein.engine.send.sent_changes import NOTHING_RENDERED, SentHistory, Windo
 from pagein.engine.send.splice import HiddenExchange, Splicer
 from pagein.errors import HostError
 from pagein.model.entries import CompactionEntry, EntryId, RequestSent
-from pagein.model.journal_notes import BreakpointChoice, PassthroughNote, PrefixDigests
+from pagein.model.journal_notes import BreakpointChoice, DeferredToolsNote, PassthroughNote, PrefixDigests
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
@@ -98,10 +98,12 @@ class RequestRenderer:
         places: MessageIndex,
         *,
         marks: BreakpointSettings = WITH_MARKS,
+        deferral: Fold[DeferredToolsNote | None],
     ) -> None:
         self._journal = journal
         self._places = places
         self._settled = settled
+        self._deferral = deferral
         self._passed: Fold[bool] = Fold(
             journal, start=False, step=passthrough.step, name="passed", takes=(PassthroughNote, RequestSent)
         )
@@ -115,7 +117,7 @@ class RequestRenderer:
     def lay_out(self, call: PendingCall, entry: EntryId) -> WindowLayout:
         """Compute how the window at this entry differs from the client's messages."""
         script = call.script
-        stood = self._exchanges.of(script, self._places.exchanges) if self._places.exchanges else {}
+        stood = self._exchanges.of(script, self._places.exchanges, call.envelope) if self._places.exchanges else {}
         return WindowLayout(self.showing.at(entry, script.units, script.api, min(stood, default=None)), stood)
 
     def render(self, call: PendingCall, layout: WindowLayout) -> Bytes:
@@ -189,7 +191,7 @@ class RequestRenderer:
             (at for at in range(len(units), 0, -1) if self._places.request_at(units[at - 1].name) is not None), 0
         )
         sent = self._places.request_at(units[count - 1].name) if count else None
-        stood = self._exchanges.of(script, self._places.exchanges)
+        stood = self._exchanges.of(script, self._places.exchanges, call.envelope)
         shown = NOTHING_RENDERED
         if sent is not None:
             shown = self.showing.at(sent, units[:count], script.api, min(stood, default=None)).rendered
@@ -198,9 +200,11 @@ class RequestRenderer:
         return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)
 
     def _has_tools(self, sent: EntryId | None) -> bool:
-        """Return whether a request had recall tools."""
-        settled = None if sent is None else self._settled[sent]
-        return isinstance(settled, tuple) and bool(settled)
+        """Return whether a request had recall tools or deferred tools."""
+        if sent is None:
+            return False
+        settled, deferral = self._settled[sent], self._deferral[sent]
+        return (isinstance(settled, tuple) and bool(settled)) or (deferral is not None and bool(deferral.deferred))
 
     def _first(self, entry: EntryId) -> Half | None:
         """Return the first resident, which may be evicted next."""

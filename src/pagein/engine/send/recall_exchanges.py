@@ -1,4 +1,4 @@
-"""Recall exchanges: calls of recall tools that pagein answered within a single request of the client.
+"""Recall exchanges: calls of recall tools that pagein answered within a single request of the client, and searches for deferred tools.
 
 Rules of this file
 ------------------
@@ -7,21 +7,30 @@ Rules of this file
    client's message, so that the provider's prefix stays the same.
 2. The client's message is recognised by its text and calls, right after the request that it answers, because clients
    encode an answer in their own forms.
-3. The exchange is journaled after that request, so it holds in every process, and on that branch alone.
+3. Searches for deferred tools, which the provider answers itself, are part of such an exchange. They go with their tools:
+   a reference to a tool that is not deferred would be refused.
+4. The exchange is journaled after that request, so it holds in every process, and on that branch alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript, Unit
 from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.splice import HiddenExchange
 from pagein.model.entries import EntryId
+from pagein.model.fields import object_at
 from pagein.model.journal_notes import ExchangeNote
+from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Text, ToolCall
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.request_body import message_of
+from pagein.providers.wire.json_values import Json, objects_in
+from pagein.providers.wire.request_body import Envelope, message_of
+from pagein.providers.wire.tool_offers import deferred_names
+
+_REFERENCE: Final = b'"tool_reference"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +64,12 @@ class Exchanges:
         self._known: dict[tuple[EntryId, int], HiddenExchange | None] = {}
 
     def of(
-        self, script: Transcript, exchanges: Mapping[EntryId, Sequence[ExchangeNote]]
+        self, script: Transcript, exchanges: Mapping[EntryId, Sequence[ExchangeNote]], envelope: Envelope
     ) -> Mapping[int, HiddenExchange]:
         """Return the hidden exchanges of a request, by the number of the client's merged answer.
 
         exchanges: the records of `MessageIndex.exchanges`; may grow meanwhile.
+        envelope: of the request to send. A search that found a tool which is not deferred in it any more is left out.
         """
         found: dict[int, HiddenExchange] = {}
         for name, records in list(exchanges.items()):
@@ -71,6 +81,8 @@ class Exchanges:
             if key not in self._known:
                 self._known[key] = _exchange_of(_newest_match(unit, records, script.api), script.api)
             stood = self._known[key]
+            if stood is not None and stood.tools and not stood.tools <= deferred_names(envelope.fields, script.api):
+                continue
             # pagein's results come before the client's: after the last message there is no place for them
             if stood is not None and not (stood.answers and before + 2 >= len(script.units)):
                 found[before + 1] = stood
@@ -95,8 +107,23 @@ def _exchange_of(record: ExchangeNote | None, api: Api) -> HiddenExchange | None
     if record is None:
         return None
     actual, answers = _encode_raws(record.actual), _encode_raws(record.answers)
-    is_beside = format_named(api).answers.with_results is not None
-    return HiddenExchange(actual, answers) if is_beside else HiddenExchange((*actual, *answers))
+    if format_named(api).answers.with_results is None:
+        return HiddenExchange((*actual, *answers))
+    return HiddenExchange(actual, answers, frozenset(name for raw in actual for name in _tools_found(raw)))
+
+
+def _tools_found(raw: bytes) -> Iterator[str]:
+    """Yield the names of the deferred tools to which search results in a message refer."""
+    if _REFERENCE not in raw:
+        return
+    for block in objects_in(_object(raw).get("content")):
+        for one in objects_in(object_at(block, "content").get("tool_references")):
+            yield str(one.get("tool_name"))
+
+
+def _object(raw: bytes) -> Json:
+    value = decode_json(raw)
+    return value if isinstance(value, dict) else {}
 
 
 def _newest_match(unit: Unit, records: Sequence[ExchangeNote], api: Api) -> ExchangeNote | None:

@@ -36,10 +36,12 @@ class HiddenExchange:
 
     actual: the messages in its place.
     answers: pagein's results to prepend to the next message.
+    tools: names of the deferred tools that were found in it.
     """
 
     actual: tuple[bytes, ...]
     answers: tuple[bytes, ...] = ()
+    tools: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class LastSent:
     size: bytes of the request.
     exchanges: records of recall exchanges, by the message before; the session adds to them.
     tools: recall tools of the request.
+    deferred: names of its deferred tools.
     chosen: its added cache breakpoints.
     """
 
@@ -65,6 +66,7 @@ class LastSent:
     exchanges: Mapping[EntryId, Sequence[ExchangeNote]] = field(default_factory=dict)
     tools: tuple[ToolOffer, ...] = ()
     chosen: BreakpointChoice = AS_THE_CLIENT
+    deferred: tuple[str, ...] = ()
 
 
 class UndecidedRequests:
@@ -107,10 +109,10 @@ class UndecidedRequests:
         if not count:
             return None
         call = PendingCall(script, envelope, body, head_of(envelope, script, context), None, envelope, body)
-        call = call.with_recall(RecallOffer(tools=last.tools))
+        call = call.with_recall(RecallOffer(tools=last.tools, deferred=last.deferred))
         changes = {place: one for place, one in last.changes.items() if place < count}  # later messages differ
-        sent = Last(changes, count, Exchanges().of(script, last.exchanges))
-        found = with_news(call, sent, had_tools=bool(last.tools), was_passed=False)
+        sent = Last(changes, count, Exchanges().of(script, last.exchanges, call.envelope))
+        found = with_news(call, sent, had_tools=bool(last.tools or last.deferred), was_passed=False)
         is_again = count == len(script.units) == len(last.script.units)
         made = _make_bytes(call, found, last.chosen if is_again else AS_THE_CLIENT)
         if made.is_last:

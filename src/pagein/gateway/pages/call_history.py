@@ -27,6 +27,7 @@ class CallRecord:
     added: seconds spent in the gateway
     took: seconds in total
     recalls: number of answered recall calls
+    deferred: number of the client's tools that the model must search for
     replaced, crowded, saved_characters: as in `CuratedRequest`
     cost, saved, shortfall, explanation, cause, who: as in `UsageAccount`
     """
@@ -49,6 +50,7 @@ class CallRecord:
     took: float = 0.0
     finished: bool = False
     recalls: int = 0
+    deferred: int = 0
     usage: Usage | None = None
     cost: float | None = None
     saved: float | None = None

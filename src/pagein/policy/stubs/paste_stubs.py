@@ -1,4 +1,4 @@
-"""Stubs for long user texts in a nearly full window: head, tail and an id for recall.
+"""Stubs for long texts of the user's side: head, tail and an id in a nearly full window, and an id for a text that came before.
 
 A stub is a function of the text, its id and the way of recall, so that it is always the same.
 """
@@ -35,6 +35,15 @@ def shorten_paste(object_id: str, tokens: int, text: str, chars: int, way: Way) 
         f"[{left:,} characters in the middle of this text of the user's are kept and not shown. "
         f"{way.recall_words(object_id, ' them')}]\n"
         f"[the end:]\n{text[len(text) - tail :]}"
+    )
+
+
+def name_repeat(object_id: str, tokens: int, text: str, way: Way) -> str:
+    """Return the stub of a text that came word for word in an earlier message. way: how the model recalls."""
+    return (
+        f"[pagein: {object_id} | user | {tokens:,} tokens | {description(text)}]\n"
+        "[This text came word for word in an earlier message of this conversation, and is not sent a second time. "
+        f"{way.recall_words(object_id, ' it')}]"
     )
 
 

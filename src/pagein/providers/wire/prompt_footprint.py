@@ -44,12 +44,17 @@ def head_footprints(fields: Mapping[str, Any], counter: Counter) -> tuple[Footpr
     fields: of the body, decoded.
     """
     tools, system = fields.get("tools"), next((fields[name] for name in SYSTEM_FIELDS if name in fields), None)
-    parts = [*(tools if isinstance(tools, list) else [])]
+    parts = [one for one in (tools if isinstance(tools, list) else []) if not _is_deferred(one)]
     if isinstance(system, list):
         parts += system
     elif system:
         parts.append(system if isinstance(system, Mapping) else {"type": "text", "text": system})
     return tuple(_block(one, "system", counter) for one in parts if isinstance(one, Mapping))
+
+
+def _is_deferred(tool: object) -> bool:
+    """Whether a tool stays out of the prompt until the model finds it."""
+    return isinstance(tool, Mapping) and tool.get("defer_loading") is True
 
 
 def _block(block: Json, side: str, counter: Counter) -> Footprint:

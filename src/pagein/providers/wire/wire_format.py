@@ -92,6 +92,25 @@ class RequestForm:
 
 
 @dataclass(frozen=True, slots=True)
+class DeferralForm:
+    """How tools stay out of the prompt until the model finds them by a search.
+
+    search: the definition of the provider's tool that searches; its `name` is in no use by clients.
+    tokens: its tokens in the prompt.
+    may_defer: whether a definition may be deferred.
+    is_free: whether some definitions leave deferral to pagein: the client searches for none of its own tools, and uses
+        nothing that tool search does not go with.
+    deferred: the bytes of a definition as a deferred one.
+    """
+
+    search: Json
+    tokens: int
+    may_defer: Callable[[Json], bool]
+    is_free: Callable[[Sequence[Json]], bool]
+    deferred: Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolForm:
     """How tools are offered in a request.
 
@@ -102,6 +121,7 @@ class ToolForm:
     is_function: whether a definition is a function that the client answers.
     may_continue: whether recall answers may continue a request, given as the bytes of its fields: the model answers
         once, and the provider keeps nothing of the conversation.
+    deferral: how tools are deferred; None for a format without tool search, or whose search spares too little.
     """
 
     definition: Callable[[str, str, Mapping[str, Any]], dict[str, Any]]
@@ -109,6 +129,7 @@ class ToolForm:
     offered: Callable[[bytes, Sequence[bytes]], bytes]
     is_function: Callable[[Json], bool]
     may_continue: Callable[[Mapping[str, bytes]], bool]
+    deferral: DeferralForm | None = None
 
 
 @dataclass(frozen=True, slots=True)

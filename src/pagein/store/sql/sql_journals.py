@@ -64,6 +64,13 @@ class SqlJournals(SqlBlobs):
             row = rows.execute("SELECT leaf FROM session WHERE name = ?", (plain(session),)).fetchone()
         return None if row is None else str(row[0])
 
+    def latest(self, most: int) -> Sequence[str]:
+        with self._database.open_reader() as rows:
+            found = rows.execute(
+                "SELECT session, max(number) AS last FROM entry GROUP BY session ORDER BY last DESC LIMIT ?", (most,)
+            ).fetchall()
+        return [str(name) for name, _ in found]
+
     def entry(self, session: str, name: EntryId) -> Entry | UnreadableLine | None:
         with self._database.open_reader() as rows:
             query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from pagein.model.json_text import encode_json
 from pagein.providers.wire import json_spans
+from pagein.providers.wire.anthropic_messages.stream_merge import SEARCH_RESULT
 from pagein.providers.wire.json_values import Json, objects_in, with_field
 from pagein.providers.wire.message_texts import blocks_of
 from pagein.providers.wire.streams.answer_merge import merge_envelopes
@@ -18,16 +19,35 @@ def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     if not reply.finished:
         blocks = [one for one in blocks if one.get("type") != "tool_use" and one.get("signature") != ""]
     hidden = [one for one in blocks if one.get("type") == "tool_use" and one.get("name") in ours]
-    visible = [one for one in blocks if one not in hidden]
+    searches = searches_in(blocks, ours) if reply.finished else []
+    blocks = [one for one in blocks if one in searches or not _is_search(one, ours)]
+    visible = [one for one in blocks if one not in hidden and one not in searches]
     waits = reply.stop == "tool_use" and reply.finished
     own = tuple(OwnCall(str(one.get("id")), str(one["name"]), object_or_empty(one.get("input"))) for one in hidden)
     shown = _assistant(visible)
     return ModelTurn(
         own if waits else (),
-        _assistant(blocks) if waits else shown,
+        _assistant(blocks if waits else [one for one in blocks if one not in hidden]),
         shown,
         any(one.get("type") == "tool_use" for one in visible),
     )
+
+
+def searches_in(blocks: Sequence[Json], ours: Collection[str]) -> list[Json]:
+    """Return the searches for tools that pagein deferred, with their results; none without its result."""
+    found = {one.get("tool_use_id") for one in blocks if one.get("type") == SEARCH_RESULT}
+    calls = {one.get("id") for one in blocks if one.get("type") == "server_tool_use" and one.get("name") in ours}
+    pairs = found & calls
+    return [one for one in blocks if _name_of_search(one) in pairs]
+
+
+def _is_search(block: Json, ours: Collection[str]) -> bool:
+    return block.get("type") == "server_tool_use" and block.get("name") in ours
+
+
+def _name_of_search(block: Json) -> object:
+    name = {"server_tool_use": "id", SEARCH_RESULT: "tool_use_id"}.get(str(block.get("type")))
+    return block.get(name) if name is not None else None
 
 
 def _stays(block: Json) -> bool:
@@ -58,5 +78,7 @@ def with_results(item: bytes, blocks: Sequence[bytes]) -> bytes:
 def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:
     """Merge answers: the blocks of all, without recall calls."""
     blocks = [block for one in answers for block in objects_in(one.get("content"))]
+    searches = searches_in(blocks, ours)
     kept = [one for one in blocks if not (one.get("type") == "tool_use" and one.get("name") in ours)]
+    kept = [one for one in kept if one not in searches and not _is_search(one, ours)]
     return merge_envelopes(answers, {"content": kept})

@@ -1,6 +1,6 @@
 """Read the stream of an Anthropic Messages answer. State is kept by block index, because blocks may be interleaved."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pagein.providers.wire.anthropic_messages.usage import usage_from
@@ -21,6 +21,7 @@ class MessagesReader:
     """Reads Anthropic Messages."""
 
     usage: dict[str, Any] = field(default_factory=dict)
+    began: dict[str, Any] = field(default_factory=dict)
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
     pieces: dict[int, dict[str, list[str]]] = field(default_factory=dict)
     stop: str = ""
@@ -41,6 +42,7 @@ class MessagesReader:
         elif kind == "message_start":
             message = value.get("message")
             self._add_usage(message.get("usage") if isinstance(message, dict) else None)
+            self.began = dict(self.usage)
         elif kind == "message_delta":
             self._add_usage(value.get("usage"))
             self.stop = text_at(value.get("delta"), "stop_reason") or self.stop
@@ -66,7 +68,10 @@ class MessagesReader:
         """Return the reply read so far."""
         blocks = [self._block(index) for index in sorted(self.blocks)]
         usage = usage_from(self.usage) if self.usage else None
-        return ModelReply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error)
+        # behind each result of a tool of the provider the model reads the prompt again, and the usage at the end is the sum
+        is_sum = bool(self.began) and any(one.get("type") == "server_tool_use" for one in blocks)
+        first = replace(usage_from(self.began), output=usage.output) if is_sum and usage is not None else None
+        return ModelReply(usage, _assistant(blocks) if blocks else None, self.stop, self.finished, self.error, first)
 
     def _block(self, index: int) -> dict[str, Any]:
         block = dict(self.blocks[index])

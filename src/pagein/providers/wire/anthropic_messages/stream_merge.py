@@ -1,6 +1,7 @@
 """Merge streams of Anthropic Messages.
 
-Blocks of recall calls are removed, and the remaining blocks are numbered consecutively over every turn.
+Blocks of recall calls are removed, and so are searches for tools that pagein deferred, with their results: most clients know no
+such blocks. The remaining blocks are numbered consecutively over every turn.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,6 +10,9 @@ from typing import Any, Final
 from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
 
 # Every frame except deltas and ends of blocks, which keep their bytes until something is held back.
+SEARCH_RESULT: Final = "tool_search_tool_result"
+"""Type of the block with what a search for deferred tools found."""
+_WRITTEN: Final = ("output_tokens",)
 _TRIGGERS: Final = (b"content_block_start", b"message_", b'"error"')
 
 
@@ -20,6 +24,7 @@ class MessagesMerger(StreamMerger):
     def __init__(self, ours: Collection[str]) -> None:
         super().__init__(ours, _TRIGGERS)
         self._places: dict[int, int | None] = {}
+        self._searches: set[object] = set()
         self._count = 0
         self._end: list[tuple[bytes, dict[str, Any]]] = []
 
@@ -58,7 +63,12 @@ class MessagesMerger(StreamMerger):
     def _add_usage(self, value: Mapping[str, Any] | None) -> None:
         usage = value.get("usage") if isinstance(value, dict) else None
         if isinstance(usage, dict):
-            self._usage.update({name: one for name, one in usage.items() if one is not None})
+            self._usage.update({name: one for name, one in self._told(usage).items() if one is not None})
+
+    def _told(self, usage: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return usage for the client. Behind a hidden search it counts the prompt twice, and clients read the fill level from it."""
+        hides = bool(self._searches) and bool(self._usage)
+        return {name: one for name, one in usage.items() if name in _WRITTEN} if hides else usage
 
     def _block(self, raw: bytes, value: dict[str, Any]) -> bytes:
         index = value.get("index")
@@ -66,7 +76,7 @@ class MessagesMerger(StreamMerger):
             return raw
         if value["type"] == "content_block_start":
             block = value.get("content_block")
-            ours = isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") in self.ours
+            ours = isinstance(block, dict) and self._is_ours(block)
             self._places[index] = None if ours else self._count
             self._count += not ours
             self.held |= ours
@@ -75,6 +85,14 @@ class MessagesMerger(StreamMerger):
             return b""
         return raw if place == index else named_frame(value["type"], {**value, "index": place})
 
+    def _is_ours(self, block: Mapping[str, Any]) -> bool:
+        if block.get("type") == "server_tool_use" and block.get("name") in self.ours:
+            self._searches.add(block.get("id"))
+            return True
+        if block.get("type") == SEARCH_RESULT:
+            return block.get("tool_use_id") in self._searches
+        return block.get("type") == "tool_use" and block.get("name") in self.ours
+
     def _hold_end(self, raw: bytes, value: dict[str, Any]) -> bytes:
         if not self.held:
             return raw
@@ -82,6 +100,6 @@ class MessagesMerger(StreamMerger):
         return b""
 
     def _end_frame(self, raw: bytes, value: dict[str, Any]) -> bytes:
-        if not self.later or not isinstance(value.get("usage"), dict):
+        if not isinstance(value.get("usage"), dict) or not (self.later or self._searches):
             return raw
         return named_frame(str(value["type"]), {**value, "usage": self.usage})

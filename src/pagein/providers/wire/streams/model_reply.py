@@ -26,7 +26,7 @@ class ModelReply:
     message: the answer in the provider's form, as a client would send it back, or None
     finished: whether the answer is complete
     error: kind of an error reported in the answer, "" for none
-    first: usage of the first turn, if recall calls led to several turns
+    first: usage of the first turn, if recall calls led to several turns, or the model's part before it used a tool of the provider's
     recalls: number of answered recall calls
     """
 

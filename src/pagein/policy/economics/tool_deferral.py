@@ -1,0 +1,94 @@
+"""Choose the tools of a client that stay out of the prompt until the model searches for them, at the prices of a model.
+
+Evidence is what earlier sessions offered and used. A tool that any of them used is never deferred. How many of the others
+the next session uses is estimated as by Good and Turing: as many as were used in just one session, for each session that
+was seen. A use of a deferred tool costs a search: the model writes it, reads its prompt once more, and the definitions
+that it found stand in the conversation. What is spared is the tool's definition at every call of a session as long as the
+earlier ones.
+
+Unit of money: one uncached input token (BIT). Sizes are in tokens.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from pagein.policy.economics.rewrite_cost import Economics
+
+LEAST_CALLS: Final = 20
+"""Calls of earlier sessions without a use, below which a tool is not deferred."""
+_MOST_LIKELY: Final = 0.5  # of the chances that a tool is used
+_FOUND: Final = 3  # tools that a search finds: 3 to 5, most of them near in size to the one that is meant
+_WRITTEN: Final = 120.0  # tokens in which the model says that it searches
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTools:
+    """The tools of a session.
+
+    offered: names of the tools that the client offered.
+    used: names of the tools that the model called.
+    calls: number of model calls.
+    prompt: tokens of an average prompt.
+    """
+
+    offered: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+    calls: int = 0
+    prompt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSize:
+    """A tool that may be deferred, with the tokens of its definition."""
+
+    name: str
+    tokens: float
+
+
+def deferred_tools(
+    tools: Sequence[ToolSize], sessions: Sequence[SessionTools], economics: Economics, search: float
+) -> tuple[str, ...]:
+    """Return the names of the tools to defer, in the order given; none where the whole does not pay.
+
+    tools: the tools that may be deferred, used ones too.
+    search: tokens of the tool that searches.
+    """
+    uses = Counter(name for one in sessions for name in one.used)
+    seen = {one.name: [each for each in sessions if one.name in each.offered and each.calls] for one in tools}
+    unused = [one for one in tools if not uses[one.name] and sum(each.calls for each in seen[one.name]) >= LEAST_CALLS]
+    if not unused:
+        return ()
+    once = sum(uses[one.name] == 1 for one in tools)
+    mean = sum(one.tokens for one in tools) / len(tools)
+    gains: dict[str, float] = {}
+    for one in unused:
+        chance = min(_MOST_LIKELY, (once + 0.5) / len(seen[one.name]) / len(unused))
+        gains[one.name] = _gain(one, seen[one.name], economics, chance, mean)
+    chosen = tuple(name for name, gain in gains.items() if gain > 0.0)
+    kept = search * _carrying(economics, _calls([one for one in sessions if one.calls]))
+    return chosen if sum(gains[name] for name in chosen) > kept else ()
+
+
+def _gain(tool: ToolSize, seen: Sequence[SessionTools], economics: Economics, chance: float, mean: float) -> float:
+    """Return what deferring a tool is expected to spare in a session.
+
+    seen: the sessions that were offered it.
+    chance: of a use in the session.
+    mean: tokens of an average tool.
+    """
+    calls, prompt = _calls(seen), sum(one.prompt for one in seen) / len(seen)
+    searching = economics.output * _WRITTEN + economics.read * prompt
+    standing = (tool.tokens + (_FOUND - 1) * mean) * (economics.write + economics.read * calls / 2)
+    return tool.tokens * _carrying(economics, calls) - chance * (searching + standing)
+
+
+def _carrying(economics: Economics, calls: float) -> float:
+    """Return what a token costs that stands in front of a session's prompt: written once, then read."""
+    return economics.write + economics.read * (calls - 1)
+
+
+def _calls(sessions: Sequence[SessionTools]) -> float:
+    return float(median(one.calls for one in sessions))
