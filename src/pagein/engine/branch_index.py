@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pagein.engine.cache import prompt_prefix
 from pagein.engine.cache.prompt_prefix import NO_HEAD
-from pagein.engine.intake import recall_tools, tool_deferral
+from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
-from pagein.engine.log.journal import Fold
+from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.prepared_request import Placed
 from pagein.engine.send.call import PendingCall
@@ -72,12 +71,12 @@ class BranchIndex:
         journal = self._log.journal
         kept = {} if journal.restored is None else journal.restored.states
         self.places = MessageIndex.restore_values(kept["places"]) if "places" in kept else MessageIndex()
-        self.heads = Fold(journal, NO_HEAD, prompt_prefix.step, "heads", takes=(PrefixDigests,))
+        self.heads = Fold(journal, NO_HEAD, latest_note(PrefixDigests), "heads", takes=(PrefixDigests,))
         self.settled: Fold[recall_tools.Settled] = Fold(
             journal, None, recall_tools.step, "settled", takes=(ToolsNote, ToolsLaterNote, RequestSent)
         )
         self.deferral: Fold[DeferredToolsNote | None] = Fold(
-            journal, None, tool_deferral.step, "deferral", takes=(DeferredToolsNote,)
+            journal, None, latest_note(DeferredToolsNote), "deferral", takes=(DeferredToolsNote,)
         )
         self.reader = RequestReader(kept.get("messages"), self.places.breaks)
         self._learned = -1

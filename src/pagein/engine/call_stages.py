@@ -25,7 +25,7 @@ from pagein.engine.cache.request_prices import asks_long, economics_for, prices_
 from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
-from pagein.engine.log.journal import Fold
+from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed, WindowCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes, RequestRenderer
@@ -142,7 +142,7 @@ class CallStages:
         self.leases = cache_ttl.Leases(journal)
         self._fronts = Fronts(journal)
         self._marking: Fold[CacheMarksNote] = Fold(
-            journal, _MARKED, request_prices.marking_after, "marking", takes=(CacheMarksNote,)
+            journal, _MARKED, latest_note(CacheMarksNote), "marking", takes=(CacheMarksNote,)
         )
         self._caching = Fold(journal, request_prices.FROM_THE_START, request_prices.step, "caching", takes=_CACHE_USE)
         self.decision: tuple[Stage, ...] = (

@@ -77,8 +77,11 @@ def is_switched(before: PrefixDigests, head: PrefixDigests) -> bool:
 
 
 def _add_tools(seen: frozenset[tuple[str, ...]], body: Body) -> frozenset[tuple[str, ...]]:
-    head = step(NO_HEAD, body)
-    return seen if head == NO_HEAD else seen | {_front(head)}
+    match body:
+        case NoteEntry(note=PrefixDigests() as head):
+            return seen | {_front(head)}
+        case _:
+            return seen
 
 
 def head_of(envelope: Envelope, script: Transcript, context: str = "") -> PrefixDigests:
@@ -99,15 +102,6 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
         _digest([b"{%s}" % settings]) if settings else "",
         _digest([encode_json(context)]) if context else "",
     )
-
-
-def step(head: PrefixDigests, body: Body) -> PrefixDigests:
-    """Return the prompt prefix after a further entry."""
-    match body:
-        case NoteEntry(note=PrefixDigests() as changed):
-            return changed
-        case _:
-            return head
 
 
 def _digest(raws: list[bytes]) -> str:

@@ -77,15 +77,6 @@ def marks_front(fields: Mapping[str, bytes], script: Transcript) -> bool:
     return any(_MARK.search(part) for part in front)
 
 
-def marking_after(marking: CacheMarksNote, body: Body) -> CacheMarksNote:
-    """Return where the client sets breakpoints, as noted last, after a further entry."""
-    match body:
-        case NoteEntry(note=CacheMarksNote() as noted):
-            return noted
-        case _:
-            return marking
-
-
 def step(caching: CacheUse, body: Body) -> CacheUse:
     """Return the cache use after a further entry."""
     match body:

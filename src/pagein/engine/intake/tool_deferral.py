@@ -18,7 +18,6 @@ from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import is_agents
-from pagein.model.entries import Body, NoteEntry
 from pagein.model.journal_notes import DeferredToolsNote
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profile import Profile
@@ -32,15 +31,6 @@ from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.wire_format import DeferralForm
 
 _OWN: Final = frozenset({"read", "edit", "write", "exec", "list", "search"})
-
-
-def step(settled: DeferredToolsNote | None, body: Body) -> DeferredToolsNote | None:
-    """Return the choice after a further entry."""
-    match body:
-        case NoteEntry(note=DeferredToolsNote() as note):
-            return note
-        case _:
-            return settled
 
 
 @dataclass(frozen=True, slots=True)

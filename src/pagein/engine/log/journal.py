@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
-from typing import Any, Final, Generic, TypeVar, get_args
+from typing import Any, Final, Generic, TypeVar, cast, get_args
 
 from pagein.errors import HostError
 from pagein.model.codec import encode_body
@@ -47,6 +47,15 @@ class JournalRestart:
     names: Collection[EntryId]
     load: Callable[[], Iterable[Entry]]
     newest: Sequence[Entry]
+
+
+def latest_note(note: type[Any]) -> Callable[[S, Body], S]:
+    """Return the step of a fold that holds the latest note of a class, and its start before the first."""
+
+    def step(latest: S, body: Body) -> S:
+        return cast("S", body.note) if isinstance(body, NoteEntry) and isinstance(body.note, note) else latest
+
+    return step
 
 
 class Fold(dict[EntryId | None, T]):

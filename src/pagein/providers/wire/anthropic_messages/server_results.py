@@ -73,7 +73,7 @@ def _group(
         text = None if tell is None else tell(answer.get("content"))
         if text is None:
             return None
-        told += [_asked(parts[calls[one]]), text]
+        told += [_words_of_call(parts[calls[one]]), text]
     places = sorted(place for one in inside for place in (calls[one], answers[one]))
     if places[-1] != answers[name]:
         return None
@@ -83,11 +83,11 @@ def _group(
     return ServerResult(name, text_at(call, "name"), text, sealed, tuple(places), _failed(answer))
 
 
-def _asked(call: Json) -> str:
-    """Return what a call asked for: its one text, or all its arguments."""
-    asked = call.get("input")
-    values = list(asked.values()) if isinstance(asked, dict) else [asked]
-    return values[0] if len(values) == 1 and isinstance(values[0], str) else json_text(asked)
+def _words_of_call(call: Json) -> str:
+    """Return the arguments of a call as text: the value alone where there is one argument, a text; else their JSON."""
+    arguments = call.get("input")
+    values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
+    return values[0] if len(values) == 1 and isinstance(values[0], str) else json_text(arguments)
 
 
 def _failed(answer: Json) -> bool:
