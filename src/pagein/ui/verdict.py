@@ -175,5 +175,6 @@ def _floor(base: Figures) -> str:
         return ""
     return (
         f"System prompt and tool schemas are {share(base['floor_tokens'], base['prompt_tokens'])} of all prompt tokens "
-        f"({amount(base['floor_tokens'])} of {amount(base['prompt_tokens'])}): no policy here can touch those."
+        f"({amount(base['floor_tokens'])} of {amount(base['prompt_tokens'])}). No policy here changes that share; "
+        "the setting floor_paging of the gateway does."
     )

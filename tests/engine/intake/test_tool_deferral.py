@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pagein
 from pagein.engine.engine import Engine, Settings
@@ -35,17 +36,18 @@ def body(words: str, calls: int = 0, name: str = "Bash", model: str = "claude-so
     return json.dumps({"model": model, "max_tokens": 100, "tools": TOOLS, "messages": messages, **more}).encode()
 
 
-def prepare(engine: Engine, request: bytes, session: str) -> PreparedRequest:
-    prepared = engine.prepare(request, "anthropic", at=1_790_000_000.0, hint=session, offers=())
+def prepare(engine: Engine, request: bytes, session: str, prompt: int = 20_000) -> PreparedRequest:
+    days = crc32(session.encode()) % 100  # far enough apart for any cache to be cold
+    prepared = engine.prepare(request, "anthropic", at=1_790_000_000.0 + 86_400.0 * days, hint=session, offers=())
     assert prepared.failure is None
-    engine.observe(prepared, Usage(fresh=20_000, output=50))
+    engine.observe(prepared, Usage(fresh=prompt, output=50))
     return prepared
 
 
-def work(engine: Engine, session: str, name: str = "Bash") -> None:
+def work(engine: Engine, session: str, name: str = "Bash", prompt: int = 20_000) -> None:
     """A session of enough calls."""
     for calls in range(LEAST_CALLS):
-        prepare(engine, body(session, calls, name), session)
+        prepare(engine, body(session, calls, name), session, prompt)
 
 
 def deferred(request: bytes) -> list[str]:
@@ -59,6 +61,18 @@ def test_a_choice_rests_on_other_sessions_and_holds_for_its_own(tmp_path: Path) 
         assert deferred(prepare(engine, body("two"), "two").body) == REST
         assert deferred(prepare(engine, body("two", 1, "Workflow"), "two").body) == REST
         assert deferred(prepare(engine, body("three"), "three").body) == [one for one in REST if one != "Workflow"]
+
+
+def test_a_warm_prompt_keeps_its_tools(tmp_path: Path) -> None:
+    """A session that begins just after another one reads the front of its prompt from the cache."""
+    with pagein.open(tmp_path / "s.db", settings=ON) as engine:
+        work(engine, "one", prompt=60_000)
+        engine.prepare(body("one", LEAST_CALLS), "anthropic", at=1_800_000_000.0, hint="one", offers=())
+        begun = [
+            engine.prepare(body(name), "anthropic", at=1_800_000_000.0 + wait, hint=name, offers=())
+            for name, wait in (("soon", 60.0), ("late", 900.0))
+        ]
+        assert [deferred(one.body) for one in begun] == [[], REST]
 
 
 def test_retries_forks_and_sub_agents(tmp_path: Path) -> None:

@@ -15,8 +15,13 @@ NAMES = frozenset(one.name for one in TOOLS)
 SESSION = SessionTools(NAMES, frozenset({"Bash"}), 45, 60_000.0)
 
 
-def chosen(*sessions: SessionTools, tools: list[ToolSize] = TOOLS, economics: Economics = PRICES) -> tuple[str, ...]:
-    return deferred_tools(tools, sessions, economics, SEARCH)
+def chosen(
+    *sessions: SessionTools,
+    tools: list[ToolSize] = TOOLS,
+    economics: Economics = PRICES,
+    now: float | None = None,
+) -> tuple[str, ...]:
+    return deferred_tools(tools, sessions, economics, SEARCH, now)
 
 
 def test_without_evidence_nothing_is_deferred() -> None:
@@ -52,6 +57,25 @@ def test_short_sessions_with_long_prompts_keep_their_tools() -> None:
     tools = TOOLS[1:]
     assert chosen(SESSION, tools=tools) == ("CronCreate",)
     assert chosen(replace(SESSION, calls=LEAST_CALLS, prompt=600_000.0), tools=tools) == ()
+
+
+def test_a_warm_prompt_front_is_given_up_only_for_more_than_its_writing() -> None:
+    warm = replace(SESSION, calls=LEAST_CALLS, front=30_000.0, sent=1_000.0)
+    end = 1_000.0 + PRICES.lifetime
+    assert chosen(warm, now=end) == ()
+    assert chosen(warm, now=end + 1) == chosen(warm) == ("Workflow", "CronCreate")
+    assert chosen(replace(warm, offered=frozenset({"Workflow"}), calls=99), now=end) == ("Workflow",), "other tools"
+    assert chosen(replace(warm, calls=60), now=end) == ("Workflow", "CronCreate"), "long sessions win it back"
+
+
+def test_the_tools_of_a_warm_session_stay_deferred() -> None:
+    tools = [*TOOLS, ToolSize("CronList", 300.0)]
+    names = frozenset(one.name for one in tools)
+    before = replace(SESSION, offered=names, deferred=frozenset({"Workflow"}), front=40_000.0, sent=1_000.0)
+    assert chosen(before, tools=tools, now=1_100.0) == ("Workflow",)
+    assert set(chosen(before, tools=tools, now=2_000.0)) > {"Workflow"}
+    used = replace(before, used=frozenset({"Workflow"}))
+    assert "Workflow" not in chosen(used, tools=tools, now=1_100.0), "what a session used is offered to the next"
 
 
 @given(

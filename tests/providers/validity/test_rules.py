@@ -248,6 +248,7 @@ BROKEN = [
     m("M20", messages(ASK, temperature=1, top_p=0.9), WHOLE, "claude-sonnet-4-5"),
     m("M20", messages(ASK, thinking={"type": "disabled"}, output_config={"effort": "max"}), WHOLE, "claude-opus-5"),
     m("M25", messages(ASK, tools=[TOOL_SEARCH, {"name": "f"}]), WHOLE, "claude-haiku-3-5"),
+    m("M26", messages(ASK, tools=[{"name": "f"}, {"name": "g"}, {"name": "f"}]), WHOLE),
     Case("M21", messages(ASK), WHOLE, size=(32 << 20) + 1),
     m("M21", {"messages": [ASK] * 100_001}, WHOLE),
     m("M22", edits(CLEAR_TOOLS), WHOLE, betas=()),

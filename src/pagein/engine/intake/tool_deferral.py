@@ -43,6 +43,7 @@ class DeferralFacts:
     sessions: returns the tools of earlier sessions.
     economics: returns the prices of the request; None for a model without a price.
     counter: counts tokens.
+    asked_at: time of the request, seconds since 1970; None if unknown.
     """
 
     is_begun: bool
@@ -51,6 +52,7 @@ class DeferralFacts:
     sessions: Callable[[], Sequence[SessionTools]]
     economics: Callable[[], Economics | None]
     counter: TokenCounter
+    asked_at: float | None
 
 
 def note_of(
@@ -77,7 +79,8 @@ def note_of(
     economics = facts.economics() if sizes else None
     if economics is None:
         return DeferredToolsNote(offered)
-    return DeferredToolsNote(offered, deferred_tools(sizes, facts.sessions(), economics, form.deferral.tokens))
+    chosen = deferred_tools(sizes, facts.sessions(), economics, form.deferral.tokens, facts.asked_at)
+    return DeferredToolsNote(offered, chosen)
 
 
 def _sizes(rows: Sequence[Json], form: DeferralForm, facts: DeferralFacts) -> list[ToolSize]:

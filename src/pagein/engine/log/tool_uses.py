@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final
 
 from pagein.errors import StoreError
-from pagein.model.entries import Entry, MessageEntry, NoteEntry
+from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import DeferredToolsNote, UsageNote
 from pagein.model.messages import ToolCall
 from pagein.model.note_forms import kind_of
@@ -71,10 +71,13 @@ def with_entry(tools: SessionTools, entry: Entry) -> SessionTools:
         case MessageEntry(message) if message.role == "assistant":
             called = {block.name for block in message.blocks if isinstance(block, ToolCall)}
             return tools if called <= tools.used else replace(tools, used=tools.used | called)
-        case NoteEntry(note=DeferredToolsNote(offered=offered)):
-            return replace(tools, offered=tools.offered | frozenset(offered))
+        case NoteEntry(note=DeferredToolsNote(offered=offered, deferred=deferred)):
+            first = tools.deferred if tools.offered else frozenset(deferred)  # later ones are of sub-agents
+            return replace(tools, offered=tools.offered | frozenset(offered), deferred=first)
         case NoteEntry(note=UsageNote(usage=usage)):
             mean = (tools.prompt * tools.calls + usage.prompt) / (tools.calls + 1)
-            return replace(tools, calls=tools.calls + 1, prompt=mean)
+            return replace(tools, calls=tools.calls + 1, prompt=mean, front=tools.front or usage.prompt)
+        case RequestSent(moment=moment):
+            return replace(tools, sent=moment)
         case _:
             return tools

@@ -6,11 +6,14 @@ was seen. A use of a deferred tool costs a search: the model writes it, reads it
 that it found stand in the conversation. What is spared is the tool's definition at every call of a session as long as the
 earlier ones.
 
+Where a session was there a moment ago, the cache holds the front of its prompt. The same tools as in that session then
+spare the writing of the front; other tools must gain more than that.
+
 Unit of money: one uncached input token (BIT). Sizes are in tokens.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -32,12 +35,18 @@ class SessionTools:
     used: names of the tools that the model called.
     calls: number of model calls.
     prompt: tokens of an average prompt.
+    deferred: names of the tools that the session deferred.
+    front: tokens of the first prompt, which later sessions share for the most part.
+    sent: time of the last request, seconds since 1970; None if unknown.
     """
 
     offered: frozenset[str] = frozenset()
     used: frozenset[str] = frozenset()
     calls: int = 0
     prompt: float = 0.0
+    deferred: frozenset[str] = frozenset()
+    front: float = 0.0
+    sent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +58,53 @@ class ToolSize:
 
 
 def deferred_tools(
-    tools: Sequence[ToolSize], sessions: Sequence[SessionTools], economics: Economics, search: float
+    tools: Sequence[ToolSize],
+    sessions: Sequence[SessionTools],
+    economics: Economics,
+    search: float,
+    now: float | None = None,
 ) -> tuple[str, ...]:
     """Return the names of the tools to defer, in the order given; none where the whole does not pay.
 
     tools: the tools that may be deferred, used ones too.
     search: tokens of the tool that searches.
+    now: time of the request, seconds since 1970; None if unknown.
     """
+    gains = _gains(tools, sessions, economics)
+    carried = search * _carrying(economics, _calls([one for one in sessions if one.calls])) if gains else 0.0
+
+    def gain(names: Collection[str]) -> float:
+        return sum(gains[name] for name in names) - (carried if names else 0.0)
+
+    best = max([frozenset(name for name in gains if gains[name] > 0.0), frozenset[str]()], key=gain)
+    most = gain(best)
+    names = frozenset(one.name for one in tools)
+    for one in sessions:
+        is_warm = now is not None and one.sent is not None and abs(now - one.sent) <= economics.lifetime
+        if is_warm and names <= one.offered and one.deferred <= gains.keys():
+            kept = gain(one.deferred) + (economics.write - economics.read) * one.front
+            if kept > most:
+                best, most = one.deferred, kept
+    return tuple(one.name for one in tools if one.name in best)
+
+
+def _gains(tools: Sequence[ToolSize], sessions: Sequence[SessionTools], economics: Economics) -> Mapping[str, float]:
+    """Return what deferring each tool is expected to spare, for the tools that enough calls did not use."""
     uses = Counter(name for one in sessions for name in one.used)
     seen = {one.name: [each for each in sessions if one.name in each.offered and each.calls] for one in tools}
     unused = [one for one in tools if not uses[one.name] and sum(each.calls for each in seen[one.name]) >= LEAST_CALLS]
-    if not unused:
-        return ()
     once = sum(uses[one.name] == 1 for one in tools)
-    mean = sum(one.tokens for one in tools) / len(tools)
-    gains: dict[str, float] = {}
-    for one in unused:
-        chance = min(_MOST_LIKELY, (once + 0.5) / len(seen[one.name]) / len(unused))
-        gains[one.name] = _gain(one, seen[one.name], economics, chance, mean)
-    chosen = tuple(name for name, gain in gains.items() if gain > 0.0)
-    kept = search * _carrying(economics, _calls([one for one in sessions if one.calls]))
-    return chosen if sum(gains[name] for name in chosen) > kept else ()
+    mean = sum(one.tokens for one in tools) / max(1, len(tools))
+    return {
+        one.name: _gain(
+            one,
+            seen[one.name],
+            economics,
+            min(_MOST_LIKELY, (once + 0.5) / len(seen[one.name]) / len(unused)),
+            mean,
+        )
+        for one in unused
+    }
 
 
 def _gain(tool: ToolSize, seen: Sequence[SessionTools], economics: Economics, chance: float, mean: float) -> float:

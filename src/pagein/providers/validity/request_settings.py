@@ -1,4 +1,4 @@
-"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, M25, C3, T5."""
+"""Check the settings of a request outside the messages: rules M9, M13, M20-M23, M25, M26, C3, T5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -23,6 +23,7 @@ EXTRA: Final = "{field}: Extra inputs are not permitted"
 CLEAR_FIRST: Final = "context_management.edits.{index}: clear_thinking_20251015 must be the first edit"
 CLEAR_NEEDS_THINKING: Final = "`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive"
 NO_TOOL_SEARCH: Final = "tool search is not supported on this model"
+SAME_NAME: Final = "tools: Tool names must be unique."
 TRIGGER_LOW: Final = "context_management.edits.{index}.trigger.value: must be at least 50000 input tokens"
 TOOLS_WITH_EFFORT: Final = (
     "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
@@ -156,6 +157,13 @@ def check_tool_search(turns: Turns, _since: int) -> Found:
     """M25: tool search only for models that have it."""
     if "tool search" in turns.target.abilities.refuses and any(map(is_search_tool, objects_at(turns.fields, "tools"))):
         yield _WHOLE, NO_TOOL_SEARCH
+
+
+def check_tool_names(turns: Turns, _since: int) -> Found:
+    """M26: no two tools have the same name, the provider's own tools included."""
+    names = [one["name"] for one in objects_at(turns.fields, "tools") if isinstance(one.get("name"), str)]
+    if len(set(names)) < len(names):
+        yield _WHOLE, SAME_NAME
 
 
 def is_search_tool(tool: Wire) -> bool:

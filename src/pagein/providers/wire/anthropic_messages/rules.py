@@ -146,6 +146,9 @@ _CONVERSATION: Final[Mapping[str, ValidityRule]] = {
         request_settings.check_tool_search,
         words=(request_settings.NO_TOOL_SEARCH,),
     ),
+    "M26": ValidityRule(
+        "no two tools have the same name", request_settings.check_tool_names, (request_settings.SAME_NAME,)
+    ),
 }
 
 _BOUND: Final[Mapping[str, ValidityRule]] = {
