@@ -27,6 +27,7 @@ from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
 from pagein.model.note_forms import KINDS, NoteKind
 from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.presets import DEFAULT, PRESETS
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
@@ -115,12 +116,14 @@ def with_residency_rules(page: str) -> str:
 
 
 def _residency_table(rows: list[ResidencyRule]) -> Iterator[str]:
-    thrifty = {row.name: row for row in USUAL.thrifty().rows}
-    yield "| what | may leave after | thrifty | where a rewrite is cheap anyway | why | measured |"
-    yield "|---|---|---|---|---|---|"
+    others = [{row.name: row for row in USUAL.at(name).rows} for name in PRESETS if name != DEFAULT]
+    names = " | ".join(name for name in PRESETS if name != DEFAULT)
+    yield f"| what | may leave after | {names} | where a rewrite is cheap anyway | why | measured |"
+    yield f"|---|---|{'---|' * len(others)}---|---|---|"
     for row in rows:
         cheap = "the same" if row.cheap_wait is None else _calls(row.cheap_wait)
-        ages = (_since(row), _calls(thrifty[row.name].wait), "never" if row.wait is None else cheap)
+        other = [_calls(rows[row.name].wait) for rows in others]
+        ages = (_since(row), *other, "never" if row.wait is None else cheap)
         yield f"| {row.says} | {' | '.join(ages)} | {row.why} | {row.measured} |"
 
 

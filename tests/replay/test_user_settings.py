@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from pagein.cli.cli import app
 from pagein.engine.engine import Settings
-from pagein.policy.eviction.residency import PRICED, THRIFTY
+from pagein.policy.eviction.presets import PRESETS
+from pagein.policy.eviction.residency import PRICED
 from pagein.providers.prices.price_lookup import prices
 from pagein.replay.policies.pagein_policy import settings_for
 
@@ -16,9 +17,9 @@ DEMO = str(ROOT / "examples" / "demo-session.jsonl.gz")
 
 
 def test_settings_hold_but_for_the_prices() -> None:
-    usual = Settings(residency=THRIFTY, manifest=True)
+    usual = Settings(residency=PRESETS["thrifty"].residency, manifest=True)
     found = settings_for(prices("claude-opus-4-6"), 300, usual)
-    assert (found.residency.rules, found.manifest) == (THRIFTY.rules, True)
+    assert (found.residency.rules, found.manifest) == (PRESETS["thrifty"].residency.rules, True)
     assert found.residency.economics == settings_for(prices("claude-opus-4-6"), 300).residency.economics
     assert settings_for(prices("claude-opus-4-6"), 300).residency.rules == PRICED.rules
 

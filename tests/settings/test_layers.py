@@ -13,7 +13,7 @@ from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON
-from pagein.policy.eviction.residency import THRIFTY
+from pagein.policy.eviction.presets import PRESETS, Preset
 from pagein.settings.keys import GATEWAY, KEYS
 from pagein.settings.layers import Config, SettingsLayer, merge_layers, of_environment, of_file
 from pagein.settings.sources import load_config
@@ -113,10 +113,25 @@ def test_variables_that_are_empty_say_nothing() -> None:
     assert of_environment({key.variable: " " for key in KEYS.values()}).values == {}
 
 
-def test_thrifty_is_the_preset_unless_a_part_of_it_is_set() -> None:
-    assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency == THRIFTY
-    found = merge_layers([SettingsLayer("file", {"residency": "thrifty", "keep_reads": 12})]).engine.residency
-    assert found == replace(THRIFTY, rules=THRIFTY.rules.with_ages({"keep_reads": 12}))
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_holds_unless_a_part_of_it_is_set(name: Preset) -> None:
+    preset = PRESETS[name].residency
+    assert merge_layers([SettingsLayer("file", {"residency": name})]).engine.residency == preset
+    found = merge_layers([SettingsLayer("file", {"residency": name, "keep_reads": 12})]).engine.residency
+    assert found == replace(preset, rules=preset.rules.with_ages({"keep_reads": 12}))
+
+
+def test_a_part_of_a_preset_that_is_set_wins_whatever_the_layer() -> None:
+    layers = [SettingsLayer("file", {"thinking": "kept"}), SettingsLayer("environment", {"residency": "thrifty"})]
+    assert merge_layers(layers).engine.residency == replace(PRESETS["thrifty"].residency, thinking="kept")
+
+
+def test_the_older_name_of_the_careful_preset_still_reads_as_it() -> None:
+    found = merge_layers([of_environment({"PAGEIN_RESIDENCY": "usual"})])
+    assert found.values["residency"] == "careful"
+    assert found.engine.residency == merge_layers([]).engine.residency
+    with pytest.raises(BadSetting, match='PAGEIN_RESIDENCY: takes "careful" or "balanced" or "thrifty", not \'usul\''):
+        of_environment({"PAGEIN_RESIDENCY": "usul"})
 
 
 def test_previews_can_be_turned_off() -> None:
@@ -128,9 +143,9 @@ def test_previews_can_be_turned_off() -> None:
     assert merge_layers([]).engine.residency.arguments is None
 
 
-def test_thinking_of_finished_turns_is_kept_unless_told_otherwise() -> None:
+def test_thinking_of_finished_turns_leaves_by_setting_or_preset() -> None:
     assert merge_layers([]).engine.residency.thinking == "kept"
-    assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency.thinking == "kept"
+    assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency.thinking == "leaves"
     assert merge_layers([SettingsLayer("file", {"thinking": "leaves"})]).engine.residency.thinking == "leaves"
     assert merge_layers([SettingsLayer("file", {"previews_from": 0})]).engine.residency.previews is None
     assert merge_layers([SettingsLayer("file", {"valve": 0.0})]).engine.valve.share == 0

@@ -16,6 +16,7 @@ import typer
 
 from pagein.cli.standard_streams import catch_full_disk, console
 from pagein.errors import BadInput, BadSetting
+from pagein.policy.eviction.residency_rules import Preset
 
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
@@ -91,6 +92,10 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
             show_default="all layers",
         ),
     ] = None,
+    preset: Annotated[
+        Preset,
+        typer.Option("--preset", help="The preset of pagein's settings from which --without leaves layers out."),
+    ] = "careful",
     baseline: Annotated[
         str, typer.Option("--baseline", metavar="NAME", help="The policy that ratios are taken against.")
     ] = "append",
@@ -134,7 +139,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     for name in (*(policy or ()), baseline):
         _check_known(name, EVERY_POLICY)
     for names in without or ():
-        ablation(names.split(","))
+        ablation(names.split(","), preset)
     output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet, why=why)
     if html is not None:
         _check_writable(html)
@@ -143,6 +148,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         prices=prices,
         policies=tuple(policy or ()),
         without=tuple(without or ()),
+        preset=preset,
         baseline=baseline,
         stress=stress,
         jobs=jobs,

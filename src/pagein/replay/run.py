@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting, PageinError
 from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, SkippedFile
+from pagein.policy.eviction.presets import DEFAULT, Preset
 from pagein.providers.prices.price_lookup import prices as prices_of
 from pagein.replay.policies.ablation import FULL, ablation
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine
@@ -46,6 +47,7 @@ class ReplayRequest:
 
     prices: see `providers.prices.price_lookup.prices`.
     without: layers of pagein's policy; each item, a comma-separated list, adds one policy: pagein without these layers.
+    preset: the preset of pagein's settings from which these layers are left out.
     stress: whether the stress model draws additional recalls.
     recalls: whether texts needed by a later step are recalled; False: the model recalls nothing.
     jobs: number of worker processes; 0: one per core.
@@ -59,6 +61,7 @@ class ReplayRequest:
     prices: str = "generic:r=.1,w=1.25"
     policies: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    preset: Preset = DEFAULT
     baseline: str = "append"
     stress: bool = True
     recalls: bool = True
@@ -155,7 +158,7 @@ def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
         if name not in EVERY_POLICY:
             raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(EVERY_POLICY)}")
     always = {asked.baseline, "append", *([FULL] if asked.without or asked.why else [])}
-    ablated = dict.fromkeys(ablation(names.split(",")) for names in asked.without)
+    ablated = dict.fromkeys(ablation(names.split(","), asked.preset) for names in asked.without)
     listed = [name for name in EVERY_POLICY if name in chosen or name in always]
     place = listed.index(FULL) + 1 if ablated else 0
     wanted = (*listed[:place], *ablated, *listed[place:])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ablation import FULL, QUIET, VARIANTS, keeps_alive, layers_missing
+from pagein.replay.policies.ablation import FULL, QUIET, PRESET_POLICIES, VARIANTS, keeps_alive, layers_missing
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
@@ -21,7 +21,7 @@ from pagein.replay.results.session_pictures import detail
 
 _BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact")
 _ORACLES = ("optimum", "bound")
-POLICIES = (*_BASELINES, FULL, QUIET, *_ORACLES)
+POLICIES = (*_BASELINES, FULL, QUIET, *PRESET_POLICIES, *_ORACLES)
 """Names of the policies replayed by default, in the order of the tables."""
 EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
 """Names of all policies."""

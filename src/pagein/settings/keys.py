@@ -15,6 +15,7 @@ from typing import Final
 from pagein.engine.engine import Settings
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.overflow import Valve
+from pagein.policy.eviction.presets import DEFAULT, OLDER_NAMES, PRESETS
 from pagein.policy.eviction.residency import PRICED
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
@@ -31,9 +32,10 @@ AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.s
 ENGINE: Final[tuple[Key, ...]] = (
     choice(
         "residency",
-        "usual",
-        ("usual", "thrifty"),
-        "How long results stay in the window. `thrifty` lowers the bill further: file reads leave sooner, so more edits must recall the text that they quote.",
+        DEFAULT,
+        tuple(PRESETS),
+        "How long results stay in the window. " + " ".join(f"`{one.name}`: {one.says}." for one in PRESETS.values()),
+        older=OLDER_NAMES,
     ),
     *(whole(age.name, age.calls, age.says) for age in AGES.values()),
     whole("min_tokens", _RESIDENCY.min_tokens, "Results with fewer tokens than this never leave."),

@@ -1,7 +1,7 @@
 """Kinds of settings: the accepted values, and how to read them from a file or from the environment."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -88,13 +88,19 @@ def text(name: str, default: object, says: str, *, own: bool = False) -> Key:
     return Key(name, "a text", default, says, parse_value, str, own)
 
 
-def choice(name: str, default: str, among: tuple[str, ...], says: str) -> Key:
-    """Return a setting with a few words to choose from."""
+def choice(
+    name: str, default: str, among: tuple[str, ...], says: str, *, older: Mapping[str, str] | None = None
+) -> Key:
+    """Return a setting with a few words to choose from.
+
+    older: words of earlier versions, each with the word that took its place.
+    """
 
     def parse_value(value: object) -> object:
-        if value not in among:
+        word = (older or {}).get(value, value) if isinstance(value, str) else value
+        if word not in among:
             raise TypeError
-        return value
+        return word
 
     return Key(name, " or ".join(f'"{one}"' for one in among), default, says, parse_value, parse_value)
 

@@ -15,9 +15,8 @@ from pagein.engine.recall.session_recall import Bounds
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
 from pagein.model.read_caps import ReadCaps
-from pagein.policy.eviction.argument_masks import CAREFUL, SOON
 from pagein.policy.eviction.overflow import Valve
-from pagein.policy.eviction.residency import PRICED, THRIFTY
+from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
 from pagein.settings.keys import AGES, GATEWAY, KEYS
@@ -109,8 +108,9 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
     for layer in layers:
         values |= layer.values
         origins |= dict.fromkeys(layer.values, layer.name)
-    if values["residency"] == "thrifty":
-        values |= {name: THRIFTY.rules.ages[name].calls for name in AGES if origins[name] == DEFAULT}
+    preset = PRESETS[values["residency"]].residency  # type: ignore[index]
+    of_preset = {"thinking": preset.thinking, **{name: preset.rules.ages[name].calls for name in AGES}}
+    values |= {name: value for name, value in of_preset.items() if origins[name] == DEFAULT}
     try:
         store = values["store"]
         gateway = GatewaySettings(**{key.name: values[key.name] for key in GATEWAY})  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def _valve(values: Mapping[str, Any]) -> Valve:
 
 
 def _engine(values: Mapping[str, Any]) -> Settings:
-    usual = THRIFTY if values["residency"] == "thrifty" else PRICED
+    preset = PRESETS[values["residency"]]
     previews = Previews(values["previews_from"], values["previews_show"]) if values["previews_from"] else None
     names = {one.name for one in fields(Settings)}
     own = {
@@ -137,15 +137,13 @@ def _engine(values: Mapping[str, Any]) -> Settings:
         for name, value in values.items()
         if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest"}
     }
-    rules = SOON if values["residency"] == "thrifty" else CAREFUL
-    arguments = rules if values["arguments"] else None
     return replace(
         Settings(**own),
         residency=replace(
-            usual,
-            rules=usual.rules.with_ages({name: values[name] for name in AGES}),
+            preset.residency,
+            rules=preset.residency.rules.with_ages({name: values[name] for name in AGES}),
             previews=previews,
-            arguments=arguments,
+            arguments=preset.masks if values["arguments"] else None,
             **{name: values[name] for name in _AS_NAMED},
         ),
         reading=ReadingSettings(**{name: values[f"read_{name}"] for name in _READING}),

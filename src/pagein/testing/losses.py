@@ -14,7 +14,7 @@ from pagein.ports import TokenCounter
 from pagein.providers.cache_simulator import CacheSimulator, CacheUsage
 from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC
 from pagein.providers.prices.price_lookup import Prices, prices
-from pagein.replay.policies.ablation import FULL, QUIET, THRIFTY_NAME, keeps_alive
+from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, keeps_alive
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
@@ -29,7 +29,7 @@ from pagein.replay.record.recorded_session import SessionHead
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.made_sessions import MadeResult, MadeSession
 
-POLICIES: Final = (QUIET, FULL, THRIFTY_NAME)
+POLICIES: Final = (QUIET, FULL, *PRESET_POLICIES)
 _RATIO: Final = 3.0  # characters per token
 _FEARED: Final = UNREPORTED - 1
 """The share by which the overflow rule overestimates new tokens."""

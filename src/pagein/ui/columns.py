@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pagein.model.bill import Bill, Figures
+from pagein.policy.eviction.presets import DEFAULT, PRESETS
 from pagein.ui.figures import ABSENT, amount, change, count, dollars, rate, ratio
 
 OPTIMUM = "optimum"
@@ -25,7 +26,12 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "compact": "compaction to a summary at 80 % of the window",
     "pagein": "old results paged out in batches, recalled byte for byte; cache lifetimes chosen, pauses bridged by keep-alive requests",
     "pagein-quiet": "the same with the host's lifetimes and no request of its own: the gateway unless told --keep-alive",
-    "pagein-thrifty": "pagein with settings that put the bill before the quotes",
+    **{
+        f"{ENGINE}-{preset.name}{suffix}": f"pagein with the preset `{preset.name}`, file texts masked in old calls{without}: {preset.says}"
+        for preset in PRESETS.values()
+        if preset.name != DEFAULT
+        for suffix, without in (("", ""), ("-quiet", ", with the host's lifetimes"))
+    },
     "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
     "bound": "position-free lower bound: each text paid only where it is used",
 }
@@ -33,8 +39,9 @@ POLICY_MEANINGS: Mapping[str, str] = {
 
 def policy_meaning(policy: str) -> str:
     """Return the description of a policy, in a line; empty for an unknown policy."""
-    missing = policy.partition("without-")[2].replace("+", ", ")
-    return f"{ENGINE} without {missing}" if missing else POLICY_MEANINGS.get(policy, "")
+    whole, _, layers = policy.partition("without-")
+    missing = layers.replace("+", ", ")
+    return f"{whole.removesuffix('-') or ENGINE} without {missing}" if missing else POLICY_MEANINGS.get(policy, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import pytest
 
 from pagein.errors import BadSetting
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
-from pagein.policy.eviction.residency import EMPTY, PRICED, THRIFTY, Resident, kinds_of_result, resident_kind
+from pagein.policy.eviction.presets import PRESETS
+from pagein.policy.eviction.residency import EMPTY, PRICED, Resident, kinds_of_result, resident_kind
 from pagein.policy.eviction.residency_rules import USUAL, Age, Layer, ResidencyRule, ResidencyRules
 from pagein.replay.policies.ablation import LAYERS
 from pagein.settings.keys import KEYS
@@ -74,7 +75,7 @@ def test_a_new_row_is_enough_for_a_new_age() -> None:
 def test_an_age_is_never_below_the_one_that_it_names() -> None:
     assert USUAL.with_ages({"keep_calls": 30}).ages["keep_reads"].calls == 30
     assert PRICED.reads_wait == 20
-    assert THRIFTY.reads_wait == 10
+    assert PRESETS["thrifty"].residency.reads_wait == 10
 
 
 def test_no_lower_age_is_above_the_usual_one() -> None:

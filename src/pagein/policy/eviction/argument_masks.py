@@ -57,7 +57,7 @@ CAREFUL: Final = ArgumentRules(chars=10_000)
 A lost quote is as likely with a short text as with a long one, and a long one saves more.
 """
 SOON: Final = ArgumentRules()
-"""Rules for settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`)."""
+"""Rules of the presets that accept more recalls for a lower bill (`policy.eviction.presets`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,6 @@ __all__ = [
     "EMPTY",
     "PRICED",
     "STUB_TOKENS",
-    "THRIFTY",
     "Epoch",
     "EpochPlan",
     "Residency",
@@ -106,10 +105,6 @@ class Residency:
 
 PRICED: Final = Residency()
 """Default settings. The figures are from replays of recorded sessions (docs/residency.md)."""
-
-THRIFTY: Final = replace(PRICED, rules=USUAL.thrifty())
-"""Settings that put the bill first: reads leave sooner, so more edits have to recall their quotes (docs/residency.md).
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ Clock: TypeAlias = Literal["shown", "touched", "shown whole"]
 last access that showed or wrote its whole file.
 """
 
+Preset: TypeAlias = Literal["careful", "balanced", "thrifty"]
+"""Name of one of the presets (`policy.eviction.presets`), from the fewest lost quotes to the lowest bill."""
+
 Only: TypeAlias = Literal["", "edited", "older task"]
 """Condition of a rule: none; the file was edited since; or a person has spoken since."""
 
@@ -47,16 +50,22 @@ class Age:
     """An age in model calls at which residents may leave.
 
     name: key of the setting where `says` describes it to users.
-    calls: the default; None: never.
-    thrifty: the age under the thrifty settings, where it differs.
+    calls: the default, as in the preset `careful`; None: never.
+    balanced, thrifty: the age in these presets, where it differs from the default.
     at_least: name of another age that this one is never below.
     """
 
     name: str
     calls: int | None
+    balanced: int | None = None
     thrifty: int | None = None
     says: str = ""
     at_least: str = ""
+
+    def at(self, preset: Preset) -> int | None:
+        """Return the age in a preset."""
+        other = {"careful": None, "balanced": self.balanced, "thrifty": self.thrifty}[preset]
+        return self.calls if other is None else other
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +190,9 @@ class ResidencyRules:
         """Return the rules without ages: no resident ever leaves."""
         return self.with_ages(dict.fromkeys(self.ages))
 
-    def thrifty(self) -> "ResidencyRules":
-        """Return the rules at the ages of the thrifty settings."""
-        return self.with_ages({name: age.thrifty for name, age in self.ages.items() if age.thrifty is not None})
+    def at(self, preset: Preset) -> "ResidencyRules":
+        """Return the rules at the ages of a preset."""
+        return self.with_ages({name: age.at(preset) for name, age in self.ages.items()})
 
 
 _FILES: Final = Layer("files", "a read of a file stays for as long as the file is worked on")
@@ -194,7 +203,7 @@ USUAL: Final = ResidencyRules(
             "edited file",
             "a read of a file that was edited since",
             "file read",
-            Age("after_edit", 4, thrifty=3),
+            Age("after_edit", 4, balanced=3, thrifty=3),
             clock="touched",
             only="edited",
             why="the work on the file is over",
@@ -205,7 +214,7 @@ USUAL: Final = ResidencyRules(
             "file of an older task",
             "a read of a file, not edited since, from before the user's last message",
             "file read",
-            Age("after_task", 10, thrifty=4),
+            Age("after_task", 10, balanced=6, thrifty=4),
             clock="touched",
             only="older task",
             why="it belongs to an older task",

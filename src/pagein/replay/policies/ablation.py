@@ -11,24 +11,27 @@ from typing import Final
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.policy.economics.rewrite_cost import Economics
-from pagein.policy.eviction.argument_masks import SOON
-from pagein.policy.eviction.residency import THRIFTY, Residency
+from pagein.policy.eviction.presets import DEFAULT, PRESETS, Preset
+from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL
 
 FULL: Final = "pagein"
-"""The whole planner: which results are evicted, when, and which cache TTL each request asks for."""
+"""The whole planner with the user's settings: which results are evicted, when, and which cache TTL each request asks for."""
 QUIET: Final = "pagein-quiet"
 """The planner without cache TTLs and keep-alive requests of its own: the default of the gateway."""
-THRIFTY_NAME: Final = "pagein-thrifty"
-"""The whole planner with settings that put the bill before the quotes (`policy.eviction.residency.THRIFTY`), with arguments
-masked."""
 MASKING: Final = "arguments"
-"""The masking layer, part of the thrifty settings only. Without it: the settings of a host that cannot hold a call back."""
+"""The masking layer, part of the presets `balanced` and `thrifty` only. Without it: the settings of a host that cannot hold
+a call back."""
 THINKING: Final = "thinking"
-"""The layer that removes old thinking, part of the thrifty settings only, for models that could keep their thinking."""
-VARIANTS: Final = (QUIET, THRIFTY_NAME)
-"""pagein with other settings than the defaults."""
-_PREFIX: Final = "without-"
+"""The layer that removes old thinking, part of the presets `balanced` and `thrifty` only, for models that could keep
+their thinking."""
+_QUIETLY: Final = "-quiet"
+_OTHERS: Final[Mapping[str, Preset]] = {f"{FULL}-{name}": name for name in PRESETS if name != DEFAULT}
+PRESET_POLICIES: Final = tuple(_OTHERS)
+"""pagein with the other presets, with arguments masked."""
+VARIANTS: Final = (QUIET, *(name + suffix for name in _OTHERS for suffix in ("", _QUIETLY)))
+"""pagein with other settings than the defaults, each preset also without cache TTLs and keep-alive requests of its own."""
+_WITHOUT: Final = "without-"
 _NEVER: Final = 1 << 60
 
 
@@ -79,8 +82,8 @@ def _thoughtless(residency: Residency) -> Residency:
     return replace(residency, thinking="leaves")
 
 
-def _thrifty(usual: Residency) -> Residency:
-    return replace(_thoughtless(THRIFTY.with_prices_of(usual)), arguments=SOON)
+def _preset(name: Preset) -> Callable[[PlannerSettings], PlannerSettings]:
+    return _residency(lambda usual: PRESETS[name].with_masks.with_prices_of(usual))
 
 
 def _without_rules(name: str) -> Callable[[PlannerSettings], PlannerSettings]:
@@ -133,21 +136,25 @@ LAYERS: Final[Mapping[str, PolicyLayer]] = {
         lambda planning: replace(planning, keeps_alive=False),
     ),
     MASKING: PolicyLayer(
-        "of `pagein-thrifty`: text of files leaves the arguments of old calls",
+        "of `pagein-balanced` and `pagein-thrifty`: text of files leaves the arguments of old calls",
         _residency(lambda residency: replace(residency, arguments=None)),
     ),
     THINKING: PolicyLayer(
-        "of `pagein-thrifty`: an epoch takes the thinking of finished turns behind its frontier along",
+        "of `pagein-balanced` and `pagein-thrifty`: an epoch takes the thinking of finished turns behind its frontier along",
         _residency(lambda residency: replace(residency, thinking="kept")),
     ),
 }
 """The layers by name, as `--without` takes them."""
 
 
-def ablation(names: Iterable[str]) -> str:
-    """Return the name of pagein's policy without these layers. Raise BadSetting for an unknown layer."""
+def ablation(names: Iterable[str], preset: Preset = DEFAULT) -> str:
+    """Return the name of pagein's policy without these layers. Raise BadSetting for an unknown layer.
+
+    preset: the preset whose layers they are. Layers that the default preset lacks are those of `thrifty`.
+    """
     missing = [_check_layer(name.strip()) for name in names]
-    return _PREFIX + "+".join(name for name in LAYERS if name in missing)
+    of_preset = "" if preset == DEFAULT else f"{FULL}-{preset}-"
+    return of_preset + _WITHOUT + "+".join(name for name in LAYERS if name in missing)
 
 
 def layers_missing(policy: str) -> tuple[str, ...] | None:
@@ -157,19 +164,23 @@ def layers_missing(policy: str) -> tuple[str, ...] | None:
     """
     if policy == FULL or policy in VARIANTS:
         return ()
-    if not policy.startswith(_PREFIX):
+    of_preset, without, names = policy.partition(_WITHOUT)
+    if not without or of_preset.removesuffix("-") not in ("", *_OTHERS):
         return None
-    return tuple(map(_check_layer, policy.removeprefix(_PREFIX).split("+")))
+    return tuple(map(_check_layer, names.split("+")))
 
 
 def planner_settings(policy: str, settings: Settings) -> PlannerSettings:
     """Return the planner settings of the policy with this name, based on common settings."""
-    planning = PlannerSettings(settings)
-    if policy == QUIET:
-        return LAYERS["keep-alive"].without(planning)
     missing = layers_missing(policy) or ()
-    if policy == THRIFTY_NAME or MASKING in missing or THINKING in missing:
-        planning = _residency(_thrifty)(planning)
+    preset = _OTHERS.get(policy.partition(_WITHOUT)[0].removesuffix("-").removesuffix(_QUIETLY))
+    if preset is None and (MASKING in missing or THINKING in missing):
+        preset = "thrifty"
+    planning = PlannerSettings(settings)
+    if preset is not None:
+        planning = _preset(preset)(planning)
+    if policy in VARIANTS and policy.endswith(_QUIETLY):
+        planning = LAYERS["keep-alive"].without(planning)
     for name in missing:
         planning = LAYERS[name].without(planning)
     return planning

@@ -1,0 +1,61 @@
+"""The presets of residency: three points between few lost quotes and a low bill.
+
+A preset sets defaults: the ages of the residency table, which arguments may be masked, and whether old thinking leaves.
+A setting that the user gives outvotes its preset.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.policy.eviction.argument_masks import CAREFUL, SOON, ArgumentRules
+from pagein.policy.eviction.residency import PRICED, Residency
+from pagein.policy.eviction.residency_rules import USUAL, Preset
+
+__all__ = ["DEFAULT", "OLDER_NAMES", "PRESETS", "Preset", "ResidencyPreset"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResidencyPreset:
+    """A named choice of residency settings.
+
+    says: the choice, for users.
+    residency: the settings. They mask no arguments, because only some hosts can stop a call that quotes a mask.
+    masks: which arguments may be masked where the host can stop such a call.
+    """
+
+    name: Preset
+    says: str
+    residency: Residency
+    masks: ArgumentRules
+
+    @property
+    def with_masks(self) -> Residency:
+        """The settings for hosts that can stop a call that quotes a mask."""
+        return replace(self.residency, arguments=self.masks)
+
+
+PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
+    one.name: one
+    for one in (
+        ResidencyPreset("careful", "fewest lost quotes", PRICED, CAREFUL),
+        ResidencyPreset(
+            "balanced",
+            "file reads leave sooner, and so does the thinking of finished turns",
+            replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves"),
+            SOON,
+        ),
+        ResidencyPreset(
+            "thrifty",
+            "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote",
+            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves"),
+            SOON,
+        ),
+    )
+}
+"""The presets by name, the most careful first."""
+
+DEFAULT: Final[Preset] = "careful"
+
+OLDER_NAMES: Final[Mapping[str, Preset]] = {"usual": "careful"}
+"""Names by which earlier versions knew a preset."""
