@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ablation import FULL, QUIET, PRESET_POLICIES, VARIANTS, keeps_alive, layers_missing
+from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, VARIANTS, keeps_alive, layers_missing
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein

@@ -83,7 +83,7 @@ def _thoughtless(residency: Residency) -> Residency:
 
 
 def _preset(name: Preset) -> Callable[[PlannerSettings], PlannerSettings]:
-    return _residency(lambda usual: PRESETS[name].with_masks.with_prices_of(usual))
+    return _residency(PRESETS[name].with_masks.with_prices_of)
 
 
 def _without_rules(name: str) -> Callable[[PlannerSettings], PlannerSettings]:
