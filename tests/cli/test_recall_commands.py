@@ -82,3 +82,17 @@ def test_stats_tell_of_a_session_that_is_kept_and_of_no_other(room: Room) -> Non
     missing = pagein(room, "stats", "-s", "other")
     assert missing.returncode == 2
     assert b"other" in missing.stderr
+
+
+def test_status_counts_the_recalls_of_every_session_beside_the_stress_model(room: Room) -> None:
+    session = room.session()
+    first, _ = room.paged(session, long_text("first"), long_text("second"))
+    pagein(room, "peek", first, "-s", "main", "--length", "12")
+    told = json.loads(pagein(room, "status", "--recalls", "--json", "--url", "http://127.0.0.1:9").stdout)
+    evicted = told["recalls"]["evicted"]
+    assert (evicted["absent"], evicted["recalled"]) == (2, 1)
+    assert (
+        "2 evicted texts: 1 (50 %) recalled by the model"
+        in pagein(room, "status", "--recalls", "--url", "http://127.0.0.1:9").stdout.decode()
+    )
+    assert "recalls" not in json.loads(pagein(room, "status", "--json", "--url", "http://127.0.0.1:9").stdout)

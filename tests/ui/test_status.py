@@ -1,4 +1,4 @@
-from pagein.ui.status import GatewayStatus, SessionStatus, Status, StoreStatus, status_lines
+from pagein.ui.status import AbsentCount, GatewayStatus, RecallStatus, SessionStatus, Status, StoreStatus, status_lines
 
 _PASSED = SessionStatus(
     name="", model="", calls=2, epochs=0, recalls=0, cost=0.0, unbilled=0.0, saved=0.0, last=1_795_000_000.0
@@ -14,3 +14,18 @@ def test_calls_that_belong_to_no_session_are_told_as_such() -> None:
         one for one in status_lines(Status(gateway=_GATEWAY, store=_STORE), 10).splitlines() if "2 calls" in one
     )
     assert line.startswith("  (passed through, of no session)  2 calls, 0 epochs")
+
+
+def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
+    told = Status(gateway=_GATEWAY, store=_STORE)
+    assert "recalls" not in status_lines(told, 0).splitlines()[-1]
+    told["recalls"] = RecallStatus(
+        calls=120,
+        evicted=AbsentCount(absent=40, recalled=1, drawn=4),
+        previewed=AbsentCount(absent=0, recalled=0, drawn=0),
+    )
+    assert status_lines(told, 0).splitlines()[-3:] == [
+        "recalls   in 120 calls; a replay charges as many as its stress model draws",
+        "  40 evicted texts: 1 (2.5 %) recalled by the model, 4 (10.0 %) drawn",
+        "  0 previewed outputs: 0 (-) recalled by the model, 0 (-) drawn",
+    ]

@@ -15,14 +15,15 @@ import typer
 from pagein.cli.options import AsJson, GatewayUrl, Store, Workspace
 
 if TYPE_CHECKING:
-    from pagein.ui.status import GatewayStatus, StoreStatus
+    from pagein.replay.results.recall_counts import RecallCount
+    from pagein.ui.status import AbsentCount, GatewayStatus, RecallStatus, StoreStatus
 
 _SHOWN = 10
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command(epilog="Examples:\n\npagein status\n\npagein status --json")(status)
+    app.command(epilog="Examples:\n\npagein status\n\npagein status --json\n\npagein status --recalls")(status)
 
 
 def status(
@@ -30,12 +31,21 @@ def status(
     url: GatewayUrl = None,
     workspace: Workspace = Path(),
     store: Store = None,
+    recalls: Annotated[
+        bool,
+        typer.Option(
+            "--recalls",
+            help="Also count what the models of all stored sessions recalled, beside what a replay assumes.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the state of the gateway, the savings of its sessions since the start, and the content of the store."""
     from pagein.ui.status import Status, status_lines
 
     now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
+    if recalls:
+        now["recalls"] = _recalls(store, workspace)
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
 
 
@@ -95,3 +105,22 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
         "ended": sum(one.ended for one in sessions),
         "newest": max((one.touched for one in sessions if one.touched is not None), default=None),
     }
+
+
+def _recalls(store: str | None, workspace: Path) -> "RecallStatus":
+    """Count the recalls of every session. Raises BadInput without a store, StoreError for one that cannot be read."""
+    from pagein import wiring
+    from pagein.model.entries import Entry
+    from pagein.replay.results.recall_counts import RecallCounts, recall_counts
+
+    with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
+        counts = [
+            recall_counts(one.name, (entry.body for entry in kept.entries(one.name) if isinstance(entry, Entry)))
+            for one in kept.sessions()
+        ]
+    found = sum(counts, RecallCounts())
+    return {"calls": found.calls, "evicted": _absent(found.evicted), "previewed": _absent(found.previewed)}
+
+
+def _absent(found: "RecallCount") -> "AbsentCount":
+    return {"absent": found.absent, "recalled": found.recalled, "drawn": found.drawn}

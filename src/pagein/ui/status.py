@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from pagein.ui.figures import amount, count, plain, plural, share
 
@@ -60,16 +60,39 @@ class StoreStatus(TypedDict):
     newest: float | None
 
 
+class AbsentCount(TypedDict):
+    """How many texts left the windows in one way, were recalled, and would be recalled in a replay's stress model."""
+
+    absent: int
+    recalled: int
+    drawn: int
+
+
+class RecallStatus(TypedDict):
+    """The recalls of every session in the store. calls: their model calls."""
+
+    calls: int
+    evicted: AbsentCount
+    previewed: AbsentCount
+
+
 class Status(TypedDict):
-    """The status of gateway and store together."""
+    """The status of gateway and store together.
+
+    recalls: present only if asked for.
+    """
 
     gateway: GatewayStatus
     store: StoreStatus
+    recalls: NotRequired[RecallStatus]
 
 
 def status_lines(status: Status, most: int) -> str:
     """Return the status as text. most: maximum number of sessions listed."""
-    return "\n".join(plain(line) for line in (*_gateway(status["gateway"], most), *_store(status["store"])))
+    return "\n".join(
+        plain(line)
+        for line in (*_gateway(status["gateway"], most), *_store(status["store"]), *_recalls(status.get("recalls")))
+    )
 
 
 def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:
@@ -99,6 +122,15 @@ def _store(store: StoreStatus) -> Iterator[str]:
     ended = f" ({count(store['ended'])} ended)" if store["ended"] else ""
     newest = "" if store["newest"] is None else f", last change {_moment(store['newest'])}"
     yield f"store     {store['where']}{size}, {plural(store['sessions'], 'session')}{ended}{newest}"
+
+
+def _recalls(recalls: RecallStatus | None) -> Iterator[str]:
+    if recalls is None:
+        return
+    yield f"recalls   in {plural(recalls['calls'], 'call')}; a replay charges as many as its stress model draws"
+    for named, one in (("evicted texts", recalls["evicted"]), ("previewed outputs", recalls["previewed"])):
+        parts = [f"{count(one[name])} ({share(one[name], one['absent'])})" for name in ("recalled", "drawn")]
+        yield f"  {count(one['absent'])} {named}: {parts[0]} recalled by the model, {parts[1]} drawn"
 
 
 def _moment(at: float | None) -> str:
