@@ -1,6 +1,7 @@
 """Recalls that a store's sessions made, beside those that the stress model draws."""
 
 from pagein.model.entries import Body, EpochEntry, PagedOut, PreviewEntry, RecallEntry, RequestSent
+from pagein.model.names import ContentHash
 from pagein.replay.policies.stress_needs import STRESS_PREVIEWS, STRESS_REACH, STRESS_SHARE
 from pagein.replay.results.recall_counts import RecallCount, RecallCounts, recall_counts
 
@@ -8,7 +9,7 @@ _MANY = 2000
 
 
 def _gone(number: int) -> PagedOut:
-    return PagedOut(f"c{number}", f"pg-{number}", "0" * 64, 300, 1200, "[stub]", 0, 0)
+    return PagedOut(f"c{number}", f"pg-{number}", ContentHash.of(b""), 300, 1200, "[stub]", 0, 0)
 
 
 def _epoch(*numbers: int) -> EpochEntry:
@@ -16,7 +17,7 @@ def _epoch(*numbers: int) -> EpochEntry:
 
 
 def _sent(calls: int) -> list[Body]:
-    return [RequestSent(str(call)) for call in range(calls)]
+    return [RequestSent(0, call) for call in range(calls)]
 
 
 def test_each_text_counts_once_however_often_it_leaves_and_comes_back() -> None:
