@@ -26,6 +26,6 @@ def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
     )
     assert status_lines(told, 0).splitlines()[-3:] == [
         "recalls   in 120 calls; a replay charges as many as its stress model draws",
-        "  40 evicted texts: 1 (2.5 %) recalled by the model, 4 (10.0 %) drawn",
+        "  40 evicted texts: 1 (2 %) recalled by the model, 4 (10 %) drawn",
         "  0 previewed outputs: 0 (-) recalled by the model, 0 (-) drawn",
     ]
