@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pagein.model.bill import Bill, Figures
-from pagein.policy.eviction.presets import DEFAULT, PRESETS
 from pagein.ui.figures import ABSENT, amount, change, count, dollars, rate, ratio
 
 OPTIMUM = "optimum"
@@ -26,12 +25,10 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "compact": "compaction to a summary at 80 % of the window",
     "pagein": "old results paged out in batches, recalled byte for byte; cache lifetimes chosen, pauses bridged by keep-alive requests",
     "pagein-quiet": "the same with the host's lifetimes and no request of its own: the gateway unless told --keep-alive",
-    **{
-        f"{ENGINE}-{preset.name}{suffix}": f"pagein with the preset `{preset.name}`, file texts masked in old calls{without}: {preset.says}"
-        for preset in PRESETS.values()
-        if preset.name != DEFAULT
-        for suffix, without in (("", ""), ("-quiet", ", with the host's lifetimes"))
-    },
+    "pagein-balanced": "pagein with the preset `balanced`, file texts masked in old calls: file reads leave sooner",
+    "pagein-balanced-quiet": "the same with the host's lifetimes and no request of its own",
+    "pagein-thrifty": "pagein with the preset `thrifty`, file texts masked in old calls: the lowest bill, most quotes lost",
+    "pagein-thrifty-quiet": "the same with the host's lifetimes and no request of its own",
     "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
     "bound": "position-free lower bound: each text paid only where it is used",
 }
