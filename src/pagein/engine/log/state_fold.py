@@ -133,14 +133,13 @@ def _with_draft(
     pieces = news or pieces_since(draft.tip, known)
     in_front = (draft.tip.tokens if draft.tip else 0) - sum(piece.weight for piece in pieces)
     answered: dict[str, int] = {}
-    for place, piece in enumerate(pieces, start=known):
+    for place, (piece, front) in enumerate(_with_fronts(before, pieces, in_front), start=known):
         standing = _worked_on(standing, piece, calls, rules)
         answered.update(successful_calls(piece) if rules.residency.arguments is not None else ())
         for resident in _residents(place, piece, calls, rules, kept or {}, hand):
             if resident.call_id not in stay:
-                standing = standing.born(replace(resident, before=in_front), rules.residency.rules)
+                standing = standing.born(replace(resident, before=front), rules.residency.rules)
                 hasty = hasty or resident.call_id in hand.dropping
-        in_front += piece.weight
     for resident in _arguments(before, answered, hand, rules):
         if resident.call_id not in stay:
             standing = standing.born(resident, rules.residency.rules)
@@ -153,6 +152,22 @@ def _with_draft(
     # a new access to a file makes its older reads wait again
     hasty = hasty or (bool(hand.dropping) and standing.old_tokens != state.standing.old_tokens)
     return replace(state, draft=draft, standing=standing, hasty=hasty)
+
+
+def _with_fronts(tip: Cell | None, pieces: Iterable[WindowPiece], in_front: int) -> Iterator[tuple[WindowPiece, int]]:
+    """Yield the pieces behind a message, each with the tokens in front of all results that came with it.
+
+    A cache may have entries only where requests end, so of results that came together the first is written again too.
+    """
+    born = None if tip is None else tip.piece.born
+    while tip is not None and tip.piece.born == born and tip.piece.message.role != "assistant":
+        tip = tip.before
+    front = 0 if tip is None else tip.tokens
+    for piece in pieces:
+        if piece.born != born or piece.message.role == "assistant":
+            born, front = piece.born, in_front
+        yield piece, front
+        in_front += piece.weight
 
 
 def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
