@@ -28,6 +28,7 @@ from pagein.model import bill
 from pagein.model.note_forms import KINDS, NoteKind
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import DEFAULT, PRESETS
+from pagein.policy.eviction.quote_odds import TERMS, QuoteOdds
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
@@ -105,13 +106,19 @@ def with_residency_rules(page: str) -> str:
     """The page with the rows of the residency table between its marks: those for results, those for arguments of calls."""
     results = [row for row in USUAL.rows if row.kind not in ARGUMENT_KINDS]
     arguments = [row for row in USUAL.rows if row.kind in ARGUMENT_KINDS]
-    for name, rows in (("results", results), ("arguments", arguments)):
+    odds = next(row.limit.odds for row in USUAL.rows if row.limit is not None)
+    tables = (
+        ("results", _residency_table(results)),
+        ("arguments", _residency_table(arguments)),
+        ("odds", _odds_table(odds)),
+    )
+    for name, table in tables:
         begin, end = f"<!-- {name}: written by scripts/generate_docs.py -->\n", f"<!-- /{name} -->"
         before, first, rest = page.partition(begin)
         _, second, after = rest.partition(end)
         if not (first and second):
             raise SystemExit(f"docs/residency.md has lost its marks: {begin}")
-        page = before + begin + "\n".join(_residency_table(rows)) + "\n" + end + after
+        page = before + begin + "\n".join(table) + "\n" + end + after
     return page
 
 
@@ -122,12 +129,32 @@ def _residency_table(rows: list[ResidencyRule]) -> Iterator[str]:
     yield f"|---|---|{'---|' * len(others)}---|---|---|"
     for row in rows:
         cheap = "the same" if row.cheap_wait is None else _calls(row.cheap_wait)
-        other = [_calls(rows[row.name].wait) for rows in others]
+        other = [_age(rows[row.name]) for rows in others]
         ages = (_since(row), *other, "never" if row.wait is None else cheap)
         yield f"| {row.says} | {' | '.join(ages)} | {row.why} | {row.measured} |"
 
 
+def _odds_table(odds: QuoteOdds) -> Iterator[str]:
+    yield "| term | thousandths of a logit for each unit | its usual value |"
+    yield "|---|---|---|"
+    for (name, each), mean in zip(odds.coefficients, odds.means, strict=True):
+        term = TERMS[name]
+        words = term.says.replace("{:,}", "*n*").replace("{}", "*n*") + (
+            ", 4 log2(*n* + 1)" if "{" in term.says else ""
+        )
+        yield f"| {words} | {each} | {mean} |"
+    yield f"| always | {odds.intercept} | |"
+
+
+def _age(row: ResidencyRule) -> str:
+    if row.limit is None or row.wait is None:
+        return _calls(row.wait)
+    return f"under {row.limit.quotes} quotes per million tokens expected, after {_calls(row.wait)} and each {row.wait} more"
+
+
 def _since(row: ResidencyRule) -> str:
+    if row.limit is not None:
+        return _age(row)
     setting = f" (`{row.after.name}`)" if row.after.says else ""
     clock = {"shown": "", "touched": " without a touch of the file", "shown whole": " after that"}[row.clock]
     return "never" if row.wait is None else f"{_calls(row.wait)}{clock}{setting}"

@@ -181,6 +181,7 @@ def make_why(identity: str = "session-0") -> Why:
                 "expected": 9_000.0,
                 "realised": (20_000.0, None, -1_000.0)[number],
                 "bankroll": 12_000.0,
+                "unlikely": [],
             }
             for number, call in enumerate(EPOCHS)
         ],

@@ -109,6 +109,7 @@ class DecisionRow(TypedDict):
     expected: the saving in BIT that the engine counted on.
     realised: the saving in BIT at the end of the session, recalls included (null: not computed).
     bankroll: the BIT in hand before the decision.
+    unlikely: for each read that left because an edit would hardly quote it, the counts that said so.
     """
 
     call: int
@@ -120,6 +121,7 @@ class DecisionRow(TypedDict):
     expected: float
     realised: float | None
     bankroll: float
+    unlikely: list[str]
 
 
 class Why(TypedDict):

@@ -54,6 +54,7 @@ class PagedOut:
     content: hash of its bytes in the store.
     stub: the replacement text; for arguments, the whole new arguments.
     short: for a preview, the stub that replaces it on eviction; for arguments, their form once more of them is evicted.
+    why: for a read that left because an edit would hardly quote it, the counts that said so; "" for others.
     """
 
     call_id: str
@@ -66,6 +67,7 @@ class PagedOut:
     block: int
     short: str = ""
     part: Part = "result"
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.made_sessions import MadeResult, MadeSession
 
 POLICIES: Final = (QUIET, FULL, *PRESET_POLICIES)
+_ASKED: Final = ("review it, says", "says", "fix it, says")
 _RATIO: Final = 3.0  # characters per token
 _FEARED: Final = UNREPORTED - 1
 """The share by which the overflow rule overestimates new tokens."""
@@ -61,7 +62,8 @@ def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
             held.clear()
         is_over = number == 0 or not made.steps[number - 1].results
         if step.words or not chars or is_over:  # no client calls the model again without new content
-            said = _text(f"the person says, {number}", max(5, step.words))
+            asked = _ASKED[(made.front + step.words) % len(_ASKED)]
+            said = _text(f"{asked} the person, {number}", max(5, step.words))
             chars += len(said)
             yield Message("user", (Text(said),), at=now)
         hidden = max(0, hidden + step.hidden)

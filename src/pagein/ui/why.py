@@ -1,5 +1,6 @@
 """The reasons for pagein's decisions, in a terminal: the worth of each kind of decision, then session by session."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -102,7 +103,7 @@ def _session(why: Why) -> Table:
             age(one["at"]),
             what,
             amount(one["tokens"]),
-            Text(one["reason"]),
+            Text("\n".join((one["reason"], *hardly_quoted(one["unlikely"])))),
             amount(one["expected"]),
             amount(one["realised"]),
             amount(one["bankroll"]),
@@ -111,6 +112,14 @@ def _session(why: Why) -> Table:
     more = f"and {count(left)} more; --json lists all. " if left > 0 else ""
     table.caption = Text(f"{more}In the end {why['idle']}.")
     return table
+
+
+def hardly_quoted(reasons: Iterable[str]) -> list[str]:
+    """Return a line for each reason why reads left that an edit would hardly quote, the commonest first."""
+    return [
+        f"{plural(times, 'read')} that an edit will hardly quote: {reason}"
+        for reason, times in Counter(reasons).most_common()
+    ]
 
 
 def _idle(whys: Sequence[Why]) -> Table:

@@ -10,7 +10,7 @@ from pagein.errors import BadSetting
 from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules
 
-RULES = USUAL.with_ages({"keep_calls": 1, "keep_reads": 1, "after_edit": 2, "after_task": 4})
+RULES = USUAL.without_layer("odds").with_ages({"keep_calls": 1, "keep_reads": 1, "after_edit": 2, "after_task": 4})
 
 
 def _read(call: int, path: str = "a.py") -> Resident:
@@ -77,6 +77,39 @@ def test_untouched_bounds_the_wait_where_it_is_set() -> None:
     assert _old(_shown(rules=bounded), 10, bounded) == ["c1"]
 
 
+def _asked(words: str, rules: ResidencyRules = RULES) -> ResidentSet:
+    return EMPTY.spoken(1, rules, words).touch("a.py", 1, rules, edited=False).born(_read(1), rules)
+
+
+def test_a_session_that_was_asked_to_read_and_changes_nothing_lets_its_reads_go() -> None:
+    assert _old(_asked("Review the diff of this branch"), 4) == []
+    assert _old(_asked("Review the diff of this branch"), 5) == ["c1"]
+    assert _old(_asked("Fix what the review found"), 500) == []
+    assert _old(_asked("hm"), 500) == []
+
+
+def test_an_edit_makes_the_reads_of_a_reading_session_wait_again() -> None:
+    standing = _asked("Review the diff of this branch").at_call(5, RULES)
+    assert [one.call_id for one in standing.old()] == ["c1"]
+    edited = standing.touch("b.py", 5, RULES, edited=True)
+    assert edited.old_tokens == 0
+    assert _old(edited, 500) == []
+
+
+def test_a_request_to_change_makes_the_reads_of_a_reading_session_wait_again() -> None:
+    standing = _asked("Review the diff of this branch").at_call(5, RULES).spoken(5, RULES, "go on and fix it")
+    assert standing.old_tokens == 0
+    assert _old(standing, 5) == ["c1"]  # four calls after the last touch, by now as a read of an older task
+    young = _asked("Review the diff of this branch", USUAL).at_call(5, USUAL).spoken(5, USUAL, "go on and fix it")
+    assert _old(young, 10, USUAL) == []
+    assert _old(young, 11, USUAL) == ["c1"]
+
+
+def test_what_a_session_has_done_outlives_a_window_that_is_built_anew() -> None:
+    work = _asked("Review the diff of this branch").touch("b.py", 2, RULES, edited=True).work
+    assert not EMPTY.with_work(work).spoken(3, RULES, "Explain it").work.only_reads
+
+
 def test_a_wait_of_nothing_is_refused() -> None:
     with pytest.raises(BadSetting, match="after_edit"):
         USUAL.with_ages({"after_edit": 0})
@@ -94,15 +127,18 @@ _HAPPENINGS = st.lists(
 )
 
 
-@given(_HAPPENINGS, st.sampled_from([None, 6]), st.integers(0, 3))
+_WORDS = {"a": "review it", "b": "fix it", "c": "these words say nothing"}
+
+
+@given(_HAPPENINGS, st.sampled_from([None, 6]), st.integers(0, 3), st.sampled_from("abc"))
 def test_the_queues_say_what_a_look_at_the_whole_past_says(
-    told: list[_Happened], untouched: int | None, later: int
+    told: list[_Happened], untouched: int | None, later: int, words: str
 ) -> None:
     rules = RULES.with_ages({"untouched": untouched})
-    standing = EMPTY
+    standing = EMPTY.spoken(0, rules, _WORDS[words])
     for call, one in enumerate(told, start=1):
         if one.kind == "spoken":
-            standing = standing.spoken(call, rules)
+            standing = standing.spoken(call, rules, _WORDS[one.path])
         elif one.kind != "idle":
             standing = standing.touch(one.path, call, rules, edited=one.kind == "edit")
         if one.kind == "read":
@@ -112,15 +148,17 @@ def test_the_queues_say_what_a_look_at_the_whole_past_says(
     for call in range(len(told) + 2, now + 1):
         standing = standing.at_call(call, rules)
     old = list(standing.old())
-    assert {one.call_id for one in old} == _by_looking(told, now, untouched)
+    assert {one.call_id for one in old} == _by_looking(told, now, untouched, words)
     assert standing.old_tokens == sum(one.tokens for one in old)
     assert standing.old_gain == sum(one.gain for one in old)
     assert standing.first_before(ripe_too=False) == min((one.before for one in old), default=0)
     assert len(list(standing.all())) == sum(one.kind == "read" for one in told)
 
 
-def _by_looking(told: list[_Happened], now: int, untouched: int | None) -> set[str]:
+def _by_looking(told: list[_Happened], now: int, untouched: int | None, words: str) -> set[str]:
     past = list(enumerate(told, start=1))
+    asked = [words, *(one.path for one in told if one.kind == "spoken")]
+    only_reads = asked[0] == asked[-1] == "a" and all(one.kind != "edit" for one in told)
     task = max((call for call, one in past if one.kind == "spoken"), default=0)
     found = set()
     for born, read in past:
@@ -130,7 +168,7 @@ def _by_looking(told: list[_Happened], now: int, untouched: int | None) -> set[s
         touched = max(call for call, _ in mine)
         edited = any(one.kind == "edit" and call >= born for call, one in mine)
         waits = [2] * edited + [4] * (born < task)
-        waits += [] if untouched is None else [untouched]
+        waits += [4] * only_reads + ([] if untouched is None else [untouched])
         if waits and now - touched >= min(waits):
             found.add(f"c{born}")
     return found

@@ -29,7 +29,7 @@ def test_each_age_for_users_is_a_setting_with_the_default_of_its_row() -> None:
 
 def test_each_layer_of_the_table_can_be_left_out_of_a_replay() -> None:
     layers = {row.layer.name for row in USUAL.rows if row.layer is not None}
-    assert layers == {"files"}
+    assert layers == {"files", "reading", "odds"}
     assert layers <= set(LAYERS)
     assert all(row.kind != "file read" for row in USUAL.without_layer("files").rows)
 

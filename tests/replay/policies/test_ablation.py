@@ -141,7 +141,8 @@ def test_layers_are_named_in_one_order_and_unknown_ones_refused_with_the_list() 
     assert layers_missing("pagein") == ()
     assert layers_missing("append") is None
     with pytest.raises(
-        BadSetting, match=r"'berth' \(did you mean 'birth'\?\); the layers are birth, rereads, epochs, files, marks"
+        BadSetting,
+        match=r"'berth' \(did you mean 'birth'\?\); the layers are birth, rereads, epochs, files, reading, odds, marks",
     ):
         ablation(["berth"])
 

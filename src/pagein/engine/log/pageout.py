@@ -279,12 +279,13 @@ def _page_result(one: EvictionCandidate, stored: StoredObject, way: Way) -> Page
         stub=stub(stored.id, one.tool, resident.tokens, description(text), way),
         message=resident.message,
         block=resident.block,
+        why=resident.why,
     )
 
 
 def _page_preview(resident: Resident, kept: PagedOut) -> PagedOut:
     """Evict a preview. The new stub stands for the whole stored text."""
-    return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block)
+    return replace(kept, stub=kept.short, short="", message=resident.message, block=resident.block, why=resident.why)
 
 
 def _make_preview(one: PreviewCandidate, stored: StoredObject, settings: Previews, way: Way) -> PagedOut:

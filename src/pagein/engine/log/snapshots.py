@@ -58,6 +58,7 @@ _MODULES: Final = (
     "model.shared_map",
     "policy.eviction.residency",
     "policy.eviction.resident_set",
+    "policy.eviction.session_work",
     "policy.eviction.residents",
     "policy.eviction.shared_queues",
     "policy.eviction.waiting_residents",

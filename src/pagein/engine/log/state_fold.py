@@ -25,7 +25,7 @@ from pagein.engine.log.request_draft import (
 )
 from pagein.engine.log.server_residents import residents_of_finished_turns
 from pagein.engine.log.state import Rules, State
-from pagein.engine.log.turn_removal import is_spoken, without
+from pagein.engine.log.turn_removal import is_spoken, without, words_said
 from pagein.model.entries import (
     Body,
     CompactionEntry,
@@ -43,7 +43,8 @@ from pagein.model.journal_notes import StoredNote, UsageNote, WithheldReadNote
 from pagein.model.messages import Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
-from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet, resident_kind
+from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet, lines_read, resident_kind
+from pagein.policy.eviction.residents import WHOLE
 from pagein.policy.privacy.exclusions import may_show_excluded
 
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.0
@@ -189,7 +190,8 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
             standing = standing.touch(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
-    return standing.spoken(piece.born, rules.residency.rules) if is_spoken(piece.message) else standing
+    words = words_said(piece.message)
+    return standing if words is None else standing.spoken(piece.born, rules.residency.rules, words)
 
 
 def _calibrate(state: State, usage: Usage | None) -> State:
@@ -229,9 +231,12 @@ def _residents(
         found = None if call is None else resident_kind(call, block, count, rules.residency)
         if call is not None and found is not None and not may_show_excluded(call, rules.excluded):
             kind, path = found
+            lines = lines_read(call) if path else WHOLE
             whole = kept.get((place, index)) or (None if hand.away is NOTHING_AWAY else hand.stands_for(block))
             shown = count if whole is None else tokens_in_place(block.text, whole)
-            yield Resident(block.call_id, place, index, shown, piece.born, kind=kind, kept=whole, path=path)
+            yield Resident(
+                block.call_id, place, index, shown, piece.born, kind=kind, kept=whole, path=path, lines=lines
+            )
 
 
 def _apply_previews(state: State, previews: PreviewEntry, rules: Rules) -> State:
@@ -282,7 +287,7 @@ def _without_turns(state: State, turns: Sequence[TurnsLeft], rules: Rules) -> St
     tip = cut(old.tip, min(min(one.message, one.places[0][0]) for one in turns))
     for piece in pieces_since(fresh.draft.tip, length(tip)):
         tip = push(tip, piece)
-    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency.rules)
+    standing = fresh.standing.with_work(state.standing.work).at_call(fresh.draft.calls, rules.residency.rules)
     return replace(fresh, draft=replace(fresh.draft, tip=tip), standing=standing)
 
 
@@ -373,5 +378,5 @@ def _apply_compaction(state: State, kept: int, rules: Rules) -> State:
         for block in piece.message.blocks
     ]
     hand = fresh.hand.after_compaction(blocks)
-    standing = fresh.standing.at_call(fresh.draft.calls, rules.residency.rules)
+    standing = fresh.standing.with_work(state.standing.work).at_call(fresh.draft.calls, rules.residency.rules)
     return replace(fresh, standing=standing, hand=hand)

@@ -16,6 +16,7 @@ from typing import Final
 from pagein.engine.log.request_draft import Absent, WindowPiece
 from pagein.model.entries import TurnsLeft
 from pagein.model.messages import Block, Message, Text
+from pagein.policy.eviction.session_work import words_of_person
 from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 
 _APART: Final = (TURNS, STEPS, SHORTENED)
@@ -26,6 +27,18 @@ def is_spoken(message: Message) -> bool:
     return message.role == "user" and any(
         isinstance(block, Text) and block.injected in (None, SHORTENED) and block.text for block in message.blocks
     )
+
+
+def words_said(message: Message) -> str | None:
+    """Return the words of a person in the message, "" if they are not known any more; None where nobody spoke.
+
+    A client may add a text of its own to every message with results: that is nobody's word.
+    """
+    if not is_spoken(message):
+        return None
+    texts = [block.text for block in message.blocks if isinstance(block, Text) and block.injected is None]
+    words = "\n".join(filter(None, map(words_of_person, texts)))
+    return None if texts and not words else words
 
 
 def is_apart(injected: str | None) -> bool:

@@ -288,7 +288,7 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
     if planned.epoch is not None or hand.epoch_now:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.rules
-        work = Work(rules, state.draft.calls, state.standing.task) if rules.of("file read") else None
+        work = Work(rules, state.draft.calls, state.standing.work) if rules.of("file read") else None
         kept = _calls_kept_by_user(scene) | _warm(state)
         young = scene.files.calls_needed_by_young(last, work)
         planned = plan_without(planned, kept | young, state.standing, settings, moment)

@@ -156,8 +156,9 @@ function doctor(calls) {
   const rows = short.slice(0, SHOWN).map((call) => ({ cells: [clock(call.at), whole(call.shortfall), blame[call.who] || call.who, call.explanation] }));
   return [made("h3", null, "Where the cache fell short"), table("Where the cache fell short", [column("at"), column("tokens"), column("whose doing", "plain"), column("why", "wide")], rows, "Each of the calls below read from its cache what was there to be read.")];
 }
+const hardly = (reasons) => [...new Set(reasons)].map((reason) => plural(reasons.filter((one) => one === reason).length, "read") + " that an edit will hardly quote (" + reason + ")");
 function epochs(inside) {
-  const rows = inside.epochs.map((epoch) => ({ key: "epoch " + epoch.number, cells: [epoch.number, clock(epoch.at), epoch.reason, epoch.frontier, epoch.out, epoch.back, amount(epoch.tokens)] }));
+  const rows = inside.epochs.map((epoch) => ({ key: "epoch " + epoch.number, cells: [epoch.number, clock(epoch.at), [epoch.reason, ...hardly(epoch.unlikely)].join("; "), epoch.frontier, epoch.out, epoch.back, amount(epoch.tokens)] }));
   return [made("h3", null, "Epochs"), table("Epochs", [column("number"), column("at"), column("why", "wide"), column("from message"), column("results out"), column("back"), column("tokens out")], rows, "None was opened: nothing old enough was worth a rewrite yet. Big outputs may have entered as previews without one.")];
 }
 function objects(inside) {

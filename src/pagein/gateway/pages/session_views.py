@@ -27,6 +27,7 @@ class EpochView(TypedDict):
 
     out, back: results evicted and recalled with it
     frontier: the first changed message
+    unlikely: for each read that left because an edit would hardly quote it, the counts that said so
     """
 
     number: int
@@ -36,6 +37,7 @@ class EpochView(TypedDict):
     out: int
     back: int
     tokens: int
+    unlikely: list[str]
 
 
 class ObjectView(TypedDict):
@@ -189,6 +191,7 @@ def _epoch(body: EpochEntry, at: float | None) -> EpochView:
         out=len(body.paged) + len(body.turns),
         back=len(body.restored),
         tokens=tokens,
+        unlikely=[one.why for one in body.paged if one.why],
     )
 
 

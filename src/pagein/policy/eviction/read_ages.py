@@ -8,7 +8,8 @@ current task has read and not edited yet.
 from dataclasses import dataclass
 
 from pagein.policy.eviction.residency_rules import ResidencyRules
-from pagein.policy.eviction.waiting_residents import NEVER, holds
+from pagein.policy.eviction.session_work import NEVER, SessionWork
+from pagein.policy.eviction.waiting_residents import holds
 
 __all__ = ["NEVER", "Work"]
 
@@ -17,17 +18,20 @@ __all__ = ["NEVER", "Work"]
 class Work:
     """What tells whether a file is still being worked on.
 
-    call: the next model call. task: the first call since a person last spoke.
+    call: the next model call. session: what the session has done.
     """
 
     rules: ResidencyRules
     call: int
-    task: int
+    session: SessionWork
 
     def keeps(self, born: int, *, touched: int, edited: int) -> bool:
         """Return whether a read stays, by its first call and the file's last access and edit."""
         idle = self.call - touched
         return not any(
-            row.wait is not None and idle >= row.wait and holds(row, born, edited=edited, task=self.task)
+            row.wait is not None
+            and row.limit is None
+            and idle >= row.wait
+            and holds(row, born, edited=edited, work=self.session)
             for row in self.rules.of("file read")
         )

@@ -38,7 +38,7 @@ from pagein.policy.economics.rewrite_cost import (
 from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, ResidentKind
 from pagein.policy.eviction.resident_set import EMPTY, ResidentSet
-from pagein.policy.eviction.residents import STUB_TOKENS, Resident
+from pagein.policy.eviction.residents import STUB_TOKENS, WHOLE, Resident
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.result_stubs import LONGEST
 
@@ -53,6 +53,7 @@ __all__ = [
     "ResidentSet",
     "Thinking",
     "kinds_of_result",
+    "lines_read",
     "plan",
     "removable",
     "resident_kind",
@@ -169,6 +170,12 @@ def kinds_of_result(call: ToolCall, result: ToolResult) -> tuple[ResidentKind, .
     if call.name.lower() in WEB_SEARCHES:
         return ("web search", "result")
     return ("result",)
+
+
+def lines_read(call: ToolCall) -> tuple[int, int]:
+    """Return the first and last line of the first file that a call read."""
+    access = next((access for access in call.accesses if access.op == "read"), None)
+    return WHOLE if access is None else (access.start or WHOLE[0], access.end or WHOLE[1])
 
 
 def _path_read(call: ToolCall) -> str:

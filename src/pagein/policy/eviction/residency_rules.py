@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
+from pagein.policy.eviction.quote_odds import QuoteOdds, packaged_odds
 
 ResidentKind: TypeAlias = Literal[
     "file read", "read", "web search", "server result", "result", "failure", "replaced text", "file text"
@@ -41,8 +42,10 @@ last access that showed or wrote its whole file.
 Preset: TypeAlias = Literal["careful", "balanced", "thrifty"]
 """Name of one of the presets (`policy.eviction.presets`), from the fewest lost quotes to the lowest bill."""
 
-Only: TypeAlias = Literal["", "edited", "older task"]
-"""Condition of a rule: none; the file was edited since; or a person has spoken since."""
+Only: TypeAlias = Literal["", "edited", "older task", "only reads"]
+"""Condition of a rule: none; the file was edited since; a person has spoken since; or the session was asked to read, and
+has changed no file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +72,39 @@ class Age:
 
 
 @dataclass(frozen=True, slots=True)
+class QuoteLimit:
+    """The expected quotes per million tokens of a read below which it may leave.
+
+    name: identity. odds: the odds that an edit quotes the read later.
+    quotes: the default, as in the preset `careful`. balanced, thrifty: in these presets, where it differs.
+    """
+
+    name: str
+    odds: QuoteOdds
+    quotes: int = 0
+    balanced: int | None = None
+    thrifty: int | None = None
+
+    def at(self, preset: Preset) -> "QuoteLimit":
+        """Return the limit in a preset."""
+        other = {"careful": None, "balanced": self.balanced, "thrifty": self.thrifty}[preset]
+        return self if other is None else replace(self, quotes=other)
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """A group of rules that a replay can leave out (`pagein replay --without NAME`).
 
-    does: what the rules do, for users.
+    does: what the rules do, for users. part_of: name of a layer that is never left out without this one.
     """
 
     name: str
     does: str
+    part_of: str = ""
+
+    def goes_with(self, name: str) -> bool:
+        """Return whether the layer is left out with the layer of this name."""
+        return name in (self.name, self.part_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +117,8 @@ class ResidencyRule:
     cheap: a lower age where a rewrite is cheap anyway; None: no other. Only for the clock `shown`.
     why: reason. measured: figure that supports it, and how it was measured.
     layer: name in ablations; None: always part of the policy.
+    limit: odds by which each resident is judged at that age, and again each time that it has become as much older;
+        None: the age alone decides.
     wait: the least number of calls for which a resident stays, 1 or more; None: this rule evicts nothing. A result that
         the next call sees for the first time answers the latest assistant message: it stays.
     cheap_wait: the least number of calls for which a resident stays where a rewrite is cheap; None: the same as `wait`.
@@ -104,6 +134,7 @@ class ResidencyRule:
     why: str = ""
     measured: str = ""
     layer: Layer | None = None
+    limit: QuoteLimit | None = None
     wait: int | None = field(init=False, repr=False, compare=False)
     cheap_wait: int | None = field(init=False, repr=False, compare=False)
 
@@ -117,6 +148,8 @@ class ResidencyRule:
             raise BadSetting(f"rule {self.name!r}: the age of a {self.kind} does not begin when it is {self.clock}")
         if is_of_file and self.cheap is not None:
             raise BadSetting(f"rule {self.name!r}: a {self.kind} has no lower age where a rewrite is cheap")
+        if self.limit is not None and self.kind != "file read":
+            raise BadSetting(f"rule {self.name!r}: nothing tells how likely a quote of a {self.kind} is")
         if self.only and not is_of_file:
             raise BadSetting(f"rule {self.name!r}: nothing tells whether a {self.kind} is {self.only}")
 
@@ -163,7 +196,7 @@ class ResidencyRules:
 
     def without_layer(self, name: str) -> "ResidencyRules":
         """Return the rules without the rows of a layer."""
-        return ResidencyRules(tuple(row for row in self.rows if row.layer is None or row.layer.name != name))
+        return ResidencyRules(tuple(row for row in self.rows if row.layer is None or not row.layer.goes_with(name)))
 
     def with_ages(self, ages: Mapping[str, int | None]) -> "ResidencyRules":
         """Return the rules with other ages, given by name. Raises BadSetting for an age out of range."""
@@ -192,10 +225,40 @@ class ResidencyRules:
 
     def at(self, preset: Preset) -> "ResidencyRules":
         """Return the rules at the ages of a preset."""
-        return self.with_ages({name: age.at(preset) for name, age in self.ages.items()})
+        aged = self.with_ages({name: age.at(preset) for name, age in self.ages.items()})
+        return ResidencyRules(
+            tuple(row if row.limit is None else replace(row, limit=row.limit.at(preset)) for row in aged.rows)
+        )
 
 
 _FILES: Final = Layer("files", "a read of a file stays for as long as the file is worked on")
+_READING: Final = Layer(
+    "reading", "a read leaves sooner in a session that was asked to read and changes nothing", "files"
+)
+_ODDS: Final = Layer(
+    "odds",
+    "a read leaves sooner where an edit will hardly quote it",
+    "files",
+)
+
+
+def judged_reads(odds: QuoteOdds | None) -> tuple[ResidencyRule, ...]:
+    """Return the row by which the odds of a quote decide; none without odds."""
+    if odds is None:
+        return ()
+    return (
+        ResidencyRule(
+            "unlikely to be quoted",
+            "a read that an edit will hardly quote, by counts of the session",
+            "file read",
+            Age("judged", 4),
+            clock="touched",
+            why="fewer quotes are expected for each million of its tokens than the preset allows",
+            layer=_ODDS,
+            limit=QuoteLimit("quotes", odds, 3, balanced=12, thrifty=40),
+        ),
+    )
+
 
 USUAL: Final = ResidencyRules(
     (
@@ -221,6 +284,17 @@ USUAL: Final = ResidencyRules(
             measured=".2 quotes per million tokens carried",
             layer=_FILES,
         ),
+        ResidencyRule(
+            "file of a reading session",
+            "a read of a file in a session that was asked to read and has changed no file",
+            "file read",
+            Age("only_reads", 4, balanced=3, thrifty=3),
+            clock="touched",
+            only="only reads",
+            why="no edit quotes it unless the person asks for a change, and then it stays again",
+            layer=_READING,
+        ),
+        *judged_reads(packaged_odds()),
         ResidencyRule(
             "untouched file",
             "a read of a file of the current task, not edited since",

@@ -1,12 +1,13 @@
 """The residents of a branch, in two groups: too young to be evicted, and old enough."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
 from pagein.policy.eviction.residency_rules import ResidencyRules, ResidentKind
 from pagein.policy.eviction.residents import Resident
+from pagein.policy.eviction.session_work import SessionWork
 from pagein.policy.eviction.shared_queues import QueueLink, link_items, upside_down, walk
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS, NONE_WAITING, WaitingResidents
 
@@ -16,10 +17,12 @@ class _OldResident:
     """A resident old enough for eviction.
 
     since: the call at which it became old enough.
+    rule: name of the row that lets it go; "" where no row does.
     """
 
     resident: Resident
     since: int
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -48,12 +51,12 @@ class _OldResidents:
             min((one.resident.before for one in aged), default=0),
         )
 
-    def with_grown(self, grown: Iterable[Resident], call: int) -> "_OldResidents":
-        """Add the residents that become old at a call."""
+    def with_grown(self, grown: Iterable[tuple[Resident, str]], call: int) -> "_OldResidents":
+        """Add the residents that become old at a call, each with the name of its row."""
         newest, tokens, gain, since = self.newest, self.tokens, self.gain, self.since
         before = self.before if newest is not None else None
-        for resident in sorted(grown, key=_place):
-            newest = QueueLink(_OldResident(resident, call), newest)
+        for resident, rule in sorted(grown, key=lambda one: one[0].place):
+            newest = QueueLink(_OldResident(resident, call, rule), newest)
             tokens += resident.tokens
             gain += resident.gain
             since += resident.gain * call
@@ -92,9 +95,13 @@ class ResidentSet:
         return self._waiting.ripe_gain
 
     @property
-    def task(self) -> int:
-        """The first call of the current task."""
-        return self._waiting.task
+    def work(self) -> SessionWork:
+        """What the session has done."""
+        return self._waiting.work
+
+    def with_work(self, work: SessionWork) -> "ResidentSet":
+        """Set what the session has done, where its window was built anew."""
+        return replace(self, _waiting=replace(self._waiting, work=work))
 
     def born(self, resident: Resident, rules: ResidencyRules) -> "ResidentSet":
         """Add a result that entered the window, or the arguments of an answered call."""
@@ -111,21 +118,34 @@ class ResidentSet:
         whole: the whole file was written or shown, so earlier text of it is needless.
         """
         waiting, again = self._waiting.touch(path, call, rules, edited=edited, whole=whole)
-        if waiting is self._waiting:
-            return self
+        now = self._with_work_of(waiting, rules)
         if not again:
-            return replace(self, _waiting=waiting)
+            return now
+        return now._waits_again(lambda one: one.resident.path == path and one.resident.kind in again, rules)  # noqa: SLF001 its own kind
+
+    def spoken(self, call: int, rules: ResidencyRules, words: str = "") -> "ResidentSet":
+        """Start a new task at call number `call`, after a person spoke these words."""
+        return self._with_work_of(self._waiting.spoken(call, rules, words), rules)
+
+    def _with_work_of(self, waiting: WaitingResidents, rules: ResidencyRules) -> "ResidentSet":
+        """Set the waiting residents; where the session reads no more alone, those that may leave for that wait again."""
+        now = replace(self, _waiting=waiting)
+        if not self.work.only_reads or waiting.work.only_reads:
+            return now
+        names = {row.name for row in rules.rows if row.only == "only reads"}
+        return now._waits_again(lambda one: one.rule in names, rules)  # noqa: SLF001 its own kind
+
+    def _waits_again(self, test: Callable[[_OldResident], bool], rules: ResidencyRules) -> "ResidentSet":
         aged = list(self._old)
-        back = [one.resident for one in aged if one.resident.path == path and one.resident.kind in again]
+        back = [one.resident for one in aged if test(one)]
+        if not back:
+            return self
+        waiting = self._waiting
         for one in back:
-            waiting = waiting.with_resident(one, rules)
+            waiting = waiting.with_resident(replace(one, why="") if one.why else one, rules)
         places = {(one.place, one.form) for one in back}
         left = [one for one in aged if (one.resident.place, one.resident.form) not in places]
         return replace(self, _waiting=waiting, _old=_OldResidents.of(left))
-
-    def spoken(self, call: int, rules: ResidencyRules) -> "ResidentSet":
-        """Start a new task at call number `call`, after a person spoke."""
-        return replace(self, _waiting=self._waiting.spoken(call, rules))
 
     def at_call(self, call: int, rules: ResidencyRules) -> "ResidentSet":
         """Advance to the model call number `call`, from 0, and mark the residents old enough for eviction."""
@@ -134,7 +154,7 @@ class ResidentSet:
         if not grown:
             return now
         # arguments that may be masked wholly are no longer listed for their replaced text
-        whole = {one.place for one in grown if one.form == "texts"}
+        whole = {one.place for one, _ in grown if one.form == "texts"}
         old = now._old  # noqa: SLF001 its own kind
         if whole:
             old = _OldResidents.of(
@@ -149,7 +169,7 @@ class ResidentSet:
             anew.
         """
         gone = frozenset(places)
-        stay = [one.behind(before or {}) for one in self.old() if one.place not in gone]
+        stay = [(one.resident.behind(before or {}), one.rule) for one in self._old if one.resident.place not in gone]
         old = _OldResidents().with_grown(stay, self.call)
         return replace(self, _waiting=self._waiting.without(gone, before or {}), _old=old)
 
@@ -161,7 +181,7 @@ class ResidentSet:
         if not waiting:
             return self
         left = self.without(map(_place, waiting))
-        return replace(left, _old=left._old.with_grown(waiting, self.call))  # noqa: SLF001 its own kind
+        return replace(left, _old=left._old.with_grown(((one, "") for one in waiting), self.call))  # noqa: SLF001 its own kind
 
     def old(self) -> Iterator[Resident]:
         """Yield the residents that may be evicted, in the order of becoming old enough."""

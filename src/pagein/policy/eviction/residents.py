@@ -11,6 +11,9 @@ STUB_TOKENS: Final = 40
 """Assumed size of a stub at the decision; its true size is known once it is written."""
 
 
+WHOLE: Final = (1, 1 << 31)
+"""The lines of a read without a range."""
+
 Form: TypeAlias = Literal["result", "server", "replaced", "texts", "text"]
 """Part of a call that leaves: the result; the call and its result, of a tool of the provider's; replaced text or every file text in its arguments; or a long user text."""
 
@@ -24,9 +27,11 @@ class Resident:
     before: tokens in front of its message.
     kind: its rows in the residency table.
     path: the file that it shows, or whose text the arguments hold; "" where age alone decides.
+    lines: first and last line that it shows of the file.
     kept: record of the whole text, where this is a preview of it.
     form: part that leaves.
     stays: tokens of the text in its place afterwards.
+    why: why it may leave, where counts decided; "" while it waits, and where its age alone decided.
     """
 
     call_id: str
@@ -38,8 +43,10 @@ class Resident:
     kind: ResidentKind = "result"
     kept: PagedOut | None = None
     path: str = ""
+    lines: tuple[int, int] = WHOLE
     form: Form = "result"
     stays: int = STUB_TOKENS
+    why: str = ""
 
     @property
     def place(self) -> tuple[int, int]:

@@ -34,6 +34,13 @@ class SharedQueue(Generic[T]):
         """Return the queue with another item at its end."""
         return SharedQueue(self._front, QueueLink(item, self._back))
 
+    def with_items(self, items: Iterable[T]) -> "SharedQueue[T]":
+        """Return the queue with further items at its end."""
+        back = self._back
+        for item in items:
+            back = QueueLink(item, back)
+        return SharedQueue(self._front, back)
+
     def split_ready(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
         """Return the queue without the ready items at its head, and the ready items."""
         front, back, out = self._front, self._back, list[T]()

@@ -10,11 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.model.shared_map import SharedMap
-from pagein.policy.eviction.residency_rules import FILE_KINDS, ResidencyRule, ResidencyRules, ResidentKind
-from pagein.policy.eviction.residents import Resident
+from pagein.policy.eviction.quote_odds import ReadCounts
+from pagein.policy.eviction.residency_rules import FILE_KINDS, QuoteLimit, ResidencyRule, ResidencyRules, ResidentKind
+from pagein.policy.eviction.residents import WHOLE, Resident
+from pagein.policy.eviction.session_work import NEVER, SessionWork
 from pagein.policy.eviction.shared_queues import QueueLink, SharedQueue, walk
 
-NEVER: Final = -1
+_LAST_JUDGED: Final = 60
+"""Idle calls after which a read is judged no more, so that the work of a call does not grow with the session."""
+
 ARGUMENT_KINDS: Final[frozenset[ResidentKind]] = frozenset(("replaced text", "file text"))
 
 
@@ -24,10 +28,16 @@ class _Wait:
 
     call: the call at which the age began.
     one: a resident, or the key of a file whose residents wait together.
+    judged: the call at which they were judged last; None: not yet.
     """
 
     call: int
     one: Resident | str
+    judged: int | None = None
+
+    def is_due(self, last: int) -> bool:
+        """Return whether it has waited since call number `last`."""
+        return (self.call if self.judged is None else self.judged) <= last
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ class _RuleQueue:
             return self, []
         last = call - rule.wait
         if rule.cheap_wait is None:
-            waiting, due = self.waiting.split_ready(lambda wait: wait.call <= last)
+            waiting, due = self.waiting.split_ready(lambda wait: wait.is_due(last))
             return (replace(self, waiting=waiting) if due else self), due
         first = call - max(rule.cheap_wait, 1)
         waiting, ripened = self.waiting.split_ready(lambda wait: wait.call <= first)
@@ -62,16 +72,18 @@ class _RuleQueue:
         return _RuleQueue(SharedQueue.of(_waits_left(self.waiting, gone, before)), ripe, _gain(ripe))
 
 
-def holds(rule: ResidencyRule, born: int, *, edited: int, task: int) -> bool:
+def holds(rule: ResidencyRule, born: int, *, edited: int, work: SessionWork) -> bool:
     """Return whether the condition of a row holds for a resident first shown by call number `born`.
 
-    edited: call that saw the last edit of its file. task: the first call of the current task.
+    edited: call that saw the last edit of its file. work: what the session has done.
     """
     match rule.only:
         case "edited":
             return born <= edited
         case "older task":
-            return born < task
+            return born < work.task
+        case "only reads":
+            return work.only_reads
         case _:
             return True
 
@@ -90,12 +102,12 @@ class _File:
     residents: tuple[Resident, ...] = ()
     left: bool = False
 
-    def may_leave(self, rule: ResidencyRule, task: int) -> list[Resident]:
+    def may_leave(self, rule: ResidencyRule, work: SessionWork) -> list[Resident]:
         """Return the residents that this row allows to leave."""
         return [
             one
             for one in self.residents
-            if holds(rule, one.born, edited=self.edited, task=task)
+            if holds(rule, one.born, edited=self.edited, work=work)
             and (rule.clock != "shown whole" or one.born < self.shown)
         ]
 
@@ -108,7 +120,7 @@ class _File:
 class WaitingResidents:
     """The residents that wait; immutable, derived from `NONE_WAITING`, with shared structure.
 
-    task: the first call of the current task.
+    work: what the session has done.
     has_arguments: whether arguments of calls ever waited.
     """
 
@@ -116,7 +128,7 @@ class WaitingResidents:
     _files: SharedMap[_File] = field(default_factory=SharedMap)
     # Files with residents that were touched since a person spoke last, newest first.
     _fresh: QueueLink[str] | None = None
-    task: int = 0
+    work: SessionWork = field(default_factory=SessionWork)
     has_arguments: bool = False
 
     def with_resident(self, one: Resident, rules: ResidencyRules, *, newest: bool = True) -> "WaitingResidents":
@@ -146,7 +158,7 @@ class WaitingResidents:
             residents = tuple(sorted(residents, key=lambda each: each.place))
         file = replace(file, touched=max(file.touched, one.born), residents=residents)
         return self._visit(
-            key, file, (rule for rule in rules.by_kind.get(one.kind, ()) if _waits_for(file, rule, self.task, one))
+            key, file, (rule for rule in rules.by_kind.get(one.kind, ()) if _waits_for(file, rule, self.work, one))
         )
 
     def _visit(self, key: str, file: _File, rules: Iterable[ResidencyRule]) -> "WaitingResidents":
@@ -167,7 +179,8 @@ class WaitingResidents:
         whole: the whole file was written or shown.
         Also return the kinds of which residents that might have left wait again.
         """
-        now, again = self, list[ResidentKind]()
+        work = self.work.with_edit(call) if edited else replace(self.work, accesses=self.work.accesses + 1)
+        now, again = replace(self, work=work), list[ResidentKind]()
         for kind in FILE_KINDS:
             key = _key(kind, path)
             file = self._files.get(key)
@@ -188,31 +201,33 @@ class WaitingResidents:
             waiting = (
                 rule
                 for rule in rows
-                if (rule.clock == "shown whole" and whole) or _waits_since_touch(file, rule, self.task)
+                if (rule.clock == "shown whole" and whole) or _waits_since_touch(file, rule, now.work)
             )
-            now = now._visit(key, file, waiting)
+            now = now._visit(key, file, waiting)  # noqa: SLF001 its own kind
         return now, again
 
-    def spoken(self, call: int, rules: ResidencyRules) -> "WaitingResidents":
-        """Start a new task at call number `call`, the first call after a person spoke."""
+    def spoken(self, call: int, rules: ResidencyRules, words: str) -> "WaitingResidents":
+        """Start a new task at call number `call`, the first call after a person spoke these words."""
+        work = self.work.with_task(call, words)
+        begins = {"older task", "only reads"} if work.only_reads else {"older task"}
         keys = dict.fromkeys(walk(self._fresh))
         queues = self._queues
         for kind in FILE_KINDS:
-            rows = [rule for rule in rules.by_kind.get(kind, ()) if rule.only == "older task" and rule.wait is not None]
+            rows = [rule for rule in rules.by_kind.get(kind, ()) if rule.only in begins and rule.wait is not None]
             found = [key for key in keys if rows and key.startswith(_key(kind, ""))]
             visits = [_Wait(file.touched, key) for key in found if (file := self._files.get(key)) is not None]
             for rule in rows if visits else ():
                 queue = queues.get(rule.name) or _RuleQueue()
                 waiting = SharedQueue.of(sorted((*queue.waiting, *visits), key=lambda wait: wait.call))
                 queues = queues.put(rule.name, replace(queue, waiting=waiting))
-        return replace(self, _queues=queues, _fresh=None, task=call)
+        return replace(self, _queues=queues, _fresh=None, work=work)
 
-    def at_call(self, call: int, rules: ResidencyRules) -> "tuple[WaitingResidents, list[Resident]]":
-        """Remove and return the residents that may leave before call number `call`.
+    def at_call(self, call: int, rules: ResidencyRules) -> "tuple[WaitingResidents, list[tuple[Resident, str]]]":
+        """Remove and return the residents that may leave before call number `call`, each with the name of its row.
 
         A resident whose every file text may leave no longer waits for its replaced text alone.
         """
-        now, out = self, list[Resident]()
+        now, out = self, list[tuple[Resident, str]]()
         for rule in rules.rows:
             queue = self._queues.get(rule.name)
             if queue is None:
@@ -220,28 +235,77 @@ class WaitingResidents:
             left, due = queue.split_due(rule, call)
             if left is not queue:
                 now = replace(now, _queues=now._queues.put(rule.name, left))
+            if rule.limit is not None:
+                now, gone = now._judge(due, rule, rule.limit, call) if due else (now, [])  # noqa: SLF001 its own kind
+                out += [(one, rule.name) for one in gone]
+                continue
             for wait in due:
                 if isinstance(wait.one, Resident):
-                    out.append(wait.one)
+                    out.append((wait.one, rule.name))
                 else:
                     now, gone = now._release(wait.one, wait.call, rule)  # noqa: SLF001 its own kind
-                    out += gone
-        whole = {one.place for one in out if one.form == "texts"}
+                    out += [(one, rule.name) for one in gone]
+        whole = {one.place for one, _ in out if one.form == "texts"}
         if not whole:
             return now, out
         return now._without_replaced(whole, rules), [  # noqa: SLF001 its own kind
-            one for one in out if one.form != "replaced" or one.place not in whole
+            (one, rule) for one, rule in out if one.form != "replaced" or one.place not in whole
         ]
 
-    def _release(self, key: str, call: int, rule: ResidencyRule) -> "tuple[WaitingResidents, list[Resident]]":
+    def _release(self, key: str, began: int, rule: ResidencyRule) -> "tuple[WaitingResidents, list[Resident]]":
         file = self._files.get(key)
-        if file is None or file.age_began(rule) != call:  # accessed again: a later wait replaces this one
+        if file is None or file.age_began(rule) != began:  # accessed again: a later wait replaces this one
             return self, []
-        gone = file.may_leave(rule, self.task)
-        if not gone:
-            return self, []
-        stay = tuple(one for one in file.residents if one not in gone)
-        return replace(self, _files=self._files.put(key, replace(file, residents=stay, left=True))), gone
+        gone = file.may_leave(rule, self.work)
+        return (self._let_go(key, file, gone) if gone else self), gone
+
+    def _let_go(self, key: str, file: _File, gone: Iterable[Resident]) -> "WaitingResidents":
+        places = {(one.message, one.block) for one in gone}
+        stay = tuple(one for one in file.residents if (one.message, one.block) not in places)
+        return replace(self, _files=self._files.put(key, replace(file, residents=stay, left=True)))
+
+    def _judge(
+        self, due: Iterable[_Wait], rule: ResidencyRule, limit: QuoteLimit, call: int
+    ) -> "tuple[WaitingResidents, list[Resident]]":
+        """Remove and return the residents that few edits will quote; the others are judged again after as many calls."""
+        files = {
+            key: file
+            for wait in due
+            if (file := self._files.get(key := str(wait.one))) is not None and file.touched == wait.call
+        }
+        reads = [self._counts(file, one, call) for file in files.values() for one in file.residents]
+        reasons = limit.odds.reasons_of_unlikely(reads, limit.quotes)
+        now, out = self, list[Resident]()
+        for key, file in files.items() if reasons else ():
+            gone = [one for one in file.residents if one.call_id in reasons]
+            if gone:
+                now = now._let_go(key, file, gone)
+                out += [replace(one, why=reasons[one.call_id]) for one in gone]
+        again = [
+            _Wait(file.touched, key, call)
+            for key, file in files.items()
+            if call - file.touched < _LAST_JUDGED and any(one.call_id not in reasons for one in file.residents)
+        ]
+        if not again:
+            return now, out
+        queue = now._queues.get(rule.name) or _RuleQueue()  # noqa: SLF001 its own kind
+        queue = replace(queue, waiting=queue.waiting.with_items(again))
+        return replace(now, _queues=now._queues.put(rule.name, queue)), out  # noqa: SLF001 its own kind
+
+    def _counts(self, file: _File, one: Resident, call: int) -> ReadCounts:
+        first, last = one.lines
+        later = file.residents[file.residents.index(one) + 1 :] if len(file.residents) > 1 else ()
+        return ReadCounts(
+            one.call_id,
+            one.path,
+            tokens=one.tokens,
+            idle=call - file.touched,
+            since_edit=call - max(self.work.edited, 0),
+            older=one.born < self.work.task,
+            covered=any(other.lines[0] <= first and other.lines[1] >= last for other in later),
+            whole=one.lines == WHOLE,
+            work=self.work,
+        )
 
     def _without_replaced(self, places: Collection[tuple[int, int]], rules: ResidencyRules) -> "WaitingResidents":
         queues = self._queues
@@ -303,13 +367,13 @@ def _key(kind: ResidentKind, path: str) -> str:
     return f"{kind}\n{path}"
 
 
-def _waits_since_touch(file: _File, rule: ResidencyRule, task: int) -> bool:
-    return rule.clock == "touched" and bool(file.may_leave(rule, task) or not rule.only)
+def _waits_since_touch(file: _File, rule: ResidencyRule, work: SessionWork) -> bool:
+    return rule.clock == "touched" and bool(file.may_leave(rule, work) or not rule.only)
 
 
-def _waits_for(file: _File, rule: ResidencyRule, task: int, one: Resident) -> bool:
+def _waits_for(file: _File, rule: ResidencyRule, work: SessionWork, one: Resident) -> bool:
     """Return whether a file waits for a row once a resident was added."""
-    return one.born < file.shown if rule.clock == "shown whole" else _waits_since_touch(file, rule, task)
+    return one.born < file.shown if rule.clock == "shown whole" else _waits_since_touch(file, rule, work)
 
 
 def _waits_left(

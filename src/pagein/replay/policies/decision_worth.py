@@ -41,6 +41,7 @@ class DecisionStep:
 
     expected: saving expected by the engine at this moment, BIT.
     bankroll: the bankroll at this moment, BIT.
+    unlikely: for each read that left because an edit would hardly quote it, the counts that said so.
     """
 
     call: int
@@ -49,6 +50,7 @@ class DecisionStep:
     hide: Hide
     expected: float
     bankroll: float
+    unlikely: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -73,7 +75,9 @@ class Steps:
             expected = self._saving_expected(state, at, prices)
             hidden = replace(hide, previews=(), rereads=())
             bankroll = _bankroll(state, prices)
-            self.all.append(DecisionStep(sized.call.index, at, prepared.opened.reason, hidden, expected, bankroll))
+            reason = prepared.opened.reason
+            unlikely = tuple(one.why for one in prepared.opened.paged if one.why)
+            self.all.append(DecisionStep(sized.call.index, at, reason, hidden, expected, bankroll, unlikely))
 
     def _note_entries(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
@@ -289,6 +293,7 @@ def _decision_row(step: DecisionStep, at: float, realised: float | None) -> Deci
         expected=round(step.expected, 1),
         realised=None if realised is None else round(realised, 1),
         bankroll=round(step.bankroll, 1),
+        unlikely=list(step.unlikely),
     )
 
 

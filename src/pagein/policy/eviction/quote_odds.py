@@ -1,0 +1,168 @@
+"""The odds that an edit will quote a read of a file later: a small logistic model in whole numbers.
+
+Rules of this file
+------------------
+1. A term is a whole number that the fold of a session keeps, or four times a logarithm to base 2, rounded down: so every
+   machine computes the same.
+2. The coefficients are whole thousandths of a logit, in `quote_odds.json`. `scripts/train_reads.py` writes that file from
+   recorded sessions. Without the file there are no odds, and the other rows of the residency table decide alone.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import lru_cache
+from importlib import resources
+from typing import Final
+
+from pagein.policy.eviction.session_work import SessionWork
+
+FILE: Final = "quote_odds.json"
+MILLION: Final = 1_000_000
+_LEAST_LOGIT, _MOST_LOGIT = -16_000, 16_000
+_DOCUMENT: Final = re.compile(r"\.(md|mdx|rst|txt|adoc|json|ya?ml|toml|lock|ini|cfg|conf|env|mod|sum)$|(^|/)docs?/")
+_EXACT: Final = Context(prec=20)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCounts:
+    """What is known of a read before a call.
+
+    call_id: its call. path: its file. tokens: size. idle: calls since the last access to its file.
+    since_edit: calls since the last edit of any file; since the beginning, where nothing was edited.
+    older: whether a person has spoken since. covered: whether a later read in the window shows the same lines.
+    whole: whether it shows the whole file. work: what the session has done.
+    """
+
+    call_id: str
+    path: str
+    tokens: int
+    idle: int
+    since_edit: int
+    older: bool
+    covered: bool
+    whole: bool
+    work: SessionWork
+
+
+@dataclass(frozen=True, slots=True)
+class OddsTerm:
+    """A term of the model.
+
+    value: the term. says: it in words, with its count in place of {}. count: that number.
+    says_not: the words for a term of 0, where they differ.
+    """
+
+    value: Callable[[ReadCounts], int]
+    says: str
+    says_not: str = ""
+    count: Callable[[ReadCounts], int] = lambda _: 0
+
+
+def _steps(count: int) -> int:
+    """Return four times the logarithm to base 2 of a count and one, rounded down."""
+    return ((max(count, 0) + 1) ** 4).bit_length() - 1
+
+
+def is_document(path: str) -> bool:
+    """Return whether a path is that of a text for people, or of a configuration."""
+    return _DOCUMENT.search(path.lower()) is not None
+
+
+TERMS: Final[Mapping[str, OddsTerm]] = {
+    "size": OddsTerm(lambda read: _steps(read.tokens), "{:,} tokens", count=lambda read: read.tokens),
+    "older": OddsTerm(
+        lambda read: read.older, "a person has spoken since the read", "no person has spoken since the read"
+    ),
+    "accesses": OddsTerm(
+        lambda read: _steps(read.work.accesses),
+        "{} accesses to files in the session",
+        count=lambda read: read.work.accesses,
+    ),
+    "covered": OddsTerm(
+        lambda read: read.covered, "a later read shows the same lines", "no later read shows the same lines"
+    ),
+    "whole": OddsTerm(lambda read: read.whole, "it shows the whole file", "it shows a part of the file"),
+    "document": OddsTerm(
+        lambda read: is_document(read.path), "it shows a document or a configuration", "it shows source code"
+    ),
+    "task reads": OddsTerm(
+        lambda read: read.work.kind == "reading", "the person asked to read", "the person asked for more than to read"
+    ),
+    "since edit": OddsTerm(
+        lambda read: _steps(read.since_edit), "{} calls without an edit", count=lambda read: read.since_edit
+    ),
+    "idle, no edits": OddsTerm(
+        lambda read: 0 if read.work.edits else _steps(read.idle),
+        "nothing was edited, and the file was last touched {} calls ago",
+        "files were edited",
+        count=lambda read: 0 if read.work.edits else read.idle,
+    ),
+}
+"""The terms by name, as in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteOdds:
+    """The model.
+
+    intercept, coefficients: thousandths of a logit, the latter by term. means: the usual value of each term.
+    """
+
+    intercept: int
+    coefficients: tuple[tuple[str, int], ...]
+    means: tuple[int, ...]
+
+    def per_million(self, read: ReadCounts) -> int:
+        """Return the chance in millionths that an edit quotes the read later."""
+        return chance(self.intercept + sum(each * TERMS[name].value(read) for name, each in self.coefficients))
+
+    def reasons_of_unlikely(self, reads: Iterable[ReadCounts], quotes: int) -> dict[str, str]:
+        """Return, by call, why fewer than this number of quotes are expected for each million tokens of a read."""
+        return {read.call_id: self.reasons(read) for read in reads if self.per_million(read) < quotes * read.tokens}
+
+    def reasons(self, read: ReadCounts, most: int = 3) -> str:
+        """Return the terms that lower the chance most against a usual read, in words."""
+        found = [
+            (each * (TERMS[name].value(read) - mean), name)
+            for (name, each), mean in zip(self.coefficients, self.means, strict=True)
+        ]
+        lowest = sorted(one for one in found if one[0] < 0)[:most]
+        return ", ".join(_words(TERMS[name], read) for _, name in lowest)
+
+
+def _words(term: OddsTerm, read: ReadCounts) -> str:
+    if not term.value(read) and term.says_not:
+        return term.says_not
+    return term.says.format(term.count(read))
+
+
+@lru_cache(maxsize=4096)
+def chance(logit: int) -> int:
+    """Return the probability in millionths for thousandths of a logit. Decimals are exact on every machine."""
+    odds = _EXACT.exp(Decimal(min(max(logit, _LEAST_LOGIT), _MOST_LOGIT)) / 1000)
+    return round(_EXACT.divide(odds, 1 + odds) * MILLION)
+
+
+def odds_from(text: str) -> QuoteOdds:
+    """Return the model in a file's text. Raises ValueError, KeyError or TypeError for another content."""
+    rows = json.loads(text)
+    terms = rows["terms"]
+    unknown = [name for name in terms if name not in TERMS]
+    if unknown:
+        raise KeyError(unknown[0])
+    return QuoteOdds(
+        int(rows["intercept"]),
+        tuple((name, int(row["coefficient"])) for name, row in terms.items()),
+        tuple(int(row["mean"]) for row in terms.values()),
+    )
+
+
+def packaged_odds() -> QuoteOdds | None:
+    """Return the model of this version; None without its file, or where the file holds another model."""
+    try:
+        return odds_from(resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
