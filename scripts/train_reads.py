@@ -21,17 +21,16 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Final
 
-from  import weigh_message
-
 from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step
-from pagein.model.entries import CompactionEntry
-from pagein.model.messages import ToolCall
+from pagein.model.entries import CompactionEntry, MessageEntry
+from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.eviction import quote_odds
 from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.eviction.quote_odds import TERMS, QuoteOdds, ReadCounts, chance
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, judged_reads
+from pagein.ports import TokenCounter
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.replay.prompt.model_calls import Block, RecordedCalls, gather
 from pagein.replay.prompt.recorded_needs import needs_of
@@ -176,9 +175,15 @@ def _folded(calls: RecordedCalls, rules: ResidencyRules) -> Iterator[tuple[int, 
         for message in calls.messages[fed : call.messages_before]:
             while compactions and compactions[0].messages_before <= fed:
                 state = step(state, CompactionEntry(compactions.pop(0).kept), settings)
-            state = step(state, weigh_message(replace(message, usage=None), counter), settings)
+            state = step(state, _weighed(replace(message, usage=None), counter), settings)
             fed += 1
         yield call.index, state
+
+
+def _weighed(message: Message, counter: TokenCounter) -> MessageEntry:
+    """The journal entry of a message, with tokens estimated for results alone: the rest decides nothing here."""
+    tokens = [math.ceil(counter.count(one.text, "result")) for one in message.blocks if isinstance(one, ToolResult)]
+    return MessageEntry(message, tuple(tokens), sum(tokens))
 
 
 def _quotes(calls: RecordedCalls, reads: dict[str, Read]) -> Iterator[tuple[int, tuple[str, ...]]]:
