@@ -1,10 +1,14 @@
 """The odds of a quote: whole numbers, the same on every machine, judged at a flat cost."""
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from decimal import ROUND_UP, Inexact, localcontext
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pagein.policy.eviction import quote_odds
 from pagein.policy.eviction.quote_odds import (
@@ -15,6 +19,7 @@ from pagein.policy.eviction.quote_odds import (
     is_document,
     odds_from,
     packaged_odds,
+    shown_later,
 )
 from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, judged_reads
@@ -42,6 +47,40 @@ def old(standing: ResidentSet) -> list[str]:
 
 def test_the_chance_is_that_of_the_logistic_function_in_millionths() -> None:
     assert [chance(logit) for logit in (0, 1_000, -1_000, -6_000, -99_999)] == [500_000, 731_059, 268_941, 2_473, 0]
+
+
+@given(st.integers(-20_000, 20_000))
+def test_the_chance_does_not_depend_on_what_a_program_set_for_its_own_decimals(logit: int) -> None:
+    usual = chance.__wrapped__(logit)
+    with localcontext(prec=2, rounding=ROUND_UP) as context:
+        context.traps[Inexact] = True
+        assert chance.__wrapped__(logit) == usual
+    assert usual == pytest.approx(1e6 / (1 + math.exp(-min(max(logit, -16_000), 16_000) / 1000)), abs=0.5001)
+    assert chance.__wrapped__(logit + 1) >= usual
+
+
+def test_the_odds_of_known_counts_are_these_on_every_machine() -> None:
+    each = (81, -1_256, -75, -2_289, 337, -993, -1_210, -96, 94)
+    odds = QuoteOdds(-3_373, tuple(zip(TERMS, each, strict=True)), (0,) * len(TERMS))
+    looked = SessionWork(accesses=60, kind="reading")
+    counts = [
+        READ,
+        replace(READ, path="docs/a.md", older=True, since_edit=90),
+        replace(READ, tokens=90_000, covered=True, whole=False, work=looked),
+        replace(READ, tokens=1, idle=60, work=SessionWork(accesses=3, edits=1, edited=2)),
+    ]
+    assert [odds.per_million(one) for one in counts] == [464_062, 15_969, 48_707, 16_626]
+
+
+_RANGES = st.tuples(st.integers(1, 12), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@given(st.lists(_RANGES, max_size=12))
+def test_a_read_is_shown_later_where_one_of_the_later_reads_holds_its_lines(reads: list[tuple[int, int]]) -> None:
+    assert shown_later(reads) == [
+        any(other[0] <= first and other[1] >= last for other in reads[place + 1 :])
+        for place, (first, last) in enumerate(reads)
+    ]
 
 
 def test_a_term_is_a_whole_number() -> None:

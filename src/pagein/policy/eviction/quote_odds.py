@@ -10,9 +10,10 @@ Rules of this file
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 from importlib import resources
 from typing import Final
@@ -23,7 +24,8 @@ FILE: Final = "quote_odds.json"
 MILLION: Final = 1_000_000
 _LEAST_LOGIT, _MOST_LOGIT = -16_000, 16_000
 _DOCUMENT: Final = re.compile(r"\.(md|mdx|rst|txt|adoc|json|ya?ml|toml|lock|ini|cfg|conf|env|mod|sum)$|(^|/)docs?/")
-_EXACT: Final = Context(prec=20)
+_EXACT: Final = Context(prec=20, rounding=ROUND_HALF_EVEN, traps=[])
+"""A context of our own: that of a thread may be changed by the program that pagein runs in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,18 @@ def _steps(count: int) -> int:
 def is_document(path: str) -> bool:
     """Return whether a path is that of a text for people, or of a configuration."""
     return _DOCUMENT.search(path.lower()) is not None
+
+
+def shown_later(reads: Sequence[tuple[int, int]]) -> list[bool]:
+    """Return for each read of a file, given by its first and its last line, whether one of the later reads shows these lines."""
+    found, firsts, lasts = list[bool](), list[int](), list[int]()  # the outermost ranges so far, ascending by both ends
+    for first, last in reversed(reads):
+        at = bisect_right(firsts, first)
+        found.append(at > 0 and lasts[at - 1] >= last)
+        if not found[-1]:
+            inside = slice(bisect_left(firsts, first), bisect_right(lasts, last))
+            firsts[inside], lasts[inside] = [first], [last]
+    return found[::-1]
 
 
 TERMS: Final[Mapping[str, OddsTerm]] = {
@@ -141,9 +155,10 @@ def _words(term: OddsTerm, read: ReadCounts) -> str:
 
 @lru_cache(maxsize=4096)
 def chance(logit: int) -> int:
-    """Return the probability in millionths for thousandths of a logit. Decimals are exact on every machine."""
-    odds = _EXACT.exp(Decimal(min(max(logit, _LEAST_LOGIT), _MOST_LOGIT)) / 1000)
-    return round(_EXACT.divide(odds, 1 + odds) * MILLION)
+    """Return the probability in millionths for thousandths of a logit. Decimals are the same on every machine."""
+    thousandths = Decimal(min(max(logit, _LEAST_LOGIT), _MOST_LOGIT))
+    odds = _EXACT.exp(_EXACT.divide(thousandths, Decimal(1000)))
+    return round(_EXACT.divide(_EXACT.multiply(odds, Decimal(MILLION)), _EXACT.add(odds, Decimal(1))))
 
 
 def odds_from(text: str) -> QuoteOdds:

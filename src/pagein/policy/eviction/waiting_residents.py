@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.model.shared_map import SharedMap
-from pagein.policy.eviction.quote_odds import ReadCounts
+from pagein.policy.eviction.quote_odds import ReadCounts, shown_later
 from pagein.policy.eviction.residency_rules import FILE_KINDS, QuoteLimit, ResidencyRule, ResidencyRules, ResidentKind
 from pagein.policy.eviction.residents import WHOLE, Resident
 from pagein.policy.eviction.session_work import NEVER, SessionWork
@@ -273,7 +273,11 @@ class WaitingResidents:
             for wait in due
             if (file := self._files.get(key := str(wait.one))) is not None and file.touched == wait.call
         }
-        reads = [self._counts(file, one, call) for file in files.values() for one in file.residents]
+        reads = [
+            self._counts(file, one, call, covered=covered)
+            for file in files.values()
+            for one, covered in zip(file.residents, shown_later([one.lines for one in file.residents]), strict=True)
+        ]
         reasons = limit.odds.reasons_of_unlikely(reads, limit.quotes)
         now, out = self, list[Resident]()
         for key, file in files.items() if reasons else ():
@@ -292,9 +296,7 @@ class WaitingResidents:
         queue = replace(queue, waiting=queue.waiting.with_items(again))
         return replace(now, _queues=now._queues.put(rule.name, queue)), out  # noqa: SLF001 its own kind
 
-    def _counts(self, file: _File, one: Resident, call: int) -> ReadCounts:
-        first, last = one.lines
-        later = file.residents[file.residents.index(one) + 1 :] if len(file.residents) > 1 else ()
+    def _counts(self, file: _File, one: Resident, call: int, *, covered: bool) -> ReadCounts:
         return ReadCounts(
             one.call_id,
             one.path,
@@ -302,7 +304,7 @@ class WaitingResidents:
             idle=call - file.touched,
             since_edit=call - max(self.work.edited, 0),
             older=one.born < self.work.task,
-            covered=any(other.lines[0] <= first and other.lines[1] >= last for other in later),
+            covered=covered,
             whole=one.lines == WHOLE,
             work=self.work,
         )
