@@ -26,6 +26,16 @@ def test_each_decision_is_a_row_and_what_nobody_reckoned_a_dash() -> None:
     assert "In the end carrying 9,000 tokens had cost 900 BIT" in text
 
 
+def test_reads_that_left_because_an_edit_will_hardly_quote_them_are_counted_by_their_reasons() -> None:
+    why = make_why()
+    why["decisions"][0]["unlikely"] = ["12 calls without an edit", "it shows a document", "12 calls without an edit"]
+    lines = [line.strip() for line in printed(why, width=240).splitlines() if "hardly" in line]
+    assert lines == [
+        "2 reads that an edit will hardly quote: 12 calls without an edit",
+        "1 read that an edit will hardly quote: it shows a document",
+    ]
+
+
 def test_several_sessions_are_summed_up_by_reason_first() -> None:
     text = printed(make_why(), make_why("other"))
     assert text.strip().startswith("Why: 6 decisions in 2 sessions")
