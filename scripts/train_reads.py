@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print_terms(odds)
     _print_areas(rows, odds, others)
     _print_frontier(sessions, lambda _: odds, "fitted on all sources", asked.limits)
-    _print_frontier(sessions, lambda name: others.get(name, odds), "each source fitted on the others", asked.limits)
+    if others:
+        _print_frontier(sessions, lambda name: others.get(name, odds), "each source fitted on the others", asked.limits)
     if asked.write:
         TARGET.write_text(_text(odds, names), encoding="utf-8")
         print(f"\nwritten: {TARGET.name}")
