@@ -111,6 +111,10 @@ class _File:
             and (rule.clock != "shown whole" or one.born < self.shown)
         ]
 
+    def covered(self) -> list[bool]:
+        """Return for each resident whether a later one shows the same lines."""
+        return shown_later([one.lines for one in self.residents]) if len(self.residents) > 1 else [False]
+
     def age_began(self, rule: ResidencyRule) -> int:
         """Return the call at which the age for a row began."""
         return self.shown if rule.clock == "shown whole" else self.touched
@@ -276,7 +280,7 @@ class WaitingResidents:
         reads = [
             self._counts(file, one, call, covered=covered)
             for file in files.values()
-            for one, covered in zip(file.residents, shown_later([one.lines for one in file.residents]), strict=True)
+            for one, covered in zip(file.residents, file.covered(), strict=True)
         ]
         reasons = limit.odds.reasons_of_unlikely(reads, limit.quotes)
         now, out = self, list[Resident]()
