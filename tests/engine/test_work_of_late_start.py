@@ -1,6 +1,7 @@
 """A session that is met in its middle costs the same for each of its turns, however many they are: counted in calls of functions."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pagein
 from pagein.engine.engine import Settings
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
+from pagein.policy.eviction.quote_odds import QuoteOdds
+from pagein.policy.eviction.residency import PRICED
+from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, judged_reads
 from pagein.testing.eager_residency import eager
 
 FEW = 80
@@ -20,8 +24,11 @@ SLACK = 1.25
 ALLOWED = 200
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
 EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60), valve=NO_VALVE)
-SMALL = Settings(valve=Valve(window=4_000))
-"""Nearly all of the session must leave."""
+_UNLIKELY = replace(
+    PRICED, rules=ResidencyRules((*USUAL.without_layer("odds").rows, *judged_reads(QuoteOdds(-16_000, (), ()))))
+)
+SMALL = Settings(_UNLIKELY, valve=Valve(window=4_000))
+"""Nearly all of the session must leave. An edit will hardly quote any read, however long the session is."""
 
 
 def conversation(kind: str, turns: int) -> list[dict[str, Any]]:

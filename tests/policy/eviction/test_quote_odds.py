@@ -188,3 +188,13 @@ def test_the_judgements_of_a_call_do_not_grow_with_the_session(calls: int) -> No
         if call == calls - 9:
             judged.clear()
     assert len(judged) == 8 * 15  # of each call, every fourth of the last sixty reads
+
+
+def test_a_file_whose_reads_have_all_left_is_judged_without_any() -> None:
+    odds = QuoteOdds(0, (("since edit", -1_000),), (0,))
+    rules = ResidencyRules((USUAL.rows[0], *judging(odds, 0).rows))
+    standing = EMPTY.born(read(1, "a"), rules).born(read(2, "b"), rules).touch("a", 2, rules, edited=True)
+    standing = standing.without([next(one.place for one in standing.all() if one.path == "a")])
+    for call in range(3, 20):
+        standing = standing.at_call(call, rules)
+        assert old(standing) == []

@@ -63,6 +63,26 @@ class _OldResidents:
             before = resident.before if before is None else min(before, resident.before)
         return _OldResidents(newest, tokens, gain, since, before or 0)
 
+    def split(self, test: Callable[[_OldResident], bool], since: int) -> "tuple[_OldResidents, list[Resident]]":
+        """Remove and return those that pass a test, among those that became old at call number `since` or later."""
+        newest, stay, gone = self.newest, list[_OldResident](), list[_OldResident]()
+        while newest is not None and newest.last.since >= since:
+            (gone if test(newest.last) else stay).append(newest.last)
+            newest = newest.before
+        for one in reversed(stay):
+            newest = QueueLink(one, newest)
+        back = [one.resident for one in reversed(gone)]
+        before = self.before
+        if any(one.before == before for one in back):
+            before = min((one.resident.before for one in walk(newest)), default=0)
+        return _OldResidents(
+            newest,
+            self.tokens - sum(one.tokens for one in back),
+            self.gain - sum(one.gain for one in back),
+            self.since - sum(one.resident.gain * one.since for one in gone),
+            before,
+        ), back
+
     def __iter__(self) -> Iterator[_OldResident]:
         """Yield the residents in the order in which they became old enough."""
         yield from walk(upside_down(self.newest))
@@ -121,7 +141,10 @@ class ResidentSet:
         now = self._with_work_of(waiting, rules)
         if not again:
             return now
-        return now._waits_again(lambda one: one.resident.path == path and one.resident.kind in again, rules)  # noqa: SLF001 its own kind
+        since = min(again.values())  # none of them could leave before
+        return now._waits_again(  # noqa: SLF001 its own kind
+            lambda one: one.resident.path == path and one.resident.kind in again, rules, since
+        )
 
     def spoken(self, call: int, rules: ResidencyRules, words: str = "") -> "ResidentSet":
         """Start a new task at call number `call`, after a person spoke these words."""
@@ -135,17 +158,14 @@ class ResidentSet:
         names = {row.name for row in rules.rows if row.only == "only reads"}
         return now._waits_again(lambda one: one.rule in names, rules)  # noqa: SLF001 its own kind
 
-    def _waits_again(self, test: Callable[[_OldResident], bool], rules: ResidencyRules) -> "ResidentSet":
-        aged = list(self._old)
-        back = [one.resident for one in aged if test(one)]
-        if not back:
-            return self
+    def _waits_again(
+        self, test: Callable[[_OldResident], bool], rules: ResidencyRules, since: int = 0
+    ) -> "ResidentSet":
+        old, back = self._old.split(test, since)
         waiting = self._waiting
         for one in back:
             waiting = waiting.with_resident(replace(one, why="") if one.why else one, rules)
-        places = {(one.place, one.form) for one in back}
-        left = [one for one in aged if (one.resident.place, one.resident.form) not in places]
-        return replace(self, _waiting=waiting, _old=_OldResidents.of(left))
+        return replace(self, _waiting=waiting, _old=old) if back else self
 
     def at_call(self, call: int, rules: ResidencyRules) -> "ResidentSet":
         """Advance to the model call number `call`, from 0, and mark the residents old enough for eviction."""

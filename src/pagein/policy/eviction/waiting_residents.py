@@ -113,7 +113,8 @@ class _File:
 
     def covered(self) -> list[bool]:
         """Return for each resident whether a later one shows the same lines."""
-        return shown_later([one.lines for one in self.residents]) if len(self.residents) > 1 else [False]
+        lines = [one.lines for one in self.residents]
+        return shown_later(lines) if len(lines) > 1 else [False] * len(lines)
 
     def age_began(self, rule: ResidencyRule) -> int:
         """Return the call at which the age for a row began."""
@@ -177,14 +178,14 @@ class WaitingResidents:
 
     def touch(
         self, path: str, call: int, rules: ResidencyRules, *, edited: bool, whole: bool
-    ) -> "tuple[WaitingResidents, list[ResidentKind]]":
+    ) -> "tuple[WaitingResidents, dict[ResidentKind, int]]":
         """Record an access to a file, first seen by call number `call`.
 
         whole: the whole file was written or shown.
-        Also return the kinds of which residents that might have left wait again.
+        Also return the kinds of which residents that might have left wait again, with the call of the access before.
         """
         work = self.work.with_edit(call) if edited else replace(self.work, accesses=self.work.accesses + 1)
-        now, again = replace(self, work=work), list[ResidentKind]()
+        now, again = replace(self, work=work), dict[ResidentKind, int]()
         for kind in FILE_KINDS:
             key = _key(kind, path)
             file = self._files.get(key)
@@ -194,7 +195,7 @@ class WaitingResidents:
             # a resident that a whole text of the file made needless does not wait again
             needless = whole and any(rule.clock == "shown whole" for rule in rows)
             if file.left and not needless:
-                again.append(kind)
+                again[kind] = file.touched
             file = replace(
                 file,
                 touched=max(file.touched, call),
@@ -264,8 +265,8 @@ class WaitingResidents:
         return (self._let_go(key, file, gone) if gone else self), gone
 
     def _let_go(self, key: str, file: _File, gone: Iterable[Resident]) -> "WaitingResidents":
-        places = {(one.message, one.block) for one in gone}
-        stay = tuple(one for one in file.residents if (one.message, one.block) not in places)
+        places = {one.place for one in gone}
+        stay = tuple(one for one in file.residents if one.place not in places)
         return replace(self, _files=self._files.put(key, replace(file, residents=stay, left=True)))
 
     def _judge(
@@ -277,11 +278,7 @@ class WaitingResidents:
             for wait in due
             if (file := self._files.get(key := str(wait.one))) is not None and file.touched == wait.call
         }
-        reads = [
-            self._counts(file, one, call, covered=covered)
-            for file in files.values()
-            for one, covered in zip(file.residents, file.covered(), strict=True)
-        ]
+        reads = [one for file in files.values() for one in self._counts(file, call)]
         reasons = limit.odds.reasons_of_unlikely(reads, limit.quotes)
         now, out = self, list[Resident]()
         for key, file in files.items() if reasons else ():
@@ -300,18 +297,19 @@ class WaitingResidents:
         queue = replace(queue, waiting=queue.waiting.with_items(again))
         return replace(now, _queues=now._queues.put(rule.name, queue)), out  # noqa: SLF001 its own kind
 
-    def _counts(self, file: _File, one: Resident, call: int, *, covered: bool) -> ReadCounts:
-        return ReadCounts(
-            one.call_id,
-            one.path,
-            tokens=one.tokens,
-            idle=call - file.touched,
-            since_edit=call - max(self.work.edited, 0),
-            older=one.born < self.work.task,
-            covered=covered,
-            whole=one.lines == WHOLE,
-            work=self.work,
-        )
+    def _counts(self, file: _File, call: int) -> Iterator[ReadCounts]:
+        for one, covered in zip(file.residents, file.covered(), strict=True):
+            yield ReadCounts(
+                one.call_id,
+                one.path,
+                tokens=one.tokens,
+                idle=call - file.touched,
+                since_edit=call - max(self.work.edited, 0),
+                older=one.born < self.work.task,
+                covered=covered,
+                whole=one.lines == WHOLE,
+                work=self.work,
+            )
 
     def _without_replaced(self, places: Collection[tuple[int, int]], rules: ResidencyRules) -> "WaitingResidents":
         queues = self._queues
