@@ -28,7 +28,7 @@ from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed, WindowCall
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import Bytes, RequestRenderer
+from pagein.engine.send.outgoing_body import Bytes, RequestRenderer, with_breakpoints
 from pagein.engine.send.sent_changes import WindowLayout
 from pagein.engine.window.decision_inputs import moment_of
 from pagein.engine.window_stages import WindowStages, gate_of
@@ -154,6 +154,7 @@ class CallStages:
             window.evict_results,
             window.insert_texts,
             window.record_request,
+            window.choose_one_shots,
             self.enter_tools,
         )
         self.sending: tuple[Stage, ...] = (
@@ -257,7 +258,7 @@ class CallStages:
         if begun.recall.begins is not None and call.decided:  # otherwise nothing began
             begun = begun.after_decision(self._index.settled[call.entry])
         is_unread = call.is_unread or begun is not call.pending  # tools come before everything else
-        terms = None if call.terms is None else call.terms.settle(rewritten=call.opened is not None)
+        terms = call.terms and call.terms.settle(rewritten=call.opened is not None and not call.opened.is_uncached)
         return replace(call, pending=begun, terms=terms, is_unread=is_unread)
 
     def find_sent_request(self, call: RequestCall) -> RequestCall:
@@ -270,9 +271,8 @@ class CallStages:
         state, gained = journal.state_at(sent), None
         if sent is not None and journal.is_loaded:  # a figure for the page is not worth loading a long journal
             gained = state.account.saved - journal.state_at(journal.entry(sent).parent).account.saved
-        return replace(
-            call, terms=cache_breakpoints.terms_of(chosen, self._terms(call, sent)), epoch=state.epoch, gained=gained
-        )
+        terms = cache_breakpoints.terms_of(chosen, self._terms(call, sent))
+        return replace(call, terms=terms, epoch=state.epoch, gained=gained)
 
     def pass_through(self, call: RequestCall) -> RequestCall:
         """Leave the request as the client sent it, with its recall tools."""
@@ -297,15 +297,18 @@ class CallStages:
             if call.opened is not None or call.is_unread:
                 chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
             chosen = chosen if call.terms is None else cache_breakpoints.with_terms(chosen, call.terms)
+            if call.shots is not None:
+                chosen = replace(chosen, tail=cache_breakpoints.place_in_front(made.items, call.shots.calls[0]))
         if chosen != AS_THE_CLIENT:
-            made = self.renderer.mark_breakpoints(pending, made, chosen)
-        return replace(call, made=made, chosen=chosen)
+            made, chosen = with_breakpoints(pending, made, chosen)
+        return replace(call, made=made, chosen=chosen, shots=call.shots if chosen.tail is not None else None)
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
         self.renderer.hold(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
+            self._window.note_one_shots(call)
         return call
 
     # --- requests that were sent without a decision ---
@@ -386,15 +389,12 @@ class CallStages:
         found = economics_for(pending.head.model, pending.envelope.fields, pending.script, call.asked_at)
         if terms is not None and found is not None:
             found = cache_ttl.economics(found, terms)
-        if found is not None and call.is_new_prefix:
-            found = replace(found, void=True)
-        return found
+        return found and (replace(found, void=True) if call.is_new_prefix else found)
 
     def _prices_without_cache(self, call: RequestCall) -> Economics | None:
         """Return the prices of a call with an uncached conversation, or None."""
         theirs, script = call.pending.theirs, call.pending.script
         if call.marks:
             return None
-        front = request_prices.marks_front(theirs.fields, script)
-        caching = self._caching[call.parent]
+        front, caching = request_prices.marks_front(theirs.fields, script), self._caching[call.parent]
         return prices_without_cache(call.pending.head.model, call.asked_at, caching, front=front)

@@ -12,6 +12,7 @@ from pagein.model.entries import EntryId, EpochEntry, PagedOut
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
+from pagein.policy.eviction.one_shots import OneShots
 from pagein.policy.eviction.residency import Thinking
 from pagein.policy.stubs.recall_ways import TOOLS, Begins, Way
 from pagein.providers.caches.cache_doctor import WELL, Diagnosis
@@ -34,6 +35,8 @@ class WindowRequest:
     failure: reason of an incomplete decision (law 7); the request is valid anyway. None without one.
     previewed: large outputs that enter as previews with this request.
     crowded: True if the window is nearly full after the decision; the client should compact.
+    shown_once: calls with results that this request shows once: the caller must put its last cache breakpoint in front
+        of the first of them (`Gate.unseen_tail`).
     """
 
     keep: int
@@ -43,6 +46,7 @@ class WindowRequest:
     failure: str | None = None
     previewed: tuple[PagedOut, ...] = ()
     crowded: bool = False
+    shown_once: tuple[str, ...] = ()
 
     @property
     def length(self) -> int:
@@ -62,6 +66,8 @@ class Gate:
     way: how evicted content is recalled; None forbids evictions.
     begins: recall tools that the first eviction must pay for; None if absent.
     servers: returns whether results of the provider's own tools may be evicted.
+    unseen_tail: tokens at the end of the request that its messages do not show, where the last cache breakpoint can be put
+        in front of results that the request shows once; None where it cannot.
     """
 
     previews: bool = True
@@ -72,6 +78,7 @@ class Gate:
     way: Way | None = TOOLS
     begins: Begins | None = None
     servers: Callable[[], bool] = lambda: True
+    unseen_tail: float | None = None
 
 
 OPEN_GATE: Final = Gate()
@@ -95,6 +102,7 @@ class WindowCall:
     epoch: rewrites of the window so far.
     gained: savings of the session by this request, in BIT; None until it is journaled.
     failure: reason of an incomplete decision; None without one.
+    shots: results that the request shows once; None without any.
     """
 
     at: float | None = None
@@ -109,6 +117,7 @@ class WindowCall:
     epoch: int = 0
     gained: float | None = None
     failure: str | None = None
+    shots: OneShots | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +172,11 @@ class PreparedRequest:
     original: bytes = field(default=b"", repr=False)
     sent: SentRequest | None = field(default=None, repr=False, compare=False)
     last: EntryId = field(default="", repr=False, compare=False)
+
+    @property
+    def rewrites(self) -> bool:
+        """True if it changes a part of the prompt that the request before left in the cache."""
+        return self.opened is not None and not self.opened.is_uncached
 
     @property
     def is_changed(self) -> bool:

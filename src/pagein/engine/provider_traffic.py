@@ -258,9 +258,7 @@ class Traffic:
         terms = prepared.terms
         if terms is None:
             return None
-        held = cache_ttl.prefix_after_answer(
-            terms, usage, rewritten=prepared.opened is not None, messages=_messages_of(prepared)
-        )
+        held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=_messages_of(prepared))
         self._owe(prepared, cache_ttl.note_of(held))
         model = self._index.heads[entry].model
         return self._stages.leases.due(held, terms, usage, model, entry)

@@ -172,7 +172,16 @@ class Session:
         done = self._window.decide(call)
         keep = shared_length(before, self._window.sent)
         tail = tuple(self._log.privacy.shows(one.message) for one in pieces_since(self._window.sent, keep))
-        return WindowRequest(keep, tail, done.epoch, done.opened, done.failure, done.previewed, done.crowded)
+        return WindowRequest(
+            keep,
+            tail,
+            done.epoch,
+            done.opened,
+            done.failure,
+            done.previewed,
+            done.crowded,
+            () if done.shots is None else done.shots.calls,
+        )
 
     def last_request(self) -> list[Message]:
         """Return the messages of the last prepared request; empty before the first."""

@@ -23,14 +23,15 @@ from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.sent_changes import binds_thinking, carries_thinking
 from pagein.engine.session_parts import SessionParts
-from pagein.engine.window.decision_inputs import moment_of, preview_candidates, toll
+from pagein.engine.window import shown_once
+from pagein.engine.window.decision_inputs import moment_of, preview_candidates, toll, warm_calls
 from pagein.engine.window.eviction import Scene, evict
 from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
-from pagein.model.journal_notes import ReadNote
-from pagein.model.messages import Message, ToolResult
+from pagein.model.journal_notes import OneShotNote, ReadNote
+from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
 from pagein.policy.economics.rewrite_cost import Economics, economics_at_entrance
@@ -41,6 +42,8 @@ from pagein.policy.stubs.recall_ways import TOOLS
 
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
+_SHOWN_ONCE: Final = kind_of(OneShotNote)
+_MARK: Final = b'"cache_control"'
 
 
 class WindowStages:
@@ -61,6 +64,7 @@ class WindowStages:
         self.sent: Cell | None = None
         self._stored = None if parts.outside is None else parts.outside.witness_source
         self.proofs: Fold[Evidence] = Fold(log.journal, evidence.START, evidence.step, "evidence", takes=evidence.TAKES)
+        self._shown = Fold(log.journal, shown_once.NOTHING_SHOWN, shown_once.step, "shown once", takes=shown_once.TAKES)
         self.rereads = ClientRereads(
             log.journal, log.rules, parts.pager, lambda text: parts.counter.count(text, "user")
         )
@@ -157,6 +161,7 @@ class WindowStages:
             excluded=parts.excluded,
             way=gate.way or TOOLS,
             servers=gate.servers,
+            shown=self._shown[log.leaf].note if _SHOWN_ONCE in log.journal.kinds else None,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:
@@ -207,10 +212,39 @@ class WindowStages:
         saved = account.saved - state.account.saved
         return replace(call, entry=entry, epoch=state.epoch, gained=saved, failure=failure)
 
+    def choose_one_shots(self, call: C) -> C:
+        """Choose the results that the request shows once, where its last cache breakpoint can stand in front of them."""
+        parts, gate, least = self.parts, call.gate, self.parts.residency.shown_once
+        if gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
+            return call
+        if not _ends_with_output(self.sent, least):
+            return call
+        state = self.log.states[self.log.leaf]
+        stays = (
+            self.files.calls_needed_with(state.hand.calls_that_stay)
+            | warm_calls(state)
+            | {*self.evidence.files.path_of}
+        )
+        residency, moment = at_prices(parts.residency, gate.economics), moment_of(state, call.at)
+        found = shown_once.choose_one_shots(state, residency, moment, stays, unseen=gate.unseen_tail)
+        return replace(call, shots=found)
+
+    def note_one_shots(self, call: WindowCall) -> None:
+        """Journal the results that the request shows once."""
+        if call.shots is not None:
+            self.log.note(OneShotNote(call.shots.calls, call.shots.saved))
+
     def decide(self, call: WindowCall) -> WindowCall:
         """Run the stages of a decision without those of a provider's request."""
-        for stage in (self.enter_previews, self.evict_results, self.insert_texts, self.record_request):
+        for stage in (
+            self.enter_previews,
+            self.evict_results,
+            self.insert_texts,
+            self.record_request,
+            self.choose_one_shots,
+        ):
             call = stage(call)
+        self.note_one_shots(call)
         return call
 
 
@@ -234,12 +268,14 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     units = script.units
     answer = next((place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1)
     in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
-    gate = Gate(way=recall.way, begins=recall.begins, servers=lambda: _servers_may_leave(call))
+    ends_marked = script.format.cache.takes_ttls and _MARK in script.raws[-1]
+    tail = 0.0 if ends_marked else None
+    gate = Gate(way=recall.way, begins=recall.begins, servers=lambda: _servers_may_leave(call), unseen_tail=tail)
     if script.format.validity.signs_open_turn:
         return replace(gate, arguments=False, opens=_never) if in_loop else replace(gate, arguments=False)
     if not binds_thinking(call.head, script.api):
         return replace(gate, thinking=None) if carries_thinking(call.head, script.api) else gate
-    gate = replace(gate, arguments=False, thinking="leaves")
+    gate = replace(gate, arguments=False, thinking="leaves", unseen_tail=None)
     # hidden exchanges may have thinking anywhere
     last = len(units) - 1 if has_exchanges else units[-1].thought
     if not in_loop or last < 0:
@@ -279,6 +315,18 @@ def _longest_result(state: State) -> int:
     """Return the characters of the longest result that no request has shown; 0 without one."""
     blocks = (block for _, piece in state.draft.news for block in piece.message.blocks)
     return max((len(block.text) for block in blocks if isinstance(block, ToolResult)), default=0)
+
+
+def _ends_with_output(tip: Cell | None, least: int) -> bool:
+    """Return whether a request ends with an output of at least this many tokens that is no read of a file."""
+    big: set[str] = set()
+    while tip is not None and tip.piece.message.role != "assistant":
+        results = (block.call_id for block in tip.piece.message.blocks if isinstance(block, ToolResult))
+        big.update(name for name, tokens in zip(results, tip.piece.tokens, strict=False) if tokens >= least)
+        tip = tip.before
+    asked = tip.piece.message.blocks if tip is not None and big else ()
+    calls = (block for block in asked if isinstance(block, ToolCall) and block.id in big)
+    return any(all(access.op != "read" for access in one.accesses) for one in calls)
 
 
 def _never(_frontier: int) -> bool:

@@ -148,6 +148,10 @@ class TurnsLeft:
         return not self.turns
 
 
+SHOWN_ONCE: Final = "shown once"
+"""Reason of an epoch that takes only results which one request showed behind its last cache breakpoint."""
+
+
 @dataclass(frozen=True, slots=True)
 class EpochEntry:
     """pagein rewrote the window in one batch.
@@ -167,6 +171,11 @@ class EpochEntry:
     restored: tuple[Restoration, ...] = ()
     thought: ThinkingObject | None = None
     turns: tuple[TurnsLeft, ...] = ()
+
+    @property
+    def is_uncached(self) -> bool:
+        """True if it changes only what the request before showed behind its last cache breakpoint."""
+        return self.reason == SHOWN_ONCE
 
     @property
     def calls(self) -> tuple[str, ...]:

@@ -63,6 +63,8 @@ class BreakpointChoice:
 
     frontier: the block before the next result that may be evicted; None for no breakpoint there.
     short: True if breakpoints of one hour are set to five minutes.
+    tail: the block that carries the last breakpoint in place of the client's, in front of results that are shown once;
+        None to leave it.
     anchor: message with a breakpoint because a one-hour entry ends with it; None if absent.
     reads: the block up to which the cache can be read; None for no breakpoint there.
     messages: number of messages in the request.
@@ -73,6 +75,19 @@ class BreakpointChoice:
     anchor: int | None = None
     reads: tuple[int, int] | None = None
     messages: int = 0
+    tail: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneShotNote:
+    """The request before showed these results behind its last cache breakpoint: stubs take their place in the next.
+
+    calls: ids of the calls with these results.
+    saved: saving by the time of the next request, in BIT.
+    """
+
+    calls: tuple[str, ...]
+    saved: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +306,7 @@ Note: TypeAlias = (
     | CacheMarksNote
     | ClientNote
     | BreakpointChoice
+    | OneShotNote
     | ToolsNote
     | ToolsLaterNote
     | DeferredToolsNote

@@ -45,6 +45,11 @@ ENGINE: Final[tuple[Key, ...]] = (
         "Outputs of at least this many characters enter as previews. 0: every output enters whole (*lossless only*).",
     ),
     whole("previews_show", _PREVIEWS.shown, "Characters that a preview shows, about."),
+    whole(
+        "shown_once",
+        _RESIDENCY.shown_once,
+        "Outputs of at least this many tokens, except reads of files, may be shown by a single request, where that costs no rewrite. 0: none.",
+    ),
     number(
         "valve",
         _VALVE.share,

@@ -109,7 +109,11 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
         values |= layer.values
         origins |= dict.fromkeys(layer.values, layer.name)
     preset = PRESETS[values["residency"]].residency  # type: ignore[index]
-    of_preset = {"thinking": preset.thinking, **{name: preset.rules.ages[name].calls for name in AGES}}
+    of_preset = {
+        "thinking": preset.thinking,
+        "shown_once": preset.shown_once,
+        **{name: preset.rules.ages[name].calls for name in AGES},
+    }
     values |= {name: value for name, value in of_preset.items() if origins[name] == DEFAULT}
     try:
         store = values["store"]
@@ -144,6 +148,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
             rules=preset.residency.rules.with_ages({name: values[name] for name in AGES}),
             previews=previews,
             arguments=preset.masks if values["arguments"] else None,
+            shown_once=values["shown_once"] or None,
             **{name: values[name] for name in _AS_NAMED},
         ),
         reading=ReadingSettings(**{name: values[f"read_{name}"] for name in _READING}),

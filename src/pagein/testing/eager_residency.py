@@ -1,4 +1,4 @@
-"""Residency settings for tests: results leave early, by age alone, and whatever it costs."""
+"""Residency settings for tests: results leave early, by age alone, and whatever it costs. None is shown once."""
 
 from typing import Final
 
@@ -27,4 +27,4 @@ def eager(
     ages: of the residency table, by name.
     """
     rules = USUAL.without_layer("files").with_ages(_AGES | ages)
-    return Residency(rules, min_tokens, economics, previews, arguments, thinking, batch_tokens)
+    return Residency(rules, min_tokens, economics, previews, arguments, thinking, batch_tokens, shown_once=None)

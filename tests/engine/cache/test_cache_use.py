@@ -179,7 +179,7 @@ def test_results_leave_without_marks_as_soon_as_they_are_old(tmp_path: Path) -> 
     for name, manner in (("marked", MARKED), ("unmarked", UNMARKED), ("front", FRONT)):
         with pagein.open(tmp_path / name, workspace=tmp_path) as engine:
             made = walked(engine, [manner] * 14)
-            first[name] = next((place for place, one in enumerate(made) if one.opened is not None), 99)
+            first[name] = next((place for place, one in enumerate(made) if one.rewrites), 99)
     assert first["unmarked"] == first["front"] == 5
     assert first["marked"] > first["unmarked"]
 
@@ -215,11 +215,11 @@ def test_a_client_that_begins_to_mark_has_a_window_that_stays(tmp_path: Path) ->
     with pagein.open(tmp_path / "s", workspace=tmp_path) as engine:
         made = walked(engine, [UNMARKED] * 8 + [MARKED] * 6)
     assert all(one.opened is not None for one in made[5:8])
-    assert not any(one.opened is not None for one in made[9:])
+    assert not any(one.rewrites for one in made[9:])
 
 
 def test_a_client_that_stops_marking_pays_by_letting_results_leave(tmp_path: Path) -> None:
     with pagein.open(tmp_path / "s", workspace=tmp_path) as engine:
         made = walked(engine, [MARKED] * 8 + [UNMARKED] * 20, gap=240.0)
-    assert not any(one.opened is not None for one in made[:8])
+    assert not any(one.rewrites for one in made[:8])
     assert all(one.opened is not None for one in made[-3:])

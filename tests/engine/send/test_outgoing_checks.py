@@ -16,6 +16,7 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import call, outgoing_body, splice
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import RequestSent
+from pagein.model.journal_notes import BreakpointChoice
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.breakpoint_edits import Changes
@@ -110,10 +111,12 @@ def test_turns_that_the_client_did_not_see_are_checked(padded: Conversation, tmp
 
 
 def test_rewritten_lifetimes_are_checked(padded: Conversation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(_: object, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
+    def wrong(
+        chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]
+    ) -> tuple[WireRequest, BreakpointChoice]:
         mark = b'"cache_control":{"type":"ephemeral","ttl":"%s"},'
         made = [items[0].replace(b'"type"', mark % b"5m" + b'"type"', 1), *items[1:]]
-        return WireRequest("anthropic", b"", envelope.fields, tuple(made), (), (), changed=True)
+        return WireRequest("anthropic", b"", envelope.fields, tuple(made), (), (), changed=True), chosen
 
     monkeypatch.setattr(cache_ttl, "_in_hand", lambda *_: 1e9)  # lifetimes are rewritten with something in hand alone
     with opened(tmp_path, QUIET) as engine:

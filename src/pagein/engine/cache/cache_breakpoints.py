@@ -26,7 +26,7 @@ from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
-from pagein.providers.wire.ttl_edits import anchor_ttl, shorten_ttl, takes_own_mark
+from pagein.providers.wire.ttl_edits import anchor_ttl, move_last_mark, shorten_ttl, takes_own_mark
 
 _MARK: Final = b'"cache_control"'
 
@@ -106,7 +106,8 @@ def entries_after(left: OwnEntries, body: Body) -> OwnEntries:
             return NOTHING_LEFT
         case NoteEntry(note=BreakpointChoice() as chosen):
             places = tuple(one for one in (chosen.reads, chosen.frontier) if one is not None)
-            return OwnEntries(places, chosen.messages) if places else left
+            # a request that was not written anew leaves the entries of others in place
+            return OwnEntries(places, chosen.messages) if places and chosen.messages else left
         case _:
             return left
 
@@ -135,6 +136,26 @@ def chosen_for(
         reads = reads if old in (None, frontier) else old
     reads = None if reads == frontier else reads
     return AS_THE_CLIENT if frontier is reads is None else BreakpointChoice(frontier, reads=reads, messages=len(items))
+
+
+def read_up_to(items: Sequence[bytes], changed: Collection[Half]) -> BreakpointChoice:
+    """Choose a breakpoint at the end of what the request before cached, in front of these changes.
+
+    With many parallel calls the client's breakpoints may be too far behind it (A3).
+    """
+    reads = _in_front(items, _place(items, changed))
+    return AS_THE_CLIENT if reads is None else BreakpointChoice(reads=reads)
+
+
+def place_in_front(items: Sequence[bytes], call_id: str) -> Address | None:
+    """Return the last block in front of a result near the end of a request that can carry a breakpoint; None if absent."""
+    name = encode_json(call_id)
+    for item in range(len(items) - 1, -1, -1):
+        if name in items[item]:
+            for block, one in enumerate(_parts(items[item])):
+                if one.get("tool_use_id") == call_id:
+                    return _in_front(items, (item, block))
+    return None
 
 
 def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> BreakpointChoice:
@@ -172,15 +193,22 @@ def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
     return None
 
 
-def apply_breakpoints(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> WireRequest:
-    """Return the request with the chosen breakpoints; `changed` is True if they differ from the client's."""
+def apply_breakpoints(
+    chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]
+) -> tuple[WireRequest, BreakpointChoice]:
+    """Return the request with the chosen breakpoints, and the choice without a tail to which none could be moved.
+
+    `changed` of the request is True if its breakpoints differ from the client's.
+    """
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
     for place in (chosen.reads, chosen.frontier):
         if place is not None:
             request = _add_breakpoint(request, place)
     if chosen.short:
         request = shorten_ttl(request)
-    return request if chosen.anchor is None else anchor_ttl(request, chosen.anchor)
+    request = request if chosen.anchor is None else anchor_ttl(request, chosen.anchor)
+    moved = request if chosen.tail is None else move_last_mark(request, chosen.tail)
+    return moved, chosen if moved is not request else replace(chosen, tail=None)
 
 
 def _add_breakpoint(request: WireRequest, place: Address) -> WireRequest:

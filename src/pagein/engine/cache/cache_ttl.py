@@ -280,9 +280,10 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
     """
     lease = held.lease
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
-    if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, usage.output):
+    behind = usage.output + usage.fresh  # a keep-alive request writes both to the cache
+    if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, behind):
         return None
-    price = terms.lifetimes.keepalive_price(lease.held, usage.output)
+    price = terms.lifetimes.keepalive_price(lease.held, behind)
     return KeepAlivePlan(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
 
 

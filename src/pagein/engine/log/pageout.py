@@ -15,7 +15,7 @@ from pagein.policy.privacy.erasure import ErasedTexts
 from pagein.policy.stubs.paste_stubs import name_repeat, shorten_paste
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import Way
-from pagein.policy.stubs.result_stubs import description, stub
+from pagein.policy.stubs.result_stubs import SHOWN_ONCE, description, stub
 from pagein.ports import BlobStore
 
 TOOLCALL: Final = "toolcall"
@@ -33,11 +33,13 @@ class EvictionCandidate:
     resident: its place in the window and its form.
     result: its text; for arguments (`Resident.form`) the arguments are the text.
     tool: name of its tool.
+    shown_once: True if only the request before showed it.
     """
 
     resident: Resident
     result: ToolResult
     tool: str
+    shown_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +278,7 @@ def _page_result(one: EvictionCandidate, stored: StoredObject, way: Way) -> Page
         content=stored.content,
         tokens=resident.tokens,
         chars=len(text),
-        stub=stub(stored.id, one.tool, resident.tokens, description(text), way),
+        stub=stub(stored.id, one.tool, resident.tokens, description(text) + SHOWN_ONCE * one.shown_once, way),
         message=resident.message,
         block=resident.block,
         why=resident.why,

@@ -44,6 +44,7 @@ _MODULES: Final = (
     "engine.cache.request_prices",
     "engine.cache.cache_breakpoints",
     "engine.cache.cache_ttl",
+    "engine.window.shown_once",
     "engine.log.holdings",
     "engine.send.message_changes",
     "engine.send.sent_changes",

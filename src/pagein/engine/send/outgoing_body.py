@@ -27,6 +27,7 @@ from pagein.engine.cache.cache_breakpoints import (
     chosen_for,
     entries_after,
     first_changes,
+    read_up_to,
 )
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import Settled
@@ -158,12 +159,11 @@ class RequestRenderer:
         if not may or not (anew.opened is not None or anew.is_unread):
             return AS_THE_CLIENT
         changed = [] if anew.opened is None or anew.is_unread else first_changes(anew.opened)
-        wanted = chosen_for(made.items, changed, self._first(entry), self._left[entry])
+        if changed and anew.opened is not None and anew.opened.is_uncached:
+            wanted = read_up_to(made.items, changed)
+        else:
+            wanted = chosen_for(made.items, changed, self._first(entry), self._left[entry])
         return choice_that_fits(wanted, call.envelope, made.items)
-
-    def mark_breakpoints(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
-        """Return the request with the chosen cache breakpoints."""
-        return with_breakpoints(call, made, chosen)
 
     def hold(self, call: PendingCall, made: Bytes, *, decided: bool) -> None:
         """Check the request as `check_bytes` does. Raises HostError."""
@@ -269,15 +269,15 @@ def body_of_last(call: PendingCall, last: Last, failure: str) -> Bytes:
     return Bytes(body, found.request.items, fields, last.replaced, last.count, why, changes=last.changes)
 
 
-def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> Bytes:
-    """Return the request with the chosen cache breakpoints."""
+def with_breakpoints(call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> tuple[Bytes, BreakpointChoice]:
+    """Return the request with the chosen cache breakpoints, and the choice without a tail that could not be moved."""
     if chosen == AS_THE_CLIENT or not call.script.format.cache.takes_ttls:
-        return made
-    request = apply_breakpoints(chosen, call.envelope, made.items)
+        return made, replace(chosen, tail=None)
+    request, chosen = apply_breakpoints(chosen, call.envelope, made.items)
     if not request.changed:
-        return made
+        return made, chosen
     body = call.envelope.body(request.items, request.fields)
-    return replace(made, body=body, items=request.items, fields=request.fields, remarked=True)
+    return replace(made, body=body, items=request.items, fields=request.fields, remarked=True), chosen
 
 
 def check_bytes(call: PendingCall, made: Bytes, *, decided: bool) -> None:

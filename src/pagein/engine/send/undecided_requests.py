@@ -160,7 +160,7 @@ def _make_bytes(call: PendingCall, found: Last, chosen: BreakpointChoice) -> Byt
         start = answer_start(call.script, found.count)
         news = splicer.ends[start - 1] if start else 0, start
         made = Bytes(envelope.body(items), items, envelope.fields, 0, found.count, news=news, changes=found.changes)
-        made = with_breakpoints(call, made, chosen)
+        made, _ = with_breakpoints(call, made, chosen)
         check_bytes(call, made, decided=False)
     except HostError as problem:
         return body_of_last(call, found, str(problem))

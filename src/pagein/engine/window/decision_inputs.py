@@ -43,6 +43,15 @@ def moment_of(state: State, at: float | None) -> Moment:
     )
 
 
+def warm_calls(state: State) -> frozenset[str]:
+    """Return the calls whose results show recently recalled text."""
+    warm = state.warm
+    if not warm.tool_calls and not warm.objects:
+        return frozenset()
+    calls = (state.hand.calls.get(one) for one in warm.objects)
+    return frozenset(warm.tool_calls) | frozenset(call for call in calls if call is not None)
+
+
 def preview_candidates(state: State, rules: Rules, settings: Previews) -> list[PreviewCandidate]:
     """Return the outputs since the last request that are to enter as previews."""
     asked = state.draft.tip.piece.message.blocks if state.draft.tip is not None else ()
@@ -123,7 +132,8 @@ def eviction_candidates(state: State, epoch: Epoch) -> list[EvictionCandidate]:
                 text = ToolResult(served.call_id, served.text, served.tool)
                 found.append(EvictionCandidate(resident, text, served.tool))
         elif isinstance(block, ToolResult):
-            found.append(EvictionCandidate(resident, block, block.name or tools.get(block.call_id, "")))
+            name = block.name or tools.get(block.call_id, "")
+            found.append(EvictionCandidate(resident, block, name, block.call_id in epoch.shown_once))
         elif isinstance(block, ToolCall):
             found.append(EvictionCandidate(resident, ToolResult(block.id, block.arguments, block.name), block.name))
         elif isinstance(block, Text):

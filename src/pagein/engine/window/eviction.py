@@ -21,13 +21,15 @@ from pagein.engine.log.state import Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
-from pagein.engine.window.decision_inputs import account_after_previews, moment_of
+from pagein.engine.window.decision_inputs import account_after_previews, moment_of, warm_calls
 from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
+from pagein.engine.window.shown_once import with_shown_once
 from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
-from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
+from pagein.model.entries import SHOWN_ONCE, EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
+from pagein.model.journal_notes import OneShotNote
 from pagein.model.messages import Other, ToolCall, ToolResult
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
@@ -62,6 +64,7 @@ class Scene:
     excluded: name patterns of files whose content is never stored.
     way: how the model recalls.
     servers: returns whether results of the provider's own tools may leave.
+    shown: what the last request showed once; None without any.
     """
 
     session: str
@@ -79,6 +82,7 @@ class Scene:
     excluded: tuple[str, ...] = EXCLUDED
     way: Way = TOOLS
     servers: Callable[[], bool] = lambda: True
+    shown: OneShotNote | None = None
 
     @property
     def window(self) -> int | None:
@@ -130,7 +134,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
-    calls = _calls_in(state, whole)
+    calls, planned = _calls_in(state, whole), _with_shown_once(scene, planned)
     files, objection = scene.files, None
     leaving: Sequence[EvictionCandidate] = ()
     # without an eviction, only answers that are unproven already may have to leave
@@ -196,7 +200,9 @@ def _make_epoch(
     places += [min(one.message, one.places[0][0]) for one in turns]
     if not places:
         return None
-    reason = UNPROVEN if planned.epoch is None else planned.epoch.reason
+    epoch = planned.epoch or Epoch(0, reason=UNPROVEN)
+    others_go_too = epoch.reason == SHOWN_ONCE and any(one.call_id not in epoch.shown_once for one in paged)
+    reason = UNPROVEN if others_go_too else epoch.reason
     return EpochEntry(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
 
 
@@ -289,7 +295,7 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
         last = state.draft.calls - max(settings.reads_wait, 1)
         rules = settings.rules
         work = Work(rules, state.draft.calls, state.standing.work) if rules.of("file read") else None
-        kept = _calls_kept_by_user(scene) | _warm(state)
+        kept = _calls_kept_by_user(scene) | warm_calls(state)
         young = scene.files.calls_needed_by_young(last, work)
         planned = plan_without(planned, kept | young, state.standing, settings, moment)
         if planned.epoch is None and hand.epoch_now:
@@ -297,6 +303,13 @@ def _plan(scene: Scene, moment: Moment, account: Account) -> EpochPlan:
             kept |= scene.files.client.calls_needed_by_young(last, work)
             planned = overflow.user_plan(state.standing, settings, moment, account, kept)
     return planned
+
+
+def _with_shown_once(scene: Scene, planned: EpochPlan) -> EpochPlan:
+    """Add the results that the last request showed once."""
+    if scene.shown is None or scene.state.hand.off:
+        return planned
+    return with_shown_once(planned, scene.shown, scene.state, _calls_kept_by_user(scene) | warm_calls(scene.state))
 
 
 def _most(scene: Scene, moment: Moment) -> float:
@@ -319,15 +332,6 @@ def _calls_kept_by_user(scene: Scene) -> frozenset[str]:
     return scene.files.calls_needed_with(scene.state.hand.calls_that_stay)
 
 
-def _warm(state: State) -> frozenset[str]:
-    """Return the calls whose results show recently recalled text."""
-    warm = state.warm
-    if not warm.tool_calls and not warm.objects:
-        return frozenset()
-    calls = (state.hand.calls.get(one) for one in warm.objects)
-    return frozenset(warm.tool_calls) | frozenset(call for call in calls if call is not None)
-
-
 # --- restored texts ---
 
 
@@ -343,7 +347,8 @@ def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> 
     if not hand.restoring or hand.off:
         return [], []
     is_free = economics is not None and is_cold(moment, economics)
-    if not (planned.epoch or hand.epoch_now or is_free) or _is_full(scene, moment, 0):
+    rewrites = planned.epoch is not None and planned.epoch.reason != SHOWN_ONCE
+    if not (rewrites or hand.epoch_now or is_free) or _is_full(scene, moment, 0):
         return [], []
     back: list[_Restoration] = []
     problems: list[str] = []

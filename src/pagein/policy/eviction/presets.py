@@ -48,7 +48,7 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ResidencyPreset(
             "thrifty",
             "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote",
-            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves"),
+            replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
             SOON,
         ),
     )

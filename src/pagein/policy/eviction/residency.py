@@ -77,6 +77,8 @@ class Residency:
     previews: None lets every output enter whole (*lossless only*).
     arguments: which texts in the arguments of calls may be masked; None: none, as where the echo guard cannot hold a
         call back.
+    shown_once: outputs of at least this many tokens may be shown by one request only (`policy.eviction.one_shots`); None:
+        none.
     thinking: whether an epoch also removes the thinking of finished turns behind its frontier where the model could
         keep it.
     """
@@ -88,6 +90,7 @@ class Residency:
     arguments: ArgumentRules | None = None
     thinking: Thinking = "kept"
     batch_tokens: int = 1
+    shown_once: int | None = 1000
 
     def __post_init__(self) -> None:
         for name, least in (("min_tokens", 0), ("batch_tokens", 1)):
@@ -113,11 +116,13 @@ class Epoch:
     """A decision to rewrite the window.
 
     frontier: index of the first message that changes. page_out: evicted residents, oldest first.
+    shown_once: calls with results that only the request before showed.
     """
 
     frontier: int
     page_out: tuple[Resident, ...] = field(default=())
     reason: str = "batch"
+    shown_once: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

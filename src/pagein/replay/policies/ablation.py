@@ -102,6 +102,10 @@ LAYERS: Final[Mapping[str, PolicyLayer]] = {
         "big outputs enter as previews",
         _residency(lambda residency: replace(residency, previews=None)),
     ),
+    "shown-once": PolicyLayer(
+        "big outputs are shown once, behind the last cache breakpoint",
+        _residency(lambda residency: replace(residency, shown_once=None)),
+    ),
     "rereads": PolicyLayer(
         "what a client's tools read again enters as a marker or a diff",
         lambda planning: replace(planning, settings=replace(planning.settings, rereads=False)),

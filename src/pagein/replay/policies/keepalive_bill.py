@@ -82,7 +82,7 @@ class KeptLedger(Ledger):
         served = super()._serve(sized, output, cap=cap, counted=counted)
         self._sent_at = sized.call.at
         if self._keeping.ttl == ONE_HOUR:
-            self._anchor = len(self.window)
+            self._anchor = self.cached_end
         self._keeping.note_usage(sized, served)
         if counted:
             self._wait(sized)
@@ -97,10 +97,10 @@ class KeptLedger(Ledger):
             )
             self._anchor, self._left, self._returning = kept
         anchor = self._returning or (self._anchor if self._is_late else 0)
-        if not 0 < anchor <= len(self.window):
+        if not 0 < anchor <= self.cached_end:
             return marks
         # the previous end has expired, and the one-hour entry is too far in front of the other breakpoints to be found
-        end = len(self.window)
+        end = self.cached_end
         positions = {mark.position for mark in marks} - ({self._previous_end} if self._previous_end != end else set())
         positions.add(anchor)
         for gone in (frontier_before, self._first_changed - 1):  # these entries have expired as well

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pagein.engine.engine import Settings
+from pagein.model.journal_notes import CachedPrefixNote
 from pagein.policy.economics import cache_keepalive
 from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, Request
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
@@ -46,6 +47,7 @@ class KeepAlivePagein(PageinPolicy):
         self.lease = Lease(self.lifetimes.asked)
         self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
+        self._uncached = 0.0  # tokens behind the last breakpoint of the request
         self._model: str | None = None
         self._front = recording.floor[0]
         self.course = Course()
@@ -77,7 +79,8 @@ class KeepAlivePagein(PageinPolicy):
         self._asking = cache_keepalive.chosen(before, self.lifetimes, asked, in_hand)
         self._rewriting = cache_keepalive.chosen_rewritten(before, self.lifetimes, asked, in_hand)
         hide = super().decide(sized, ledger)
-        self._fresh = max(0.0, self._fresh - _tokens_spared(hide))
+        self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
+        self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
         self._rewrites = hide.rewrites
         if self._rewrites:
             self._asking = self._rewriting
@@ -127,12 +130,15 @@ class KeepAlivePagein(PageinPolicy):
         if is_over and cache_keepalive.is_covered(self.lease, self.lifetimes, in_hand):
             return False
         answer = sum(block.chars for block in answered) / self._ratio
-        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer)
+        # a keep-alive request also writes what stands behind the last breakpoint
+        return cache_keepalive.keeps(self.lease, self.lifetimes, in_hand, answer + self._uncached)
 
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Record a keep-alive request that went out."""
         self.course.kept_alive.add(sized.call.index)
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
+        # it wrote the whole prompt to the cache, also what the request showed behind its last breakpoint
+        self._session.note(CachedPrefixNote(self.lease.lifetime, kept=len(self.course.kept_alive)))
 
 
 def _tokens_spared(hide: Hide) -> float:

@@ -93,6 +93,7 @@ class Ledger:
         self._previous_end = 0
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier breakpoint of the last request, 0: none
+        self._tail = 0  # position of the first block behind the last breakpoint, 0: the breakpoint is at the end
         self._told = 0  # position of the note about evicted turns, 0: none
         self._rewritten = 0  # end position of the last rewritten request, 0: none
         self._recalls = self._windows = 0
@@ -111,8 +112,9 @@ class Ledger:
                 self.window.append(("n", sized.call.index), "stubs", hide.notices)
             if hide.compact:
                 self._compact(sized, hide)
-            elif hide.rewrites:
+            elif hide.changes_sent:
                 self._hide(sized, hide)
+            self._tail = hide.tail
             self._look(sized, needs)
             self._serve(sized, sized.output, cap=sized.cap)
 
@@ -136,22 +138,17 @@ class Ledger:
         for state in (self.resident, self._position, self._growth, self._stress, self.arguments):
             state.clear()
         self.shown = ShownBlocks(gone_before=ordinal)
-        self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = 0
+        self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = self._tail = 0
 
     def _append(self, block: Block, tokens: float) -> None:
         part: Part = "results" if block.kind == "result" else block.kind
         position = self.window.append(("b", block.ordinal), part, tokens)
         self._position[block.ordinal] = position
+        one = Removable(("b", block.ordinal), position, tokens, block.born, block.ordinal, block.call_id)
         if block.kind == "arguments":
-            key = ("b", block.ordinal)
-            self.arguments[block.call_id] = Removable(
-                key, position, tokens, block.born, block.ordinal, block.call_id, is_arguments=True
-            )
+            self.arguments[block.call_id] = replace(one, is_arguments=True)
         if block.kind == "result":
-            self._stay(Removable(("b", block.ordinal), position, tokens, block.born, block.ordinal, block.call_id))
-
-    def _stay(self, removable: Removable) -> None:
-        self.resident.append(removable)
+            self.resident.append(one)
 
     def user_blocks(self) -> Iterator[tuple[int, int, float]]:
         """Yield the user's unchanged blocks: ordinal, position and tokens of each."""
@@ -189,7 +186,7 @@ class Ledger:
         born = min(blocks, key=lambda one: one.position).born
         thinking = self._growth.thinking_removed(born, hide.finished, self.window)
         self._first_changed = self.window.replace({**changes, **thinking})
-        self.tally.epochs += 1
+        self.tally.epochs += not hide.is_uncached
         if self.trace is not None:
             saved = round(before - self.window.size)
             self.trace.epochs.append(
@@ -325,7 +322,7 @@ class Ledger:
         for holder in holders:
             copy = self._copy(sized.call.index, holder)
             self.shown.copies.setdefault(holder.ordinal, []).append(copy)
-            self._stay(copy)
+            self.resident.append(copy)
             self.policy.note_recall(copy, self)
 
     def _copy(self, index: int, holder: Holder) -> Removable:
@@ -362,7 +359,7 @@ class Ledger:
         else:
             served = CacheUsage(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
         self._served_before = True
-        self._previous_end, self._first_changed = len(self.window), 0
+        self._previous_end, self._first_changed = self.cached_end, 0
         cost = bill(served, self.prices, call.at)
         self.tally.add_request(served, cost, self.recording.floor[0])
         if self.trace is not None:
@@ -370,9 +367,14 @@ class Ledger:
         self.tally.calls += counted
         return served
 
+    @property
+    def cached_end(self) -> int:
+        """Position of the last breakpoint of this request."""
+        return self._tail - 1 if self._tail else len(self.window)
+
     def _breakpoints(self) -> tuple[Breakpoint, ...]:
         ttl = self.policy.ttl or self.recording.ttl
-        end = len(self.window)
+        end = self.cached_end
         positions = {_SYSTEM_POSITION, end}
         frontier = self.policy.frontier(self) - 1
         if not self._first_changed or self._first_changed > self._previous_end:

@@ -19,8 +19,8 @@ from pagein.engine.log.request_draft import WindowPiece, pieces_since
 from pagein.engine.prepared_request import Gate, WindowRequest
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
-from pagein.model.entries import InsertEntry, PagedOut, RequestSent
-from pagein.model.journal_notes import ClientNote, UsageNote
+from pagein.model.entries import InsertEntry, NoteEntry, PagedOut, RequestSent
+from pagein.model.journal_notes import ClientNote, OneShotNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import NO_CHAINS
 from pagein.policy.economics.decision_prices import economics_of
@@ -140,7 +140,8 @@ class PageinPolicy:
         if not self._answers_tools(sized, ledger):
             self._turn = sized.call.index
         opens = self._in_loops or self._turn == sized.call.index
-        prepared = self._session.advance(sized.call.at, Gate(opens=lambda _: opens, economics=economics))
+        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=sized.hidden if self._in_loops else None)
+        prepared = self._session.advance(sized.call.at, gate)
         hide = self._hide(sized, ledger, prepared)
         self.steps.note(sized, hide, prepared, self._session, economics)
         self._session.forget()
@@ -165,9 +166,10 @@ class PageinPolicy:
         notices = self._notices()
         if notices:
             self.course.notices[sized.call.index] = notices
-        if prepared.opened is None and not prepared.previewed:
+        if prepared.opened is None and not prepared.previewed and not prepared.shown_once:
             return Hide(notices=notices) if notices else NOTHING
         residents = {one.call_id: one for one in ledger.resident}
+        tail = min((residents[call].position for call in prepared.shown_once if call in residents), default=0)
         opened = prepared.opened.paged if prepared.opened is not None else ()
         for paged in (*prepared.previewed, *opened):
             self._paged[paged.call_id, paged.part] = paged.object_id
@@ -194,6 +196,8 @@ class PageinPolicy:
             reason=reason or "batch",
             finished=self._turn if self._takes_thinking else 0,
             gone=gone,
+            is_uncached=prepared.opened is not None and prepared.opened.is_uncached,
+            tail=tail,
         )
 
     def _window(self) -> list[WindowPiece]:
@@ -222,13 +226,15 @@ class PageinPolicy:
 
     def _notices(self) -> float:
         """Return the tokens of the inserts that entered with the request prepared last."""
-        tokens, name = 0.0, self._session.leaf
-        entry = None if name is None else self._session.journal.entry(name)
-        while entry is not None and entry.parent is not None:
-            entry = self._session.journal.entry(entry.parent)
-            if isinstance(entry.body, RequestSent):
+        tokens, name, ends = 0.0, self._session.leaf, 0
+        while name is not None:
+            entry = self._session.journal.entry(name)
+            # what the request before left behind: its entry, or the note on what it showed once
+            ends += isinstance(entry.body, RequestSent)
+            if ends > 1 or (ends and isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, OneShotNote)):
                 break
             tokens += entry.body.tokens if isinstance(entry.body, InsertEntry) else 0
+            name = entry.parent
         return tokens
 
     def _mask(self, paged: PagedOut, block: Removable) -> MaskedArguments:

@@ -91,6 +91,8 @@ class Hide:
     compact: whether the policy compacts the window.
     finished: thinking after the first evicted block and before the call of this index is removed; 0: none.
     gone: blocks evicted with whole turns.
+    is_uncached: whether the prompt up to the last cache breakpoint of the request before stays as it was.
+    tail: position of the first block behind this request's last cache breakpoint; 0: the breakpoint is at the end.
     """
 
     stubs: Sequence[tuple[Removable, float]] = ()
@@ -102,11 +104,18 @@ class Hide:
     reason: str = ""
     finished: int = 0
     gone: RemovedTurns | None = None
+    is_uncached: bool = False
+    tail: int = 0
+
+    @property
+    def changes_sent(self) -> bool:
+        """Whether a part of the prompt sent before changes."""
+        return bool(self.stubs or self.masked or self.gone)
 
     @property
     def rewrites(self) -> bool:
-        """Whether a part of the prompt sent before changes."""
-        return bool(self.stubs or self.masked or self.gone)
+        """Whether a part of the prompt changes that the request before left in the cache."""
+        return self.changes_sent and not self.is_uncached
 
 
 NOTHING = Hide()

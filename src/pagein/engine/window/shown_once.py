@@ -1,0 +1,118 @@
+"""Results that a request shows once: their choice for a request, and their stubs in the next one.
+
+Rules of this file
+------------------
+1. The choice is journaled after the request, and only if its last cache breakpoint stands in front of the results.
+2. The next request of the branch evicts them. If anything else happened in between that may have cached them (a keep-alive
+   request, a retry that was forwarded unmodified), they stay as ordinary residents.
+3. Reads of files stay: an edit may quote them. So do pinned and recently recalled results.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.engine.log.request_draft import WindowPiece, length
+from pagein.engine.log.state import State
+from pagein.model.entries import SHOWN_ONCE, Body, CompactionEntry, NoteEntry, RequestSent
+from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote
+from pagein.model.messages import ToolResult
+from pagein.policy.economics.rewrite_cost import Moment
+from pagein.policy.eviction.one_shots import OneShots, TailBlock, one_shots
+from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency
+
+TAKES: Final = (OneShotNote, RequestSent, CachedPrefixNote, PassthroughNote, CompactionEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownOnce:
+    """The results that the last request of a branch showed once.
+
+    note: None without any.
+    kept: keep-alive requests so far.
+    """
+
+    note: OneShotNote | None = None
+    kept: int = 0
+
+
+NOTHING_SHOWN: Final = ShownOnce()
+
+
+def step(shown: ShownOnce, body: Body) -> ShownOnce:
+    """Return what was shown once after a further entry."""
+    match body:
+        case NoteEntry(note=OneShotNote() as note):
+            return replace(shown, note=note)
+        case NoteEntry(note=CachedPrefixNote(kept=kept)):
+            return shown if kept == shown.kept else ShownOnce(shown.note if kept < shown.kept else None, kept)
+        case RequestSent() | CompactionEntry() | NoteEntry(note=PassthroughNote()):
+            return shown if shown.note is None else replace(shown, note=None)
+        case _:
+            return shown
+
+
+def choose_one_shots(
+    state: State, residency: Residency, moment: Moment, stays: Collection[str], *, unseen: float = 0.0
+) -> OneShots | None:
+    """Choose the results of the request just journaled that it shows once.
+
+    state: the state after the request.
+    moment: the call as the policy saw it.
+    stays: calls whose results stay in any case.
+    unseen: tokens at the end of the request that no message shows.
+    """
+    least, economics = residency.shown_once, residency.economics
+    if least is None or economics is None or state.hand.off:
+        return None
+    cell, pieces = state.sent, list[WindowPiece]()
+    while cell is not None and cell.piece.message.role != "assistant":
+        pieces.insert(0, cell.piece)
+        cell = cell.before
+    start = length(cell)
+    single = {
+        one.place: one
+        for one in state.standing.all()
+        if one.message >= start
+        and one.form == one.kind == "result"
+        and one.tokens >= least
+        and one.call_id not in stays
+    }
+    if not single:
+        return None
+    tail: list[TailBlock] = []
+    for number, piece in enumerate(pieces, start):
+        counts, left = iter(piece.tokens), piece.weight
+        for place, block in enumerate(piece.message.blocks):
+            if isinstance(block, ToolResult):
+                tokens, one = next(counts, 0), single.get((number, place))
+                tokens = tokens if one is None else one.tokens
+                tail.append(TailBlock(tokens, one))
+                left -= tokens
+        tail.append(TailBlock(max(0, left)))
+    tail.append(TailBlock(math.ceil(unseen / moment.scale)))
+    return one_shots(tail, moment, economics, state.account)
+
+
+def with_shown_once(planned: EpochPlan, shown: OneShotNote, state: State, stays: Collection[str]) -> EpochPlan:
+    """Add the results that the last request showed once to a plan. Nothing cached changes, so they cost nothing.
+
+    A result that no answer followed was not seen, and stays.
+
+    stays: calls whose results stay in any case.
+    """
+    wanted = set(shown.calls).difference(stays)
+    answered = (one for one in state.standing.all() if one.form == "result" and one.born < state.draft.calls)
+    newest = {one.call_id: one for one in answered if one.call_id in wanted}
+    going = () if planned.epoch is None else planned.epoch.page_out
+    gone = {one.place for one in going}
+    more = [one for one in newest.values() if one.place not in gone]
+    if not more:
+        return planned
+    page_out = tuple(sorted((*going, *more), key=lambda one: one.place))
+    reason = SHOWN_ONCE if planned.epoch is None else planned.epoch.reason
+    epoch = Epoch(page_out[0].message, page_out, reason, frozenset(one.call_id for one in more))
+    gain, account = sum(one.gain for one in more), planned.account
+    account = replace(account, saved=account.saved + shown.saved, absent=account.absent + gain)
+    return replace(planned, epoch=epoch, account=account)
