@@ -25,9 +25,11 @@ def test_each_row_is_measured_for_each_policy_and_rows_of_absent_sources_are_emp
     assert rows["requests refused; bytes lost"]["pagein"] == "0; 0"
     assert 0 < float(rows["cost, macro, read price .05"]["pagein"]) < 1
     assert rows["control group (tau-airline)"]["pagein"] == ""
-    assert {"pagein", "pagein-quiet", "pagein-thrifty", "without-tool-loops", "without-bankroll"} <= set(
-        told["rows"][0]
-    )
+    presets = {
+        f"pagein-{name}{suffix}" for name in ("balanced", "thrifty") for suffix in ("", "-quiet", "-without-arguments")
+    }
+    assert {"pagein", "pagein-quiet", *presets} <= set(told["rows"][0])
+    assert [name for name in rows if name.startswith("share of the gap")]
 
 
 def test_where_there_is_nothing_to_measure_that_is_told(tmp_path: Path) -> None:
