@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from pagein.simulator.provider_settings import KEPT, CacheKind  # noqa: E402
 from pagein.testing.adversary import Worst, worsen  # noqa: E402 -- the sources beside this script come first
 from pagein.testing.losses import POLICIES, losses  # noqa: E402
 from pagein.testing.made_sessions import random_session  # noqa: E402
@@ -62,7 +63,7 @@ class Found:
         self.over = over
 
 
-def draws(seeds: Sequence[int], until: float) -> Found:
+def draws(seeds: Sequence[int], until: float, cache: CacheKind) -> Found:
     """Sessions as they are drawn, under all policies. until: the time at which to stop, seconds since the epoch."""
     found = Found()
     for seed in seeds:
@@ -70,17 +71,17 @@ def draws(seeds: Sequence[int], until: float) -> Found:
             break
         made = random_session(random.Random(seed))  # noqa: S311 -- chance, no secret
         found.tried, found.ends = found.tried + 1, found.ends + len(made.steps)
-        for policy, loss in losses(made).items():
+        for policy, loss in losses(made, cache=cache).items():
             found.take(policy, Worst(loss, made), seed)
     return found
 
 
-def climb(seed: int, policy: str, tries: int, until: float) -> Found:
+def climb(seed: int, policy: str, tries: int, until: float, cache: CacheKind) -> Found:
     """One session, made worse again and again. until: the time after which none is begun, seconds since the epoch."""
     if time.time() > until:
         return Found()
     chance = random.Random(seed)  # noqa: S311
-    worst = worsen(random_session(chance), policy, chance, tries)
+    worst = worsen(random_session(chance), policy, chance, tries, cache)
     found = Found(tries + 1, (tries + 1) * len(worst.made.steps))
     found.take(policy, worst, seed)
     return found
@@ -93,9 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = Found()
     with ProcessPoolExecutor(asked.jobs) as pool:
         numbers = range(first, first + asked.draws)
-        work = [pool.submit(draws, numbers[at : at + _BATCH], until) for at in range(0, len(numbers), _BATCH)]
+        work = [
+            pool.submit(draws, numbers[at : at + _BATCH], until, asked.cache) for at in range(0, len(numbers), _BATCH)
+        ]
         climbs = ((first + _SPREAD + at, POLICIES[at % len(POLICIES)]) for at in range(asked.climbs))
-        work += [pool.submit(climb, seed, policy, asked.tries, until) for seed, policy in climbs]
+        work += [pool.submit(climb, seed, policy, asked.tries, until, asked.cache) for seed, policy in climbs]
         for done, one in enumerate(as_completed(work), start=1):
             found.join(one.result())
             if done % 20 == 0:
@@ -111,6 +114,9 @@ def _parser() -> argparse.ArgumentParser:
         "--climbs", type=int, default=30, help="sessions that are made worse, for one policy each in turn"
     )
     parser.add_argument("--tries", type=int, default=100, help="changes tried on each of these")
+    parser.add_argument(
+        "--cache", choices=sorted(KEPT), default="documented", help="how long the provider keeps entries of its cache"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes at work")
     parser.add_argument("--minutes", type=float, default=8.0, help="end after so long, with what was found by then")

@@ -14,6 +14,7 @@ from pagein.model.journal_notes import (
     BrokenNote,
     CachedPrefixNote,
     CacheMarksNote,
+    CacheVerdictNote,
     ClientNote,
     DeferredToolsNote,
     ExchangeNote,
@@ -72,6 +73,10 @@ STORED: list[tuple[Note, str]] = [
     (
         LEASE,
         '{"lifetime":300.0,"saved":0.0,"sent":10.0,"held":20.0,"anchored":0.0,"until":50.0,"returns":2,"kept":1,"spent":2.5,"place":4}',
+    ),
+    (
+        CacheVerdictNote("claude-sonnet-4-5", "hour", held=True, at=9.0, anchored=7.0, read=7.0),
+        '{"model":"claude-sonnet-4-5","practice":"hour","held":true,"at":9.0,"anchored":7.0,"read":7.0}',
     ),
     (ExchangeNote("", ("c",), ("{}",)), '{"text":"","calls":["c"],"actual":["{}"]}'),
     (ExchangeNote("a", (), ("{}",), ("[]",)), '{"text":"a","calls":[],"actual":["{}"],"answers":["[]"]}'),

@@ -55,6 +55,7 @@ def doctor(
         home=Path.home(),
         workspace=workspace,
         store=lambda: _store_finding(store, workspace),
+        caches=lambda: _cache_findings(store, workspace),
         round_trip=_round_trip,
     )
     findings = check_setup(asked)
@@ -91,6 +92,23 @@ def _store_finding(store: str | None, workspace: Path) -> "CheckupNote":
         again = open_to_others(file)
         return CheckupNote("wrong" if again else "note", "store", exposed if again else f"{exposed}; not any more")
     return CheckupNote("fine", "store", f"{file} can be written, and only its owner can read it")
+
+
+def _cache_findings(store: str | None, workspace: Path) -> "list[CheckupNote]":
+    """Return the models whose provider did not keep cache entries through a pause."""
+    from pagein import wiring
+    from pagein.errors import PageinError
+    from pagein.gateway.setup.checkup import CheckupNote
+
+    try:
+        with wiring.open(store, workspace=workspace) as engine:
+            failed = engine.evidence.failed()
+    except (PageinError, OSError):
+        return []  # the finding on the store tells why
+    what = {"hour": "cache lifetimes and keep-alive requests", "keep_alive": "keep-alive requests"}
+    found = {model: what["hour" if trust.hour == "fails" else "keep_alive"] for model, trust in failed.items()}
+    told = "{}: a pause showed that the provider does not keep what {} rest on; they are off for this model"
+    return [CheckupNote("note", "cache", told.format(model, rest)) for model, rest in found.items()]
 
 
 def _round_trip() -> "CheckupNote":

@@ -7,7 +7,7 @@ import json
 import sys
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pagein.providers.validity import Api
     from pagein.simulator.http_server import Server
     from pagein.simulator.provider_settings import ProviderSettings
+
+CACHES: Final = ("documented", "unrefreshed", "short-hour")  # `ProviderSettings.cache`
 
 
 def add_to(app: typer.Typer) -> None:
@@ -71,6 +73,14 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
     foreign_thinking: Annotated[
         bool, typer.Option("--foreign-thinking", help="Take thinking that was signed elsewhere.")
     ] = False,
+    cache: Annotated[
+        str,
+        typer.Option(
+            "--cache",
+            metavar="KIND",
+            help=f"How long entries of an Anthropic cache live: {', '.join(CACHES)}.",
+        ),
+    ] = CACHES[0],
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FILE.jsonl", help="Write every request here, too.")
     ] = None,
@@ -94,6 +104,7 @@ def provider(  # noqa: PLR0913 - a command has as many options as it has
             "needs_key": needs_key,
             "takes_foreign_thinking": foreign_thinking,
             "record": record,
+            "cache": cache,
         }
     )
     if record is not None:
@@ -129,6 +140,8 @@ def _settings(given: dict[str, Any]) -> "ProviderSettings":
         given = {**given, "apis": _apis(given["apis"])}
     except ImportError as problem:
         raise BadSetting(f"the simulated provider needs more: pip install 'pagein[gateway]' ({problem})") from problem
+    if given["cache"] not in CACHES:
+        raise BadSetting(f"--cache {given['cache']}: one of {', '.join(CACHES)}")
     if not given["speed"] > 0:
         raise BadSetting(f"--speed {given['speed']:g}: more than 0")
     return ProviderSettings(**given)

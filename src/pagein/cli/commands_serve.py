@@ -78,8 +78,8 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         bool | None,
         typer.Option(
             "--keep-alive/--no-keep-alive",
-            help="Choose the cache's lifetime, and send one request of our own, on your account, where a pause would void the cache. Capped.",
-            show_default="off",
+            help="Send one request of our own, on your account, where a pause would void the cache. Capped.",
+            show_default="asked once in a terminal, else off",
         ),
     ] = None,
     measure: Annotated[bool, typer.Option("--measure", help="Change nothing and keep nothing, only measure.")] = False,
@@ -110,7 +110,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     if measure:
         said_to_all = store == os.environ.get("PAGEIN_STORE")
         _refuse_idle(given | {"store": None if said_to_all else store})
-    settings = _settings(given, workspace)
+    settings = _settings(given, workspace, may_ask=not (as_json or measure))
     sys.setswitchinterval(_SWITCH_INTERVAL)
     whole = _run(settings, _parts(store, workspace, log, settings, measure=measure), as_json=as_json)
     if not whole:
@@ -126,10 +126,14 @@ def _refuse_idle(given: dict[str, Any]) -> None:
         )
 
 
-def _settings(given: dict[str, Any], workspace: Path) -> "GatewaySettings":
+def _settings(given: dict[str, Any], workspace: Path, *, may_ask: bool) -> "GatewaySettings":
+    from pagein.cli.keepalive_question import KEY, answer_for
     from pagein.settings.sources import load_config
 
-    return load_config(workspace, {name: value for name, value in given.items() if value is not None}).gateway
+    told = {name: value for name, value in given.items() if value is not None}
+    config = load_config(workspace, told)
+    answer = answer_for(config, may_ask=may_ask)
+    return config.gateway if answer is None else load_config(workspace, {**told, KEY: answer}).gateway
 
 
 def _parts(

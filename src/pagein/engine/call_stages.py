@@ -8,20 +8,20 @@ Rules of this file
    decision in any process.
 3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and
    only a journaled request is sent. Any failure takes back everything.
-4. A decision and its caller race for the request; the first to claim it wins (`DecisionClaim`). So a decision after the
-   caller gave up is dropped, and a caller waits for a decision that is being stored.
+4. A decision and its caller race for the request (`engine.decision_claim`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pagein.engine.branch_index import BranchIndex
 from pagein.engine.cache import cache_breakpoints, cache_ttl, prompt_prefix, request_prices
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
+from pagein.engine.cache.cache_evidence import CacheEvidence
 from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
 from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
+from pagein.engine.decision_claim import DecisionClaim
 from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
@@ -37,42 +37,9 @@ from pagein.model.entries import EntryId, MessageEntry, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, CacheMarksNote, ClientNote, PassthroughNote, UsageNote
 from pagein.policy.economics.rewrite_cost import Economics, is_cold
 
-_Whose: TypeAlias = Literal["nobody", "decision", "caller"]
 _NO_BYTES: Final = Bytes(b"")
 _MARKED: Final = CacheMarksNote("marked")
 _CACHE_USE: Final = (CacheMarksNote, UsageNote, MessageEntry, RequestSent)
-
-
-class GivenUp(Exception):
-    """Raised when the caller no longer waits for a decision, to prevent its storage."""
-
-
-class DecisionClaim:
-    """The claim on one request, shared by the deciding thread and the waiting thread.
-
-    is_given_up: True when the caller no longer waits. Read it only.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self.is_given_up = False
-        self._whose: _Whose = "nobody"
-
-    def keep(self) -> None:
-        """Claim the request for the decision before storing it. Raises GivenUp if the caller no longer waits."""
-        if not self._has("decision"):
-            raise GivenUp
-
-    def give_up(self) -> bool:
-        """Claim the request for the caller. Returns False if the decision is being stored and will arrive soon."""
-        self.is_given_up = self._has("caller")
-        return self.is_given_up
-
-    def _has(self, who: _Whose) -> bool:
-        with self._lock:
-            if self._whose == "nobody":
-                self._whose = who
-            return self._whose == who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +95,9 @@ class CallStages:
     sending: what every request runs through, a retried one too.
     """
 
-    def __init__(self, window: WindowStages, index: BranchIndex, marks: BreakpointSettings) -> None:
+    def __init__(
+        self, window: WindowStages, index: BranchIndex, marks: BreakpointSettings, evidence: CacheEvidence
+    ) -> None:
         self._window = window
         self._log = window.log
         self._index = index
@@ -139,7 +108,8 @@ class CallStages:
         self.renderer = RequestRenderer(
             journal, index.heads, index.settled, index.places, marks=marks, deferral=index.deferral
         )
-        self.leases = cache_ttl.Leases(journal)
+        self.leases = cache_ttl.Leases(journal, evidence)
+        self._chooses_ttls = marks.adds
         self._fronts = Fronts(journal)
         self._marking: Fold[CacheMarksNote] = Fold(
             journal, _MARKED, latest_note(CacheMarksNote), "marking", takes=(CacheMarksNote,)
@@ -371,13 +341,20 @@ class CallStages:
         """Choose the cache terms of a request; None if left to the client."""
         pending, parent, at = call.pending, call.parent, call.asked_at
         script, head = pending.script, pending.head
-        if pending.lasting <= 0 or not script.format.cache.takes_ttls or self._prices_without_cache(call) is not None:
+        if (
+            pending.lasting is None
+            or not self._chooses_ttls
+            or not script.format.cache.takes_ttls
+            or self._prices_without_cache(call) is not None
+        ):
             return None
         long = asks_long(pending.envelope.fields, script)
         # also on return to an earlier prompt prefix: each has its own cache entries
         switched = prompt_prefix.is_switched(self._index.heads[parent], head)
-        was_short = self._choices[parent].short
-        asking = cache_ttl.TtlQuery(head.model, long, pending.lasting, was_short, switched)
+        last = self._choices[parent]
+        asking = cache_ttl.TtlQuery(
+            head.model, long, pending.lasting, last.short, last.long, switched, pending.documented
+        )
         return self.leases.terms(parent, here, asking, at, anew=call.placed in ("new", "compacted"))
 
     def _economics(self, call: RequestCall, terms: cache_ttl.CacheTerms | None) -> Economics | None:

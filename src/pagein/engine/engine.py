@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 from pagein.engine.branch_index import NOWHERE
+from pagein.engine.cache.cache_evidence import VERDICTS, CacheEvidence
 from pagein.engine.cache.prompt_prefix import model_in
-from pagein.engine.call_stages import DecisionClaim
 from pagein.engine.conversation import Reply, in_thread
+from pagein.engine.decision_claim import DecisionClaim
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name
 from pagein.engine.log.backlog import UndecidedRequest
@@ -23,7 +24,7 @@ from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
 from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
 from pagein.engine.send.recall_exchanges import RecallExchange
-from pagein.engine.send.undecided_requests import undecided_request
+from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
 from pagein.engine.session import Session
 from pagein.engine.session_parts import SessionParts
 from pagein.engine.sessions import Sessions
@@ -93,6 +94,7 @@ class Settings:
 class Engine:
     """Sessions on one store.
 
+    evidence: what pauses showed about caches.
     blobs: store of content.
     counter: token counter.
     journals: store of sessions; None for sessions that end with this process.
@@ -125,7 +127,8 @@ class Engine:
         self._outside = outside if outside is None or not self._settings.witness else replace(outside, witness=True)
         self._reach = reach if reach is not None else RecallResources()
         self._sessions = Sessions(keeps=journals is not None)
-        self._shared = EngineResources()
+        self.evidence = CacheEvidence(journals, lambda: self.session(VERDICTS))
+        self._shared = EngineResources(evidence=self.evidence)
         self._forgettings: int | None = None
         self._tool_uses = ToolUses(journals) if self._settings.floor_paging and journals is not None else None
 
@@ -160,7 +163,7 @@ class Engine:
         if count != self._forgettings:
             if self._forgettings is not None:
                 self._sessions.clear()
-                self._shared = EngineResources(opener=self._shared.opener, owed=self._shared.owed)
+                self._shared = replace(self._shared, forwarding=UndecidedRequests())
             self._forgettings = count
 
     def _resume_session(self, name: str) -> Session:
@@ -219,7 +222,8 @@ class Engine:
         context: str = "",
         offers: Sequence[ToolOffer] | None = None,
         path_model: str = "",
-        lasting: float = 0.0,
+        lasting: float | None = None,
+        documented: bool = False,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """Return the request to send for a client's request, after its session has decided (law 7).
@@ -232,7 +236,8 @@ class Engine:
             `splice_answer`).
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
-            reports them by `note_keepalive`; 0 if it sends none.
+            reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
+        documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
@@ -246,7 +251,9 @@ class Engine:
         except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             forwarded = self.forward(body, api, at=at, hint=hint, context=context, path_model=path_model)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
-        return session.traffic.prepare(body, envelope, at, context, offers, lasting=lasting, claim=claim)
+        return session.traffic.prepare(
+            body, envelope, at, context, offers, lasting=lasting, documented=documented, claim=claim
+        )
 
     def forward(
         self,

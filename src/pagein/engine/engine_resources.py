@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from pagein.engine.cache.cache_evidence import CacheEvidence
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.log.backlog import Backlog
 from pagein.engine.send.undecided_requests import UndecidedRequests
@@ -14,8 +15,10 @@ class EngineResources:
     opener: parser of request bodies.
     forwarding: last sent requests.
     owed: backlog of the journals.
+    evidence: what pauses showed about the caches of providers.
     """
 
     opener: Opener = field(default_factory=Opener)
     forwarding: UndecidedRequests = field(default_factory=UndecidedRequests)
     owed: Backlog = field(default_factory=Backlog)
+    evidence: CacheEvidence = field(default_factory=CacheEvidence)

@@ -9,6 +9,7 @@ from pagein.engine.cache.prompt_layout import SentRequest
 from pagein.engine.cache.prompt_prefix import Part
 from pagein.errors import BadInput
 from pagein.model.entries import EntryId, EpochEntry, PagedOut
+from pagein.model.journal_notes import CacheVerdictNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
@@ -202,6 +203,7 @@ class Observation:
     diagnosis: why less was read than expected, if so.
     failure: why the reply could not be recorded in full; None if absent.
     keep: the next keep-alive request; None for no keep-alive.
+    verdict: news about the provider's cache, shown by this answer; None for no news.
     """
 
     usage: Usage | None = None
@@ -210,6 +212,7 @@ class Observation:
     diagnosis: Diagnosis = WELL
     failure: str | None = None
     keep: KeepAlivePlan | None = None
+    verdict: CacheVerdictNote | None = None
 
     @property
     def shortfall(self) -> int:

@@ -19,10 +19,12 @@ from pagein.engine.branch_index import NOWHERE, BranchIndex
 from pagein.engine.cache import cache_ttl
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
+from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of, model_in
-from pagein.engine.call_stages import CallStages, DecisionClaim, GivenUp, RequestCall
+from pagein.engine.call_stages import CallStages, RequestCall
 from pagein.engine.conversation import Reply, usage_of
+from pagein.engine.decision_claim import DecisionClaim, GivenUp
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.request_fields import Request, body_of
@@ -36,7 +38,7 @@ from pagein.engine.send.undecided_requests import LastSent
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import BreakpointChoice, Note, PassthroughNote, UsageNote
+from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
 from pagein.providers.validity import Api
@@ -62,7 +64,10 @@ class Traffic:
         self._lock = RLock()
         self._index = BranchIndex(window)
         self._stages = CallStages(
-            window, self._index, BreakpointSettings(parts.marks, parts.residency.arguments is not None)
+            window,
+            self._index,
+            BreakpointSettings(parts.marks, parts.residency.arguments is not None),
+            self._shared.evidence,
         )
         self._forecasts = Forecasts()
         self._last: PreparedRequest | None = None
@@ -76,7 +81,7 @@ class Traffic:
         self._last = self.prepare(body, self._shared.opener.parse(body, api or api_of(body), self._log.name, model), at)
         return self._last
 
-    def prepare(
+    def prepare(  # noqa: PLR0913 -- as `Engine.prepare`
         self,
         body: bytes,
         envelope: Envelope,
@@ -84,14 +89,15 @@ class Traffic:
         context: str = "",
         offers: Sequence[ToolOffer] | None = None,
         *,
-        lasting: float = 0.0,
+        lasting: float | None = None,
+        documented: bool = False,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """Return the request to send for a client's request.
 
         offers: recall tools; None if recall is the caller's own business.
-        lasting: most that a keep-alive request may cost, in BIT, so that breakpoints may ask for a shorter TTL than the
-            client's.
+        lasting: most that a keep-alive request may cost, in BIT; 0 for none; None to leave the cache TTLs to the client.
+        documented: as in `Engine.prepare`.
         claim: lets the caller give up the decision; None if the caller waits.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
@@ -120,7 +126,10 @@ class Traffic:
             try:
                 self._window.model = asked.model or self._window.model
                 head = head_of(envelope, script, context)
-                pending = PendingCall(script, envelope, body, head, offers, envelope, body, lasting, context=context)
+                pending = PendingCall(
+                    script, envelope, body, head, offers, envelope, body, lasting, documented, context=context
+                )
+                self._index.learn()
                 script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 pending = replace(pending, script=script)
@@ -178,7 +187,7 @@ class Traffic:
         """
         failure: str | None = None
         forecast: Forecast | None = None
-        usage = keep = None
+        usage = keep = verdict = None
         entry: EntryId | None = None
         snapshot: Callable[[], None] | None = None
         with self._lock:
@@ -188,7 +197,8 @@ class Traffic:
                 if usage is not None and (entry is not None or prepared.last):
                     is_alone = not self.owes  # otherwise this fact is settled with the rest
                     self._owe(prepared, UsageNote(usage))
-                    keep = None if entry is None else self._note_cached_prefix(entry, prepared, usage)
+                    if entry is not None:
+                        keep, verdict = self._note_cached_prefix(entry, prepared, usage)
                     if is_alone:
                         self._settle()
                 if entry is not None:
@@ -204,8 +214,8 @@ class Traffic:
         except Exception as problem:  # noqa: BLE001 -- as above
             failure = failure or _problem_words(problem)
         if forecast is None:
-            return Observation(usage, failure=failure, keep=keep)
-        return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep)
+            return Observation(usage, failure=failure, keep=keep, verdict=verdict)
+        return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep, verdict)
 
     @property
     def owes(self) -> bool:
@@ -253,15 +263,20 @@ class Traffic:
 
     def _note_cached_prefix(
         self, entry: EntryId, prepared: PreparedRequest, usage: Usage
-    ) -> cache_ttl.KeepAlivePlan | None:
-        """Journal the cached prefix, and return the next keep-alive request."""
+    ) -> tuple[cache_ttl.KeepAlivePlan | None, CacheVerdictNote | None]:
+        """Journal the cached prefix, and return the next keep-alive request, and news about the provider's cache."""
         terms = prepared.terms
         if terms is None:
-            return None
+            return None, None
         held = cache_ttl.prefix_after_answer(terms, usage, rewritten=prepared.rewrites, messages=_messages_of(prepared))
-        self._owe(prepared, cache_ttl.note_of(held))
+        self._owe(prepared, note_of(held))
         model = self._index.heads[entry].model
-        return self._stages.leases.due(held, terms, usage, model, entry)
+        is_same = not prepared.rewrites and not prepared.changed_by_client
+        verdict = cache_ttl.verdict_of(terms, usage, model) if is_same else None
+        news = verdict if verdict is not None and self._shared.evidence.add(verdict) else None
+        if news is not None:
+            self._owe(prepared, news)
+        return self._stages.leases.due(held, terms, usage, model, entry), news
 
     def note_keepalive(self, prepared: PreparedRequest, usage: Usage, at: float) -> float | None:
         """Record a keep-alive request sent at time `at`. Returns the cost in BIT, or None if unknown.
@@ -278,7 +293,7 @@ class Traffic:
             if found is None:
                 return None
             held, cost = found
-            self._index.note_behind(prepared.entry, cache_ttl.note_of(held))
+            self._index.note_behind(prepared.entry, note_of(held))
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:

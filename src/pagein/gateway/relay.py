@@ -215,6 +215,7 @@ class Relay:
                 at,
                 names.beta_features(given),
                 self._keepalive_limit(given, found, hint),
+                documented=self._settings.is_vendors_own(found.vendor),
                 model=found.model,
             )
         )
@@ -231,12 +232,12 @@ class Relay:
         added = time.perf_counter() - began
         return OutgoingRequest(found, sent, data, hint, decision, "", at, began, added)
 
-    def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float:
-        """Return the cost limit of a keep-alive request sent with these headers, in BIT; 0 if none may be sent."""
+    def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float | None:
+        """Return the cost limit of a keep-alive request with these headers, in BIT; 0 for none, None to leave the TTLs to the client."""
         takes_ttls = found.api is not None and format_named(found.api).cache.takes_ttls
-        if not self._settings.keep_alive or not takes_ttls or is_subscription(given):
-            return 0.0
-        return self.keep_alive.allows(hint.key if hint is not None else "")
+        if not takes_ttls or is_subscription(given):
+            return None
+        return self.keep_alive.allows(hint.key if hint is not None else "") if self._settings.keep_alive else 0.0
 
     async def _forward(self, request: web.Request, outgoing: OutgoingRequest) -> web.StreamResponse:
         address = URL(self._address(outgoing), encoded=True)

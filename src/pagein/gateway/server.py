@@ -186,6 +186,11 @@ class Gateway:
         self.port = self._runner.addresses[0][1]
         await self._reporter.soundness.after(failed=False)
 
+    async def settle(self) -> None:
+        """Wait until every finished call is reported."""
+        if self._relay is not None:
+            await self._relay.wait_until_told()
+
     async def drain(self, seconds: float | None = None) -> bool:
         """Refuse new connections, and wait for running calls, for the given time or as configured.
 

@@ -32,7 +32,7 @@ class GatewaySettings:
     recall: whether the model is offered recall tools; off if the client has them by other means
     recalls: maximum number of recall rounds per client request
     subscriptions: whether requests with a subscription's login may be changed, at the user's own risk
-    keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account, and chooses cache TTLs for this purpose
+    keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
     keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: maximum number and cost (in base-input-token
     equivalents) of keep-alive requests per session and per hour of the gateway
     """
@@ -83,6 +83,10 @@ class GatewaySettings:
     def upstreams(self) -> Mapping[str, str]:
         """The base address of each vendor's upstream, as set."""
         return {one.name: str(getattr(self, one.name)) for one in VENDORS}
+
+    def is_vendors_own(self, vendor: str) -> bool:
+        """Return whether the upstream is the vendor itself, which behaves as it documents."""
+        return any(one.name == vendor and self.upstreams[vendor].rstrip("/") == one.address for one in VENDORS)
 
     def address(self, vendor: str, path: str, *, has_chatgpt_login: bool = False) -> str:
         """Return the upstream address of a path (raw, with its query)."""

@@ -13,6 +13,8 @@ from pagein.model.read_events import FileRead, FileRefresh, FileWrite, Malformed
 
 CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
+CachePractice: TypeAlias = Literal["hour", "keep_alive"]
+"""What the choice of cache TTLs rests on (`policy.economics.cache_trust`)."""
 
 
 # --- what a request was like ---
@@ -65,6 +67,7 @@ class BreakpointChoice:
     short: True if breakpoints of one hour are set to five minutes.
     tail: the block that carries the last breakpoint in place of the client's, in front of results that are shown once;
         None to leave it.
+    long: True if breakpoints of five minutes are set to one hour.
     anchor: message with a breakpoint because a one-hour entry ends with it; None if absent.
     reads: the block up to which the cache can be read; None for no breakpoint there.
     messages: number of messages in the request.
@@ -76,6 +79,7 @@ class BreakpointChoice:
     reads: tuple[int, int] | None = None
     messages: int = 0
     tail: tuple[int, int] | None = None
+    long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,31 @@ class CachedPrefixNote:
     left: int = -1
     left_until: float | None = None
     lingers: float | None = None
+    feared: float = 0.0
+    calls: int = 0
+    stops: int = 0
+    short: float | None = None
+    mixed: bool = False
+    bridged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CacheVerdictNote:
+    """A pause showed whether the provider keeps a cache entry that pagein rests on.
+
+    model: name of the model.
+    practice: `hour`, an entry of one hour behind a prefix of five minutes; `keep_alive`, that of a keep-alive request.
+    held: whether the first request after the pause read the entry.
+    at: time of that request, in seconds since 1970.
+    anchored, read: tokens of the entry, and tokens read.
+    """
+
+    model: str
+    practice: CachePractice
+    held: bool
+    at: float
+    anchored: float = 0.0
+    read: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +342,7 @@ Note: TypeAlias = (
     | PassthroughNote
     | UsageNote
     | CachedPrefixNote
+    | CacheVerdictNote
     | ExchangeNote
     | RestoredMessagesNote
     | BrokenNote

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, VARIANTS, keeps_alive, layers_missing
+from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, VARIANTS, chooses_lifetimes, layers_missing
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
@@ -88,7 +88,7 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
 
 def _play_policy(name: str, recording: BillableSession, terms: ReplayTerms, kept: _PolicyTraces) -> Figures:
     if layers_missing(name) is not None:
-        engine = KeepAlivePagein if keeps_alive(name) else PageinPolicy
+        engine = KeepAlivePagein if chooses_lifetimes(name) else PageinPolicy
         with engine(recording, terms.open_engine, terms.prices, name, terms.usual) as paging:
             ledger = _run(recording, paging, terms, kept)
             if terms.why and name == FULL:

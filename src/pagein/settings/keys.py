@@ -115,7 +115,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         "marks",
         "extended",
         ("extended", "respected"),
-        "`extended`: add cache breakpoints to the client's when an epoch opens. `respected`: keep only the client's.",
+        "`extended`: add cache breakpoints to the client's when an epoch opens, and let the gateway choose cache TTLs. `respected`: keep only the client's.",
     ),
     flag(
         "floor_paging",
@@ -164,7 +164,7 @@ GATEWAY: Final[tuple[Key, ...]] = (
     flag(
         "keep_alive",
         default=_GATEWAY["keep_alive"],
-        says="Choose the cache TTL, and send a keep-alive request on your account when a pause would void the cache.",
+        says="Send a keep-alive request on your account when a pause would void the cache. `pagein serve` asks once in a terminal.",
         own=True,
     ),
     whole("keep_alive_session", _GATEWAY["keep_alive_session"], "Maximum keep-alive requests per session.", own=True),

@@ -23,7 +23,7 @@ def load_config(
     """
     told = os.environ if environment is None else environment
     layers = [
-        *_file(_users(told), own=True, must=bool(told.get(VARIABLE))),
+        *_file(user_file(told), own=True, must=bool(told.get(VARIABLE))),
         *_file(Path(workspace) / NAME, own=False),
         of_environment(told),
         SettingsLayer("given", dict(given or {})),
@@ -31,7 +31,8 @@ def load_config(
     return merge_layers(layers)
 
 
-def _users(environment: Mapping[str, str]) -> Path:
+def user_file(environment: Mapping[str, str]) -> Path:
+    """Return the path of the user's settings file."""
     named = environment.get(VARIABLE)
     if named:
         return Path(named)

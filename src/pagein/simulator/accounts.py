@@ -1,5 +1,6 @@
 """The prompt cache of each account, and the cost of every call."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -36,15 +37,22 @@ class Accounts:
     Calls must come in the order of their start.
     """
 
-    def __init__(self, spec: str | None = None, counter: CounterOf = counter_for) -> None:
+    def __init__(
+        self,
+        spec: str | None = None,
+        counter: CounterOf = counter_for,
+        kept: Callable[[CacheRules], CacheRules] = lambda rules: rules,
+    ) -> None:
         """Start with empty caches.
 
         spec: a price specification for every model; None: each model's own prices, and plain multipliers for unknown
         models.
         counter: returns the token counter of a model.
+        kept: returns the rules that the caches really follow; the calls are charged by the documented ones.
         Raises BadSetting for an invalid specification.
         """
         self._fixed = None if spec is None else prices(spec)
+        self._kept = kept
         self._caches: dict[tuple[str, CacheRules], CacheSimulator] = {}
         self.prompts = Prompts(counter)
 
@@ -94,6 +102,7 @@ class Accounts:
 
     def _cache(self, asked: ProviderCall, rates: Prices) -> CacheSimulator:
         rules = simulated_format(asked.api).cache_rules(asked, rates.cache)
+        rules = self._kept(rules) if rules.model == "breakpoints" else rules
         return self._caches.setdefault((asked.key, rules), CacheSimulator(rules))
 
 

@@ -1,16 +1,28 @@
 """The settings of a simulated provider."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
+from pagein.providers.caches.cache_rules import CacheRules
 from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.providers.validity import Api
 from pagein.simulator.formats import FORMATS
 
 ALL_APIS: tuple[Api, ...] = tuple(one.name for one in FORMATS)
+
+
+CacheKind: TypeAlias = Literal["documented", "unrefreshed", "short-hour"]
+
+KEPT: Final[Mapping[CacheKind, Callable[[CacheRules], CacheRules]]] = {
+    "documented": lambda rules: rules,
+    "unrefreshed": CacheRules.unrefreshed,
+    "short-hour": CacheRules.without_hour,
+}
+"""The rules that a cache with breakpoints follows, from the documented ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,8 @@ class ProviderSettings:
     record: a file of JSON lines; every record is also written there, with its body.
     models: names in the list of models.
     window: maximum tokens of a prompt; None: no limit.
+    cache: how long entries of a cache with breakpoints live: as `documented`; `unrefreshed`, each block for its own TTL, however often
+        it is read; `short-hour`, five minutes where an hour is charged.
     """
 
     host: str = "127.0.0.1"
@@ -50,4 +64,5 @@ class ProviderSettings:
     most_bodies: int = 256 << 20
     record: Path | None = None
     window: int | None = None
+    cache: CacheKind = "documented"
     models: tuple[str, ...] = ("fake-1", "claude-sonnet-4-5", "claude-sonnet-5-5", "gpt-5.6-sol", "gpt-5.1-codex")

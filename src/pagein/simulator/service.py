@@ -21,7 +21,7 @@ from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import ProviderCall, Refusal
 from pagein.simulator.named_prompts import NamedPromptRequest, NamedPromptsBill, bill_stored
 from pagein.simulator.neutral_answer import ReplyThought, SimulatedReply
-from pagein.simulator.provider_settings import ProviderSettings
+from pagein.simulator.provider_settings import KEPT, ProviderSettings
 from pagein.simulator.refusals import Doorkeeper, too_long
 from pagein.simulator.script import BREAK, NO_SCRIPTS, Failure, Script, Scripts, ScriptTurn, scripts_from, turn_from
 from pagein.simulator.thinking_drops import without
@@ -78,7 +78,7 @@ class Service:
             self._key, settings.account, takes_foreign_thinking=settings.takes_foreign_thinking
         )
         self._kept = KeptResponses()
-        self.accounts = Accounts(settings.prices, settings.counter)
+        self.accounts = Accounts(settings.prices, settings.counter, KEPT[settings.cache])
         made = {form.name: form.named_prompts for form in FORMATS if form.named_prompts is not None}
         self._named = {name: make(self.count, self._least) for name, make in made.items()}
         self._successful_reply = 0

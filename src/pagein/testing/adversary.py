@@ -8,6 +8,7 @@ Evicted texts are never recalled, so no recall hides or causes a loss.
 import random
 from dataclasses import dataclass
 
+from pagein.simulator.provider_settings import CacheKind
 from pagein.testing.losses import Loss, losses
 from pagein.testing.made_sessions import MadeSession, change_session
 
@@ -20,12 +21,15 @@ class Worst:
     made: MadeSession
 
 
-def worsen(made: MadeSession, policy: str, chance: random.Random, tries: int) -> Worst:
-    """Change a session repeatedly, accepting only changes without a smaller loss, and return the worst session."""
-    worst = Worst(losses(made, (policy,))[policy], made)
+def worsen(made: MadeSession, policy: str, chance: random.Random, tries: int, cache: CacheKind = "documented") -> Worst:
+    """Change a session repeatedly, accepting only changes without a smaller loss, and return the worst session.
+
+    cache: as in `losses`.
+    """
+    worst = Worst(losses(made, (policy,), cache)[policy], made)
     for _ in range(tries):
         other = change_session(worst.made, chance)
-        loss = losses(other, (policy,))[policy]
+        loss = losses(other, (policy,), cache)[policy]
         if loss >= worst.loss:
             worst = Worst(loss, other)
     return worst

@@ -9,12 +9,13 @@ from typing import Final, Literal
 
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Block, FileAccess, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
+from pagein.policy.economics.cache_trust import UNKNOWN
 from pagein.policy.eviction.overflow import SAFE, UNREPORTED
 from pagein.ports import TokenCounter
 from pagein.providers.cache_simulator import CacheSimulator, CacheUsage
 from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC
 from pagein.providers.prices.price_lookup import Prices, prices
-from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, keeps_alive
+from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, chooses_lifetimes
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
@@ -26,6 +27,7 @@ from pagein.replay.prompt.prompt_sizes import SizedCall, SourceFacts
 from pagein.replay.prompt.recorded_needs import NOTHING
 from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
+from pagein.simulator.provider_settings import KEPT, CacheKind
 from pagein.store.memory.memory_store import MemoryStore
 from pagein.testing.made_sessions import MadeResult, MadeSession
 
@@ -137,10 +139,17 @@ class Loss:
     full: float = field(default=0.0, compare=False)
 
 
-def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str, Loss]:
-    """Return the loss of the session by policy."""
+def losses(
+    made: MadeSession, policies: Sequence[str] = POLICIES, cache: CacheKind = "documented"
+) -> Mapping[str, Loss]:
+    """Return the loss of the session by policy.
+
+    cache: how long the provider keeps entries, as in `ProviderSettings`. At a provider that keeps less than it
+        documents, nothing is known of it at the start.
+    """
     told, charged = recording_of(made), _prices_of(made.charged)
     base = _Ledger(told, APPEND, charged, stress=False, trace=True)
+    base.cache = cache
     base.run()
     theirs = list(accumulate(base.trace.cost if base.trace is not None else ()))
     until = _first_full(told, charged)
@@ -150,7 +159,7 @@ def losses(made: MadeSession, policies: Sequence[str] = POLICIES) -> Mapping[str
         if name == FULL and not works and QUIET in found:  # this cache accepts no TTL, so both policies are the same
             found[name] = found[QUIET]
         else:
-            found[name] = _loss(theirs, list(accumulate(_course(name, told, charged))), until)
+            found[name] = _loss(theirs, list(accumulate(_course(name, told, charged, cache))), until)
     return found
 
 
@@ -173,10 +182,15 @@ class _Ledger(Ledger):
     ) -> None:
         super().__init__(recording, policy, prices, stress=stress, trace=trace)
         self._by_model: dict[str, CacheSimulator] = {}
+        self.cache: CacheKind = "documented"
 
     def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
-        self._simulator = self._by_model.setdefault(sized.call.model or "", CacheSimulator(self.prices.cache))
+        self._simulator = self._by_model.setdefault(sized.call.model or "", self._simulated())
         return super()._serve(sized, output, cap=cap, counted=counted)
+
+    def _simulated(self) -> CacheSimulator:
+        rules = self.prices.cache
+        return CacheSimulator(KEPT[self.cache](rules) if rules.model == "breakpoints" else rules)
 
 
 class _KeptLedger(_Ledger, KeptLedger):
@@ -197,14 +211,16 @@ def _loss(theirs: Sequence[float], ours: Sequence[float], until: int) -> Loss:
     return Loss(worst, rise, full)
 
 
-def _course(name: str, told: BillableSession, charged: Prices) -> Sequence[float]:
+def _course(name: str, told: BillableSession, charged: Prices, cache: CacheKind) -> Sequence[float]:
     """Return the cost of each call, with the keep-alive request after it."""
-    kept = keeps_alive(name)
+    kept = chooses_lifetimes(name)
     with (KeepAlivePagein if kept else PageinPolicy)(told, open_in_memory, charged, name) as paging:
         if isinstance(paging, KeepAlivePagein):
-            ledger: Ledger = _KeptLedger(told, paging, charged, stress=False, trace=True)
+            paging.trust = paging.trust if cache == "documented" else UNKNOWN
+            ledger: _Ledger = _KeptLedger(told, paging, charged, stress=False, trace=True)
         else:
             ledger = _Ledger(told, paging, charged, stress=False, trace=True)
+        ledger.cache = cache
         ledger.run()
     return ledger.trace.cost if ledger.trace is not None else ()
 

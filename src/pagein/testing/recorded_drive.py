@@ -43,6 +43,7 @@ from pagein.replay.run import ReplayRequest as ReplayAsked
 from pagein.replay.run import replay
 from pagein.simulator import ProviderCall, ProviderSettings, SimulatedProvider
 from pagein.simulator import ScriptCall as CallsTool
+from pagein.simulator.provider_settings import CacheKind
 from pagein.simulator.script import Said, Say, ScriptTurn
 from pagein.testing.recorded_time import GatewayTerms, SetClock, gateway_at
 
@@ -83,8 +84,11 @@ class Drive:
     model: str
     marks: bool = True
 
-    def provider(self, clock: SetClock) -> SimulatedProvider:
-        """Return a provider that answers each request as recorded. Raises the errors of `SimulatedProvider`."""
+    def provider(self, clock: SetClock, cache: CacheKind = "documented") -> SimulatedProvider:
+        """Return a provider that answers each request as recorded. Raises the errors of `SimulatedProvider`.
+
+        cache: as in `ProviderSettings`.
+        """
         calls = gather(self.entries)
         answered = _answered_calls(calls)
         turns: dict[_Place, deque[ScriptTurn]] = {}
@@ -99,7 +103,7 @@ class Drive:
             return found.popleft() if len(found) > 1 else found[0]
 
         settings = ProviderSettings(
-            takes_foreign_thinking=True, keeps_bodies=False, now=clock.now, counter=ratio_counter
+            takes_foreign_thinking=True, keeps_bodies=False, now=clock.now, counter=ratio_counter, cache=cache
         )
         return SimulatedProvider(answer, settings)
 
@@ -178,7 +182,9 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
     clock = SetClock()
     with drive.provider(clock) as provider:
         with gateway_at(
-            provider.url, folder / "gateway", GatewayTerms(clock, EngineSettings(), ratio_counter(drive.model))
+            provider.url,
+            folder / "gateway",
+            GatewayTerms(clock, EngineSettings(), ratio_counter(drive.model), trusted=drive.model),
         ) as address:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()

@@ -6,7 +6,7 @@ It consists of the parts of `pagein serve`. A request never sets the time.
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
+from pagein.model.journal_notes import CacheVerdictNote
 from pagein.ports import TokenCounter
 
 
@@ -40,29 +41,77 @@ class SetClock:
         await asyncio.Event().wait()
 
 
+class WakingClock(SetClock):
+    """A set clock on which delayed actions run: setting it past their time runs each of them to its end first."""
+
+    def __init__(self, at: float = 0.0) -> None:
+        super().__init__(at)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._sleepers: dict[asyncio.Task[object], tuple[float, asyncio.Event]] = {}
+        self.settle: Callable[[], Awaitable[None]] | None = None
+        """Waits for what a gateway does after an answer, on the loop of the clock."""
+
+    def set(self, at: float) -> None:
+        """Run the actions that are due until then, each at its time, and set the time. Not from the clock's own loop."""
+        if self.loop is not None:
+            asyncio.run_coroutine_threadsafe(self._wake_until(at), self.loop).result()
+        super().set(at)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the clock is set past this time."""
+        task = asyncio.current_task()
+        if task is None:
+            return
+        event = asyncio.Event()
+        self._sleepers[task] = self.now() + seconds, event
+        try:
+            await event.wait()
+        finally:
+            self._sleepers.pop(task, None)
+
+    async def _wake_until(self, at: float) -> None:
+        if self.settle is not None:
+            await self.settle()
+        while due := [(when, task, event) for task, (when, event) in self._sleepers.items() if when <= at]:
+            when, task, event = min(due, key=lambda one: one[0])
+            super().set(when)
+            event.set()
+            await asyncio.wait([task])
+
+
 @dataclass(frozen=True, slots=True)
 class GatewayTerms:
-    """The clock, the settings and the token counter of a gateway."""
+    """The clock, the settings and the token counter of a gateway.
+
+    keep_alive: as in `GatewaySettings`.
+    trusted: a model whose provider is known to keep cache entries through pauses; "" for none.
+    """
 
     clock: SetClock
     settings: Settings
     counter: TokenCounter
+    keep_alive: bool = False
+    trusted: str = ""
 
 
 @contextmanager
 def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]:
     """Run a gateway in front of a provider, in a thread of its own with a store in this folder, and yield its address.
 
-    It sends no keep-alive requests, and reports failures only in the headers of its answers. Raises OSError if it
+    It reports failures only in the headers of its answers. Raises OSError if it
     cannot listen.
     """
     folder.mkdir(parents=True, exist_ok=True)
     silent = logging.Logger("driven")  # noqa: LOG001 -- the process's own logger belongs to the server process
     silent.addHandler(logging.NullHandler())
     engine = wiring.open(folder / "store.db", workspace=folder, settings=terms.settings, counter=terms.counter)
+    if terms.trusted:
+        engine.evidence.add(CacheVerdictNote(terms.trusted, "hour", held=True, at=0.0))
     parts = GatewayParts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
-    gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0), parts)
+    gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0, keep_alive=terms.keep_alive), parts)
     loop = asyncio.new_event_loop()
+    if isinstance(terms.clock, WakingClock):
+        terms.clock.loop, terms.clock.settle = loop, gateway.settle
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
     thread.start()
     try:
@@ -70,6 +119,8 @@ def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]
         try:
             yield gateway.url
         finally:
+            if isinstance(terms.clock, WakingClock):
+                terms.clock.loop = None
             asyncio.run_coroutine_threadsafe(gateway.stop(), loop).result()
     finally:
         loop.call_soon_threadsafe(loop.stop)

@@ -3,21 +3,18 @@
 from dataclasses import replace
 
 from pagein.engine.cache.cache_ttl import (
-    CachedPrefix,
     CacheTerms,
-    Means,
-    note_of,
     prefix_after_answer,
-    step,
     terms,
 )
+from pagein.engine.cache.cached_prefix import CachedPrefix, note_of, step
 from pagein.model.entries import NoteEntry
 from pagein.model.messages import Usage
 from pagein.policy.economics.cache_keepalive import Lifetimes
 from pagein.policy.economics.rewrite_cost import Moment
 
 LONG = Lifetimes(asked=3600.0)
-POOR = Means(in_hand=0.0, may_cost=1e9)
+POOR = 0.0
 
 
 def _asked(

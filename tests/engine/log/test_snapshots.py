@@ -19,7 +19,7 @@ from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
 from pagein.engine.cache.cache_breakpoints import OwnEntries
-from pagein.engine.cache.cache_ttl import CachedPrefix as Lease
+from pagein.engine.cache.cached_prefix import CachedPrefix as Lease
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.intake.message_chain import KnownMessages
 from pagein.engine.log import snapshots

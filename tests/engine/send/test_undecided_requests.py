@@ -14,7 +14,7 @@ from tests.engine.send.test_retries import EAGER, asked
 from tests.engine.test_requests import _locked
 
 import pagein
-from pagein.engine.call_stages import DecisionClaim, GivenUp
+from pagein.engine.decision_claim import DecisionClaim, GivenUp
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest

@@ -19,8 +19,10 @@ from pagein.gateway.kill_switch import Switch, turn_off
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
+from pagein.model.journal_notes import CacheVerdictNote
 from pagein.simulator import ProviderSettings, SimulatedProvider
 
+MODEL = "claude-sonnet-4-6"
 _FRONT = "sk-" + "ant-"
 KEY = _FRONT + "api03-nobody-may-ever-see-this-0123456789"
 LOGIN = _FRONT + "oat01-somebodys-login-0123456789"
@@ -86,7 +88,7 @@ class Agent:
         *before, last = self.messages
         content = [*last["content"][:-1], last["content"][-1] | {"cache_control": self.mark}]
         return {
-            "model": "claude-sonnet-4-6",
+            "model": MODEL,
             "max_tokens": 4000,
             "tools": [BASH],
             "system": [{"type": "text", "text": SYSTEM, "cache_control": self.mark}],
@@ -153,13 +155,16 @@ class Stage:
 
 @asynccontextmanager
 async def stage(folder: Path, script: object = None, **settings: object) -> AsyncIterator[Stage]:
+    """A gateway with keep-alive requests, whose store knows from an earlier session that the provider keeps entries."""
     looks = settings.pop("looks", True)
     clock, log = HandClock(), io.StringIO()
     script = [*(LOOK if looks else ()), *(script if isinstance(script, list) else TALK)]
     async with SimulatedProvider(script, ProviderSettings(now=clock.now)) as provider:
         given: dict[str, Any] = {"keep_alive": True, "recall": True} | settings
         told = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60, **given)
-        curator = EngineCurator(wiring.open(folder / "s.pagein"), recall=told.recall)
+        engine = wiring.open(folder / "s.pagein")
+        engine.evidence.add(CacheVerdictNote(MODEL, "keep_alive", held=True, at=0.0))
+        curator = EngineCurator(engine, recall=told.recall)
         parts = GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(log), clock)
         async with Gateway(told, parts) as gateway, aiohttp.ClientSession() as http:
             on = Stage(provider, gateway, Agent(gateway, http), clock, log, folder)
@@ -194,7 +199,7 @@ def test_a_pause_is_bridged_by_one_request_and_the_bill_is_lower(tmp_path: Path)
         without, none, read = await bill("without", keep_alive=False)
         kept, pings, still_read = await bill("with", keep_alive=True)
         assert none == 0
-        assert pings == 3
+        assert pings == 1  # the other pauses find an hour's entry that a request of the client's asked for
         assert still_read >= read * 0.95
         assert kept < 0.95 * without
 
@@ -233,8 +238,9 @@ def test_a_client_that_asks_for_five_minutes_is_kept_alive_once_it_came_back_fro
             result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": output}
             on.agent.messages.append({"role": "user", "content": [result]})
             await on.agent.sends()
-            await worked(on, pauses=2, calls=3)
-            assert len(on.pings) == 1
+            await worked(on, pauses=3, calls=8)
+            (ping,) = on.pings
+            assert on.provider.requests.index(ping) > 12  # behind the first pause
 
     run(scene())
 
@@ -399,22 +405,44 @@ def test_a_gateway_that_ends_sends_nothing_and_keeps_no_login(tmp_path: Path) ->
     run(scene())
 
 
-def test_two_lines_of_a_conversation_leave_one_pause_and_a_restart_goes_on_with_the_lease(tmp_path: Path) -> None:
+def test_two_lines_of_a_conversation_leave_one_pause(tmp_path: Path) -> None:
     async def scene() -> None:
         async with stage(tmp_path) as on:
-            for number in range(8):
-                await on.agent.says(f"step {number} " + "of a long task " * 200)
-            talk = on.agent.messages
-            until = on.clock.time
-        async with stage(tmp_path) as on:
-            on.clock.time = until + 10
-            on.agent.messages = talk
-            await on.agent.says("and on " + "with it " * 200)
-            # what was saved before the restart is known: five minutes are asked for at once
-            assert on.provider.requests[-1].body["system"][0]["cache_control"] == MINUTES
-            on.agent.messages = talk[:-3]
+            await begin(on)
+            on.agent.messages = on.agent.messages[:-3]
             await on.agent.says("another way " + "from here " * 200)
             assert on.gateway._relay is not None
             assert on.gateway._relay.keep_alive.pauses_watched == 1
 
     run(scene())
+
+
+def test_a_restart_goes_on_with_the_lease(tmp_path: Path) -> None:
+    async def go_on(on: Stage) -> list[object]:
+        for _ in range(2):
+            await on.agent.says("and on " + "with it " * 200)
+        return [one.body["system"][0]["cache_control"] for one in on.provider.requests[-2:] if one.body]
+
+    async def scene() -> None:
+        whole, broken = tmp_path / "whole", tmp_path / "broken"
+        whole.mkdir()
+        broken.mkdir()
+        async with stage(whole) as on:
+            await begin(on)
+            on.clock.time += 10
+            unbroken = await go_on(on)
+        async with stage(broken) as on:
+            await begin(on)
+            talk, until = on.agent.messages, on.clock.time
+        async with stage(broken) as on:
+            on.clock.time = until + 10
+            on.agent.messages = talk
+            # what was saved, and what pauses would have cost, is known as without a restart
+            assert await go_on(on) == unbroken == [HOUR, MINUTES]
+
+    run(scene())
+
+
+async def begin(on: Stage) -> None:
+    for number in range(8):
+        await on.agent.says(f"step {number} " + "of a long task " * 200)

@@ -10,8 +10,6 @@ from pagein.policy.economics.cache_keepalive import (
     Lease,
     Lifetimes,
     Request,
-    UpcomingRequest,
-    chosen,
     keeps,
     lease_after_keepalive,
     lease_after_request,
@@ -19,6 +17,7 @@ from pagein.policy.economics.cache_keepalive import (
     lease_after_switch,
     lease_after_unreported,
 )
+from pagein.policy.economics.cache_lifetimes import UpcomingRequest, chosen
 from pagein.providers.prices.token_prices import Cliff
 
 LONG = Lifetimes(asked=3600.0)

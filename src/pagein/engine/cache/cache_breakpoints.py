@@ -26,7 +26,7 @@ from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
-from pagein.providers.wire.ttl_edits import anchor_ttl, move_last_mark, shorten_ttl, takes_own_mark
+from pagein.providers.wire.ttl_edits import anchor_ttl, lengthen_ttl, move_last_mark, shorten_ttl, takes_own_mark
 
 _MARK: Final = b'"cache_control"'
 
@@ -77,7 +77,7 @@ NOTHING_LEFT: Final = OwnEntries()
 
 def with_terms(chosen: BreakpointChoice, terms: CacheTerms) -> BreakpointChoice:
     """Return a choice with the TTL of these cache terms."""
-    return replace(chosen, short=terms.shortens, anchor=terms.anchor)
+    return replace(chosen, short=terms.shortens, long=terms.lengthens, anchor=terms.anchor)
 
 
 def terms_of(chosen: BreakpointChoice, terms: CacheTerms | None) -> CacheTerms | None:
@@ -85,7 +85,8 @@ def terms_of(chosen: BreakpointChoice, terms: CacheTerms | None) -> CacheTerms |
     if terms is None:
         return None
     lifetimes = terms.lifetimes
-    return replace(terms, asking=lifetimes.short if chosen.short else lifetimes.asked)
+    asking = lifetimes.short if chosen.short else lifetimes.long if chosen.long else lifetimes.asked
+    return replace(terms, asking=asking)
 
 
 def step(chosen: BreakpointChoice, body: Body) -> BreakpointChoice:
@@ -206,6 +207,8 @@ def apply_breakpoints(
             request = _add_breakpoint(request, place)
     if chosen.short:
         request = shorten_ttl(request)
+    if chosen.long:
+        request = lengthen_ttl(request)
     request = request if chosen.anchor is None else anchor_ttl(request, chosen.anchor)
     moved = request if chosen.tail is None else move_last_mark(request, chosen.tail)
     return moved, chosen if moved is not request else replace(chosen, tail=None)

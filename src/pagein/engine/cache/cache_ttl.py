@@ -1,60 +1,30 @@
 """Choose the cache TTL of a request, and track the cache entries of a branch: `policy.economics.cache_keepalive` for a
 session.
 
-The cached prefix is journaled after each answered request, so another process can continue from it. Only for Messages,
-where the client's breakpoints set the TTL, and only if the caller can keep a session alive (`Traffic.prepare`,
-`lasting`).
+The cached prefix (`engine.cache.cached_prefix`) is journaled after each answered request. Only for Messages, where the client's breakpoints set the TTL, only if the caller wants it (`Traffic.prepare`, `lasting`), and only while
+the model's provider is not known to drop the entries too soon (`engine.cache.cache_evidence`).
 """
 
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.engine.cache.cache_evidence import CacheEvidence
+from pagein.engine.cache.cached_prefix import CachedPrefix, step
 from pagein.engine.cache.request_prices import prices_for
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
 from pagein.engine.window.decision_inputs import moment_of
-from pagein.model.entries import Body, EntryId, NoteEntry
-from pagein.model.journal_notes import CachedPrefixNote
+from pagein.model.entries import EntryId
+from pagein.model.journal_notes import CachedPrefixNote, CachePractice, CacheVerdictNote
 from pagein.model.messages import Usage
-from pagein.policy.economics import cache_keepalive
+from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import MARGIN, Lease, Lifetimes, Request
+from pagein.policy.economics.cache_trust import has_anchor_held
 from pagein.policy.economics.decision_prices import economics_of
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, at_risk
 from pagein.providers.prices.token_prices import Prices, cost
 
 _CACHED: Final = 0.9  # least cached share of a window with a breakpoint at its end
-
-
-@dataclass(frozen=True, slots=True)
-class CachedPrefix:
-    """The part of a branch in the provider's cache.
-
-    lease: its size and expiry.
-    kept: keep-alive requests so far.
-    spent: their cost in BIT.
-    place: message at which the anchor ends.
-    left: the place of the anchor in the cache of the model used before this one; -1 without one.
-    left_until: expiry of the anchor at `left`, in seconds.
-    """
-
-    lease: Lease
-    kept: int = 0
-    spent: float = 0.0
-    place: int = -1
-    left: int = -1
-    left_until: float = float("-inf")
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """The budget for cache TTLs and keep-alive requests, in BIT.
-
-    in_hand: amount to risk beside the savings of earlier TTL choices.
-    may_cost: the most that one keep-alive request may cost.
-    """
-
-    in_hand: float
-    may_cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +34,18 @@ class TtlQuery:
     model: name of the model.
     long: True if the client asks for the long TTL.
     may_cost: the most that a keep-alive request after it may cost, in BIT.
-    was_short: True if pagein set the short TTL on the request before.
+    was_short, was_long: True if pagein set the short or the long TTL on the request before.
     switched: True if the model or the prompt prefix differs from the request before.
+    documented: True if the provider documents what the choice rests on.
     """
 
     model: str
     long: bool
     may_cost: float
     was_short: bool = False
+    was_long: bool = False
     switched: bool = False
+    documented: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +60,8 @@ class CacheTerms:
     rewriting: the TTL if the window is rewritten, in seconds.
     front: tokens of the prompt prefix.
     returning: message at the end of an anchor in this model's cache, to which the client may return; -1 without one.
+    bridges: True if a keep-alive request may be sent after it.
+    is_trial: True if it is not known that keep-alive requests work with this model.
     """
 
     lifetimes: Lifetimes
@@ -97,6 +72,8 @@ class CacheTerms:
     rewriting: float = 0.0
     front: float = 0.0
     returning: int = -1
+    bridges: bool = False
+    is_trial: bool = False
 
     def settle(self, *, rewritten: bool) -> "CacheTerms":
         """Return the terms once it is known whether the window is rewritten."""
@@ -106,6 +83,11 @@ class CacheTerms:
     def shortens(self) -> bool:
         """True if the client's breakpoints ask for a longer TTL."""
         return self.asking <= self.lifetimes.short < self.lifetimes.asked
+
+    @property
+    def lengthens(self) -> bool:
+        """True if the client's breakpoints ask for a shorter TTL."""
+        return self.lifetimes.asked <= self.lifetimes.short < self.asking
 
     @property
     def anchor(self) -> int | None:
@@ -128,83 +110,44 @@ class KeepAlivePlan:
     at: time to send, in seconds since 1970.
     price: expected cost in BIT.
     kept, spent: as in `CachedPrefix`.
+    is_trial: as in `CacheTerms`.
     """
 
     at: float
     price: float
     kept: int = 0
     spent: float = 0.0
+    is_trial: bool = False
 
 
-def note_of(held: CachedPrefix) -> CachedPrefixNote:
-    """Return the note of a cached prefix."""
-    one = held.lease
-    return CachedPrefixNote(
-        one.lifetime,
-        one.saved,
-        one.sent,
-        one.held,
-        one.anchored,
-        _json_time(one.until),
-        one.whole,
-        one.returns,
-        held.kept,
-        held.spent,
-        held.place,
-        _json_time(one.elsewhere),
-        held.left,
-        _json_time(held.left_until),
-        _json_time(one.lingers),
-    )
-
-
-def _json_time(time: float) -> float | None:
-    """Return a time as a JSON value; None for minus infinity."""
-    return time if time > float("-inf") else None
-
-
-def _time(told: float | None) -> float:
-    return float("-inf") if told is None else told
-
-
-def step(held: CachedPrefix | None, body: Body) -> CachedPrefix | None:
-    """Return the cached prefix after a further entry.
-
-    None before the first record.
-    """
-    match body:
-        case NoteEntry(note=CachedPrefixNote() as note):
-            return _prefix_of(note)
-        case _:
-            return held
-
-
-def _prefix_of(one: CachedPrefixNote) -> CachedPrefix:
-    until, elsewhere = _time(one.until), _time(one.elsewhere)
-    of_entry = (one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns)
-    lease = Lease(*of_entry, elsewhere, _time(one.lingers))
-    return CachedPrefix(lease, one.kept, one.spent, one.place, one.left, _time(one.left_until))
-
-
-def lifetimes_of(prices: Prices, *, long: bool) -> Lifetimes | None:
+def lifetimes_of(prices: Prices, *, long: bool, is_proven: bool = True) -> Lifetimes | None:
     """Return the TTLs of a model's cache.
 
     None for a cache without TTL requests.
 
     long: True if the client asks for the long TTL.
+    is_proven: as in `Lifetimes`.
     """
     rules = prices.cache
     if rules.model != "breakpoints":
         return None
     asked = rules.long_ttl if long else rules.ttl
-    return Lifetimes(asked, prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff)
+    charged = (prices.read, prices.write_5m, prices.write_1h)
+    return Lifetimes(asked, *charged, rules.ttl, rules.long_ttl, prices.cliff, is_proven)
 
 
 def terms(
-    held: CachedPrefix | None, lifetimes: Lifetimes, moment: Moment, means: Means, *, anew: bool, switched: bool = False
+    held: CachedPrefix | None,
+    lifetimes: Lifetimes,
+    moment: Moment,
+    in_hand: float,
+    *,
+    anew: bool,
+    switched: bool = False,
 ) -> CacheTerms | None:
     """Choose the cache terms of a request; None without a time.
 
+    in_hand: amount to risk beside the savings of earlier TTL choices, in BIT.
     anew: True if the request shares nothing with the last one.
     switched: as in `TtlQuery`.
     """
@@ -220,11 +163,9 @@ def terms(
     # whether other sessions have cached this prompt prefix is unknown before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
-    asking = rewriting = lifetimes.asked
-    if lifetimes.keepalive_price(size) <= means.may_cost:  # else keep-alive requests are not sent
-        asked = cache_keepalive.UpcomingRequest(moment.now, size, new)
-        asking = cache_keepalive.chosen(before.lease, lifetimes, asked, means.in_hand)
-        rewriting = cache_keepalive.chosen_rewritten(before.lease, lifetimes, asked, means.in_hand)
+    asked = cache_lifetimes.UpcomingRequest(moment.now, size, new)
+    asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand)
+    rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
     return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning)
 
 
@@ -267,10 +208,26 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
     size = float(usage.read + usage.written)  # the part after the last breakpoint is not cached
     goes_on = before.sent is not None and not terms.fresh
     new = max(0.0, size - before.held) if goes_on else size
-    request = Request(terms.at, terms.asking, size, new, float(usage.written), rewritten, terms.front)
+    # a longer TTL than the client's is believed if the provider charges for it
+    is_charged = not terms.lengthens or usage.written_1h > 0
+    lifetime = terms.asking if is_charged else terms.lifetimes.asked
+    request = Request(terms.at, lifetime, size, new, float(usage.written), rewritten, terms.front)
     lease = cache_keepalive.lease_after_request(before, terms.lifetimes, request)
-    anchors = terms.asking > terms.lifetimes.short
-    return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place)
+    anchors = lifetime > terms.lifetimes.short
+    return replace(terms.before, lease=lease, place=messages - 1 if anchors else terms.before.place, bridged=False)
+
+
+def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
+    """Return what an answer shows about the provider's cache; None for an answer that shows nothing.
+
+    Only for a request in front of whose news nothing changed.
+    """
+    before = terms.before
+    held = None if terms.fresh else has_anchor_held(before.lease, terms.lifetimes, terms.at, usage.read)
+    if held is None:
+        return None
+    practice: CachePractice = "keep_alive" if before.bridged else "hour"
+    return CacheVerdictNote(model, practice, held, terms.at, before.lease.anchored, usage.read)
 
 
 def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> KeepAlivePlan | None:
@@ -279,12 +236,14 @@ def due(held: CachedPrefix, terms: CacheTerms, usage: Usage, in_hand: float) -> 
     None if it does not pay, or the cache does not hold the window.
     """
     lease = held.lease
+    if not terms.bridges:
+        return None
     is_cached = usage.read + usage.written >= _CACHED * usage.prompt > 0
     behind = usage.output + usage.fresh  # a keep-alive request writes both to the cache
     if lease.sent is None or not is_cached or not cache_keepalive.keeps(lease, terms.lifetimes, in_hand, behind):
         return None
     price = terms.lifetimes.keepalive_price(lease.held, behind)
-    return KeepAlivePlan(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent)
+    return KeepAlivePlan(lease.sent + terms.lifetimes.short - MARGIN, price, held.kept, held.spent, terms.is_trial)
 
 
 def prefix_after_keepalive(
@@ -299,6 +258,7 @@ def prefix_after_keepalive(
         held.kept + 1,
         held.spent + cost,
         messages,
+        bridged=True,
     )
 
 
@@ -318,8 +278,9 @@ def _in_hand(account: Account, price: Prices) -> float:
 class Leases:
     """The cached prefixes of a session's branches. Not thread-safe."""
 
-    def __init__(self, journal: Journal[State]) -> None:
+    def __init__(self, journal: Journal[State], evidence: CacheEvidence) -> None:
         self._journal = journal
+        self._evidence = evidence
         self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held", takes=(CachedPrefixNote,))
 
     def terms(
@@ -327,17 +288,24 @@ class Leases:
     ) -> CacheTerms | None:
         """Choose the cache terms of a request at `here`, after the request at `parent`.
 
-        None for a cache without TTL requests.
+        None for a cache without TTL requests, or one that drops the entries too soon.
         """
         price = prices_for(asking.model, at)
-        lifetimes = None if price is None else lifetimes_of(price, long=asking.long)
-        if price is None or lifetimes is None:
+        trust = self._evidence.trust(asking.model)
+        if price is None or trust.hour == "fails":
+            return None
+        lifetimes = lifetimes_of(price, long=asking.long, is_proven=asking.documented or trust.hour == "holds")
+        if lifetimes is None:
             return None
         state = self._journal.state_at(here)
-        lasted = lifetimes.short if asking.was_short else lifetimes.asked
+        lasted = lifetimes.short if asking.was_short else lifetimes.long if asking.was_long else lifetimes.asked
         held = _up_to_date(self._held[parent], lifetimes, lasted, self._journal.state_at(parent).sent_at)
-        means = Means(_in_hand(state.account, price), asking.may_cost)
-        return terms(held, lifetimes, moment_of(state, at), means, anew=anew, switched=asking.switched)
+        in_hand = _in_hand(state.account, price)
+        found = terms(held, lifetimes, moment_of(state, at), in_hand, anew=anew, switched=asking.switched)
+        if found is None:
+            return None
+        bridges = asking.may_cost > 0 and trust.keep_alive != "fails"
+        return replace(found, bridges=bridges, is_trial=trust.keep_alive == "unknown")
 
     def due(self, held: CachedPrefix, of: CacheTerms, usage: Usage, model: str, entry: EntryId) -> KeepAlivePlan | None:
         """Return the next keep-alive request after an answered request; None for no keep-alive."""

@@ -19,7 +19,8 @@ class PendingCall:
     head: digests of the prompt prefix.
     offers: the available recall tools; None if recall is the caller's own business.
     envelope, body: the client's version plus the recall tools, with deferred tools.
-    lasting: the most that a keep-alive request may cost, in BIT.
+    lasting: the most that a keep-alive request may cost, in BIT; None to leave the cache TTLs to the client.
+    documented: True if the provider documents how long it keeps cache entries.
     recall: the recall tools and recall way of the request.
     context: as in `Engine.prepare`.
     own_tool_names: names of pagein's tools in the request.
@@ -32,7 +33,8 @@ class PendingCall:
     offers: Sequence[ToolOffer] | None
     envelope: Envelope
     body: bytes
-    lasting: float = 0.0
+    lasting: float | None = None
+    documented: bool = False
     recall: RecallOffer = NO_WORD
     context: str = ""
     own_tool_names: tuple[str, ...] = ()

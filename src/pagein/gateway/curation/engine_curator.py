@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pagein.engine.cache.cache_evidence import words_of
 from pagein.engine.engine import Engine, Hint
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
@@ -39,6 +40,7 @@ class EngineCurator:
             offers=OFFERS if self._recall else (),
             path_model=asked.model,
             lasting=asked.lasting,
+            documented=asked.documented,
             claim=asked.claim,
         )
         return _curated_request(asked, prepared)
@@ -76,6 +78,7 @@ class EngineCurator:
             diagnosis.who if short else "",
             observed.failure or "",
             observed.keep,
+            words_of(observed.verdict) if observed.verdict is not None else "",
         )
 
     def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pagein.engine.cache.cache_ttl import KeepAlivePlan
-from pagein.engine.call_stages import DecisionClaim
+from pagein.engine.decision_claim import DecisionClaim
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput, PageinError
@@ -37,7 +37,8 @@ class CurationRequest:
     at: seconds since 1970
     hint: the session named by its headers
     context: headers relevant to the provider's cache
-    lasting: cost limit of a keep-alive request for its window, in BIT; 0 for no keep-alive
+    lasting: cost limit of a keep-alive request for its window, in BIT; 0 for no keep-alive, None to leave the cache TTLs to the client
+    documented: whether the upstream documents how long it keeps cache entries
     claim: revokes a decision that comes too late
     model: the model's name, if the path of the request has it
     """
@@ -47,7 +48,8 @@ class CurationRequest:
     hint: Hint | None
     at: float
     context: str = ""
-    lasting: float = 0.0
+    lasting: float | None = None
+    documented: bool = False
     claim: DecisionClaim = field(default_factory=DecisionClaim, compare=False)
     model: str = ""
 
@@ -93,6 +95,7 @@ class UsageAccount:
     cause, who: the reason as a word, and the responsible party; "" without shortfall
     failure: why the usage was not fully recorded, "" if it was
     keep: plan for keeping the window alive, or None
+    news: news about the provider's cache, in a sentence; "" for none
     """
 
     cost: float | None = None
@@ -103,6 +106,7 @@ class UsageAccount:
     who: str = ""
     failure: str = ""
     keep: KeepAlivePlan | None = None
+    news: str = ""
 
 
 NOTHING_NOTED: Final = UsageAccount()

@@ -5,7 +5,8 @@ Rules of this file
 1. Keep-alive requests are opt-in, and limited in number and cost per session and per hour.
 2. The required data, including the login of the last request, stays only in memory, until the pause is over or the request is sent.
    No request is sent with a subscription's login, while the gateway is switched off, or while it stops.
-3. One request per pause. A failure is harmless: the client's next request is served as if no keep-alive request had been sent.
+3. One request per pause. While it is not known whether they work with a model, one request per hour for this model.
+   A failure is harmless: the client's next request is served as if no keep-alive request had been sent.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from pagein.providers.wire.ttl_edits import keepalive_body
 WAITING: Final = 64
 """Maximum number of pauses watched at once; beyond it the oldest are dropped."""
 SESSIONS: Final = 1024
+_MODELS: Final = 64
 _HOUR: Final = 3600.0
 _LATE: Final = 15.0
 _SILENCE: Final = 60.0
@@ -122,6 +124,7 @@ class KeepAlive:
         self._pauses: OrderedDict[str, asyncio.Task[None]] = OrderedDict()
         self._spent: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._recent: deque[tuple[float, float]] = deque()
+        self._trials: OrderedDict[str, float] = OrderedDict()
         self._ending = False
 
     @property
@@ -183,6 +186,8 @@ class KeepAlive:
             if why:
                 self._told.report_keepalive(KeepAliveOutcome(now, session, "capped", why=why))
                 return
+            if window.keep.is_trial and not self._may_try(window.curated.model, now):
+                return
             self._reserve(session, window.keep, now)
             self._told.report_keepalive(await self._send(window, body, now))
         except Exception as problem:  # noqa: BLE001 -- law 7: no caller waits for this, and no caller is harmed
@@ -206,6 +211,16 @@ class KeepAlive:
         cost = await self._guard.note_keepalive(window.curated, usage, now)
         self._correct_cost(session, now, window.keep.price, cost)
         return KeepAliveOutcome(now, session, "kept", status, cost)
+
+    def _may_try(self, model: str, now: float) -> bool:
+        """Return whether no other trial with a model may still be undecided, and begin one."""
+        if now < self._trials.get(model, float("-inf")) + _HOUR:
+            return False
+        self._trials[model] = now
+        self._trials.move_to_end(model)
+        while len(self._trials) > _MODELS:
+            self._trials.popitem(last=False)
+        return True
 
     # --- caps ---
 

@@ -219,6 +219,8 @@ class Reporter:
             return NOTHING_NOTED
         if noted.failure:
             self.report_failure("observe", noted.failure)
+        if noted.news:
+            self.notice(noted.news)
         return noted
 
     def _count(self, one: FinishedCall, call: CallRecord) -> None:

@@ -58,7 +58,7 @@ class CheckupRequest:
     token: file with the user's token
     given: provider addresses requested by name
     home, workspace: folders with the agents' files
-    store, round_trip: findings from code outside of this package
+    store, caches, round_trip: findings from code outside of this package
     """
 
     settings: GatewaySettings
@@ -70,13 +70,14 @@ class CheckupRequest:
     home: Path
     workspace: Path
     store: Callable[[], CheckupNote]
+    caches: Callable[[], list[CheckupNote]]
     round_trip: Callable[[], CheckupNote]
 
 
 def check_setup(asked: CheckupRequest) -> list[CheckupNote]:
     """Return every finding, in the order in which a request passes the checked parts."""
     gateway, upstreams = _gateway(asked)
-    found = [asked.store(), _switch(asked), asked.round_trip(), gateway]
+    found = [asked.store(), *asked.caches(), _switch(asked), asked.round_trip(), gateway]
     found += [_upstream(vendor, address, asked.environment) for vendor, address in {**upstreams, **asked.given}.items()]
     return [*found, *_clients(asked)]
 

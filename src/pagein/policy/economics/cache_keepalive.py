@@ -1,4 +1,4 @@
-"""Choice of the cache TTL for each request, and of keep-alive requests during a pause.
+"""What the cache holds of a session, and the choice of keep-alive requests during a pause.
 
 An entry with the long TTL costs more to write at every call; one with the short TTL is lost in a pause. Two requests
 are cheaper than both. One entry with the long TTL, an *anchor*, holds the whole prompt in front of it for an hour,
@@ -6,18 +6,6 @@ whatever TTL that prompt was written with: so a request that asks for the long T
 the long price for its own news alone. And when a pause has almost outlasted the short TTL, one *keep-alive request*
 reads the window, asks for one token, and leaves an anchor behind the answer that is known by then (rules A3, A5 and A6,
 and the formula of mixed TTLs).
-
-The rule, and its worst case
-----------------------------
-Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
-request came too late, was answered with an error, or stood behind an answer that the client changed. So the short TTL
-is asked for only while the savings in hand would pay for writing everything exposed again (`chosen`), and a keep-alive
-request is sent only if the savings in hand pay for it, the answer written at the long price included (`keeps`). In hand
-are the savings so far and two thirds of the bankroll's share of the bill, because sizes are estimates. So the worst
-pause takes the savings and that part of the share of the bill; never more.
-
-Where the client asks for the short TTL, nothing is exposed that it would not have lost itself, and keep-alive requests
-are the only possible loss.
 
 Each model has a cache of its own, and a client may come back to the model that it left. So at a change of the model or
 of the prompt prefix, the exposed tokens of the old cache are written off (`lease_after_switch`): the worst is that they
@@ -33,7 +21,7 @@ Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the 
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.policy.economics.rewrite_cost import BELOW, CAUTION
+from pagein.policy.economics.rewrite_cost import BELOW
 from pagein.providers.prices.token_prices import Cliff
 
 MARGIN: Final = 20.0
@@ -42,6 +30,17 @@ BESIDE: Final = 50.0
 """Cost of a keep-alive request besides reading the window and writing the answer: one output token and the framing."""
 RETURNS: Final = 0.7
 """Share of pauses beyond the short TTL that end within the long TTL; the rest end the session or last for hours."""
+
+PAUSES: Final = 0.02
+"""Share of requests that a pause longer than the short TTL and shorter than the long one follows; .018 to .031 in recorded
+sessions that people sat at."""
+PRIOR: Final = 50.0
+"""Number of requests of a session that weigh as much as `PAUSES`."""
+STOP: Final = 60.0
+"""Seconds between two requests from which on somebody, or something slow, lets the session wait."""
+
+LATE: Final = 60.0
+"""Seconds by which a time must outlast the short TTL to show anything, because a provider may remove expired entries late."""
 
 MISSED: Final = 0.7
 """A request that read less than this share of the cached tokens met a loss at the provider."""
@@ -55,6 +54,8 @@ class Lifetimes:
     read, write, write_long: price of a token read, written for the short TTL, written for the long TTL.
     short, long: the two TTLs, seconds.
     cliff: request size above which every token is dearer; None for no such size.
+    is_proven: whether the provider documents, or has shown, that it keeps an entry with the long TTL behind a prefix with
+        the short one.
     """
 
     asked: float
@@ -64,14 +65,19 @@ class Lifetimes:
     short: float = 300.0
     long: float = 3600.0
     cliff: Cliff | None = None
+    is_proven: bool = True
 
     def price(self, lifetime: float) -> float:
         """Return the price of a token written for this TTL."""
         return self.write_long if lifetime > self.short else self.write
 
     def keepalive_price(self, tokens: float, answer: float = 0.0) -> float:
-        """Return the price of a keep-alive request for a window of this size and the answer behind."""
-        return self._steep(tokens + answer) * (self.read * tokens + self.write_long * answer + BESIDE)
+        """Return the price of a keep-alive request for a window of this size and the answer behind.
+
+        Where nothing is known of the provider, the window may be written anew.
+        """
+        window = self.read if self.is_proven else self.write_long
+        return self._steep(tokens + answer) * (window * tokens + self.write_long * answer + BESIDE)
 
     def lost_with(self, tokens: float, whole: float) -> float:
         """Return the highest cost of writing lost tokens again.
@@ -101,6 +107,12 @@ class Lease:
         of this session.
     lingers: time until which an entry written for the long TTL may live, though no answer proves it. Nothing is
         spared because of it, and no rewrite is free before it has expired.
+    feared: BIT that pauses since the last anchor would have lost on average.
+    calls: number of requests.
+    stops: number of waits of `STOP` and more before a request.
+    short: time at which an entry written for the short TTL entered the window, and since which no pause outlasted that
+        TTL; None if the window is not known to hold one.
+    mixed: whether such an entry is known to be in front of the anchor.
     """
 
     lifetime: float
@@ -113,6 +125,25 @@ class Lease:
     returns: int = 0
     elsewhere: float = float("-inf")
     lingers: float = float("-inf")
+    feared: float = 0.0
+    calls: int = 0
+    stops: int = 0
+    short: float | None = None
+    mixed: bool = False
+
+    @property
+    def pause_rate(self) -> float:
+        """Share of requests that a pause beyond the short TTL, within the long one, follows."""
+        return (PAUSES * PRIOR + self.returns) / (PRIOR + self.calls)
+
+    def is_surely_held(self, now: float, lifetimes: Lifetimes) -> bool:
+        """Return whether the cache holds the last request even if reads do not renew its entries.
+
+        True while the entries are young enough, and after they were read at an age that they reach by renewal only.
+        """
+        if self.sent is None or self.short is None:
+            return False
+        return now - self.short <= lifetimes.short - MARGIN or self.sent - self.short > lifetimes.short + LATE
 
     def alive(self, now: float) -> bool:
         """Return whether the cache may still hold any part of the last request."""
@@ -166,45 +197,11 @@ class Request:
     front: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class UpcomingRequest:
-    """A request that is about to be sent.
-
-    at: time of sending. size: tokens.
-    new: tokens certain to be written.
-    rewritten: as in `Request`.
-    """
-
-    at: float
-    size: float
-    new: float
-    rewritten: bool = False
-
-
-def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
-    """Return the cache TTL to ask for with a request.
-
-    in_hand: BIT saved besides TTLs, plus the share of the bill that may be risked.
-    """
-    if lifetimes.asked <= lifetimes.short or request.at <= lease.elsewhere:
-        return lifetimes.asked
-    anchored = 0.0 if request.rewritten else lease.anchored_tokens(request.at)
-    # tokens lost in a pause are paid with this request, and cannot be lost again with the next one
-    lost = min(lease.lost_at(request.at, lifetimes.asked), request.size)
-    new = min(request.new, max(0.0, request.size - lost)) if lost else request.new
-    spared = (lifetimes.write_long - lifetimes.write) * new - (lifetimes.write - lifetimes.read) * lost
-    covered = lease.saved + in_hand + spared
-    exposed = max(request.size - anchored, request.new)
-    return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
-
-
-def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
-    """Return the cache TTL to ask for if the window is rewritten with this request.
-
-    A rewrite loses the anchor with its contents, and first takes from `in_hand` as much as it may cost.
-    """
-    left = in_hand - CAUTION * lifetimes.lost_with(request.size, request.size)
-    return chosen(lease, lifetimes, replace(request, rewritten=True), left)
+def feared_with(lease: Lease, lifetimes: Lifetimes, at: float, size: float, new: float, *, rewritten: bool) -> float:
+    """Return the cost of pauses since the last anchor on average, one after this request included, in BIT."""
+    exposed = max(size - (0.0 if rewritten else lease.anchored_tokens(at)), new)
+    before = 0.0 if rewritten else lease.feared
+    return before + lease.pause_rate * (lifetimes.write - lifetimes.read) * exposed
 
 
 def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
@@ -218,6 +215,8 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
     survives = found and now <= lease.until and not missed and not request.rewritten
     anchors = request.lifetime > lifetimes.short
     lingers = not (anchors or survives) and _may_linger(lease, lifetimes, request)
+    gap = 0.0 if lease.sent is None else now - lease.sent
+    feared = feared_with(lease, lifetimes, now, request.size, request.new, rewritten=request.rewritten)
     return replace(
         lease,
         lifetime=request.lifetime,
@@ -227,9 +226,24 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
         anchored=request.size if anchors else lease.anchored if survives else 0.0,
         until=now + lifetimes.long if anchors or survives else float("-inf"),
         whole=(lease.whole or lease.is_paused(now)) and (survives or lingers) and not request.rewritten,
-        returns=lease.returns + (lease.sent is not None and lifetimes.short < now - lease.sent <= lifetimes.long),
+        returns=lease.returns + (lifetimes.short < gap <= lifetimes.long),
         lingers=now + lifetimes.long if lingers else float("-inf"),
+        feared=0.0 if anchors else feared,
+        calls=lease.calls + 1,
+        stops=lease.stops + (gap >= STOP),
+        short=_short_since(None if missed and read <= 0 else lease.short, lifetimes, request, gap),
+        mixed=lease.short is not None and read > 0 and not missed if anchors else lease.mixed and survives,
     )
+
+
+def _short_since(since: float | None, lifetimes: Lifetimes, request: Request, gap: float) -> float | None:
+    """Return `Lease.short` after a request.
+
+    since: `Lease.short` before it. gap: seconds since the request before.
+    """
+    if since is None:
+        return request.at if request.lifetime <= lifetimes.short and request.written > 0 else None
+    return request.at if request.rewritten or gap > lifetimes.short else since
 
 
 def _may_linger(lease: Lease, lifetimes: Lifetimes, request: Request) -> bool:
@@ -261,9 +275,19 @@ def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
 
 
 def lease_after_restart(lease: Lease) -> Lease:
-    """Return the lease after the client began its window anew: no anchor holds any of the new window."""
+    """Return the lease after the client began its window anew: of the new window, the cache may hold the prompt prefix."""
     never = float("-inf")
-    return replace(lease, anchored=0.0, until=never, whole=False, elsewhere=never, lingers=never)
+    return replace(
+        lease,
+        held=0.0,
+        anchored=0.0,
+        until=never,
+        whole=False,
+        elsewhere=never,
+        lingers=never,
+        feared=0.0,
+        mixed=False,
+    )
 
 
 def lease_after_unreported(lease: Lease, lifetimes: Lifetimes, at: float, lifetime: float) -> Lease:
@@ -274,6 +298,7 @@ def lease_after_unreported(lease: Lease, lifetimes: Lifetimes, at: float, lifeti
         lifetime=lifetime,
         sent=at,
         held=0.0,
+        short=None,
         lingers=at + lifetimes.long if lingers else float("-inf"),
     )
 
@@ -290,7 +315,7 @@ def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
     exposed = lease.held - lease.anchored_tokens(lease.sent + lifetimes.short) if is_exposed else 0.0
     elsewhere = max(lease.elsewhere, lease.sent + lifetimes.asked)
     saved = lease.saved - lifetimes.lost_with(exposed, lease.held)
-    return replace(lease_after_restart(lease), saved=saved, held=0.0, elsewhere=elsewhere)
+    return replace(lease_after_restart(lease), saved=saved, short=None, elsewhere=elsewhere)
 
 
 def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
@@ -325,4 +350,6 @@ def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
 
 def lease_after_keepalive(lease: Lease, lifetimes: Lifetimes, now: float, cost: float) -> Lease:
     """Return the lease after a keep-alive request sent now at this cost."""
-    return replace(lease, saved=lease.saved - cost, anchored=lease.held, until=now + lifetimes.long)
+    return replace(
+        lease, saved=lease.saved - cost, anchored=lease.held, until=now + lifetimes.long, feared=0.0, mixed=True
+    )

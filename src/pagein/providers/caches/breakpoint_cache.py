@@ -156,7 +156,8 @@ class Breakpoints:
         above = self._entries.get(request.chain[hit - 1]) if hit else None
         below = hit if above is not None else 0
         for mark in marks:
-            above = self._nearest(request, mark.position - 1, below) or above
+            if not self._rules.prefix_bound:  # else the blocks behind the hit are new, whatever ended there before
+                above = self._nearest(request, mark.position - 1, below) or above
             above = self._store(request, mark, above)
             below = mark.position
 
@@ -171,6 +172,8 @@ class Breakpoints:
     def _store(self, request: CacheRequest, mark: Breakpoint, above: CacheEntry | None) -> CacheEntry:
         name, at = request.chain[mark.position - 1], request.at
         ttl, usable_from = self._ttl[mark.ttl], request.usable_from
+        if above is not None and self._rules.prefix_bound:
+            ttl = min(ttl, above.group.used + above.ttl - at)
         old = self._entries.get(name)
         together = self._rules.ancestor_refresh
         if old is not None and old.alive(at):
@@ -178,6 +181,8 @@ class Breakpoints:
             usable_from = min(usable_from, old.usable_from)
             if old.ttl == ttl:
                 old.usable_from = usable_from
+                if not self._rules.refresh_on_read:
+                    return old
                 old.use(at) if together else old.use_alone(at)
                 return old
         entry = CacheEntry(at, ttl, usable_from, above, joins=together)

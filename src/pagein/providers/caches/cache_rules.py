@@ -27,6 +27,7 @@ class CacheRules:
         ones count.
     ancestor_refresh: reading an entry also keeps alive the entries that it extends.
     refresh_on_read: reading keeps an entry alive at all.
+    prefix_bound: an entry ends with the prefix that it extends.
     implicit_eligible: where the provider sets its automatic breakpoint.
     granularity: a hit is rounded down to a multiple of this.
     recomputed: tokens at the end of a prompt that are never read.
@@ -46,6 +47,7 @@ class CacheRules:
     strict_marks: bool = True
     ancestor_refresh: bool = True
     refresh_on_read: bool = True
+    prefix_bound: bool = False
     implicit_eligible: Eligible = "none"
     granularity: int = 1
     recomputed: int = 0
@@ -55,6 +57,14 @@ class CacheRules:
     def least(self, min_prefix: int) -> "CacheRules":
         """The same rules with a different minimum prefix."""
         return replace(self, min_prefix=min_prefix)
+
+    def unrefreshed(self) -> "CacheRules":
+        """The same rules for a provider that keeps every block for its own TTL, however often it is read."""
+        return replace(self, refresh_on_read=False, ancestor_refresh=False, prefix_bound=True)
+
+    def without_hour(self) -> "CacheRules":
+        """The same rules for a provider that charges for the long TTL, and keeps entries for the short one."""
+        return replace(self, long_ttl=self.ttl)
 
     def with_ttl(self, ttl: float) -> "CacheRules":
         """The same rules with a different short TTL."""

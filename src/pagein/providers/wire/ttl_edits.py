@@ -74,6 +74,19 @@ def shorten_ttl(request: WireRequest) -> WireRequest:
     return replace(made, fields={**made.fields, _FIELD: encode_json(_without_ttl(marks.automatic))}, changed=True)
 
 
+def lengthen_ttl(request: WireRequest) -> WireRequest:
+    """Change every five-minute breakpoint of a request to one hour."""
+    marks = marks_in(request.fields, request.items)
+    if marks is None:
+        return request
+    changed = {place: {**mark, "ttl": _LONG} for place, mark in marks.places if mark.get("ttl") != _LONG}
+    made = with_marks(request, Changes(request.api, changed))
+    if marks.automatic is None or marks.automatic.get("ttl") == _LONG:
+        return made
+    lengthened = encode_json({**marks.automatic, "ttl": _LONG})
+    return replace(made, fields={**made.fields, _FIELD: lengthened}, changed=True)
+
+
 def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     """Add a breakpoint at the end of a message, the place of the last entry with a TTL of one hour.
 

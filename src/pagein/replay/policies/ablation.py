@@ -18,7 +18,7 @@ from pagein.policy.eviction.residency_rules import USUAL
 FULL: Final = "pagein"
 """The whole planner with the user's settings: which results are evicted, when, and which cache TTL each request asks for."""
 QUIET: Final = "pagein-quiet"
-"""The planner without cache TTLs and keep-alive requests of its own: the default of the gateway."""
+"""The planner without keep-alive requests: the default of the gateway."""
 MASKING: Final = "arguments"
 """The masking layer, part of the presets `balanced` and `thrifty` only. Without it: the settings of a host that cannot hold
 a call back."""
@@ -30,7 +30,7 @@ _OTHERS: Final[Mapping[str, Preset]] = {f"{FULL}-{name}": name for name in PRESE
 PRESET_POLICIES: Final = tuple(_OTHERS)
 """pagein with the other presets, with arguments masked."""
 VARIANTS: Final = (QUIET, *(name + suffix for name in _OTHERS for suffix in ("", _QUIETLY)))
-"""pagein with other settings than the defaults, each preset also without cache TTLs and keep-alive requests of its own."""
+"""pagein with other settings than the defaults, each preset also without keep-alive requests."""
 _WITHOUT: Final = "without-"
 _NEVER: Final = 1 << 60
 
@@ -40,12 +40,14 @@ class PlannerSettings:
     """The settings by which pagein decides in a replay.
 
     frontier_mark: whether a cache breakpoint is spent on the frontier.
-    keeps_alive: whether cache TTLs are chosen and pauses are bridged by keep-alive requests.
+    lifetimes: whether cache TTLs are chosen.
+    keeps_alive: whether pauses are bridged by keep-alive requests. Only with chosen TTLs.
     in_loops: whether old results may be evicted between a tool's result and the next call.
     """
 
     settings: Settings
     frontier_mark: bool = True
+    lifetimes: bool = True
     keeps_alive: bool = True
     in_loops: bool = True
 
@@ -136,8 +138,12 @@ LAYERS: Final[Mapping[str, PolicyLayer]] = {
         lambda planning: _residency(_thoughtless)(replace(planning, in_loops=False)),
     ),
     "keep-alive": PolicyLayer(
-        "the cache's lifetimes are chosen, and pauses bridged by keep-alive requests",
+        "pauses are bridged by keep-alive requests",
         lambda planning: replace(planning, keeps_alive=False),
+    ),
+    "lifetimes": PolicyLayer(
+        "the cache's lifetimes are chosen; without them, no pause is bridged",
+        lambda planning: replace(planning, lifetimes=False),
     ),
     MASKING: PolicyLayer(
         "of `pagein-balanced` and `pagein-thrifty`: text of files leaves the arguments of old calls",
@@ -190,9 +196,9 @@ def planner_settings(policy: str, settings: Settings) -> PlannerSettings:
     return planning
 
 
-def keeps_alive(policy: str) -> bool:
-    """Return whether the policy of this name chooses cache TTLs and sends keep-alive requests."""
-    return planner_settings(policy, Settings()).keeps_alive
+def chooses_lifetimes(policy: str) -> bool:
+    """Return whether the policy of this name chooses cache TTLs."""
+    return planner_settings(policy, Settings()).lifetimes
 
 
 def _check_layer(name: str) -> str:

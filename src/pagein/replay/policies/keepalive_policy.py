@@ -1,7 +1,8 @@
 """pagein with cache TTLs and keep-alive requests of its own, as a policy of the replay
 (`policy.economics.cache_keepalive`).
 
-In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The window of a
+In production the provider's usage reports sizes and written tokens; in a replay the ledger does. The provider is taken to
+keep what it documents, as after the first pause of a store, unless a caller sets `trust`. The window of a
 sub-agent is kept alive while a tool runs, but never after the end of the sub-agent.
 """
 
@@ -11,12 +12,13 @@ from dataclasses import replace
 
 from pagein.engine.engine import Settings
 from pagein.model.journal_notes import CachedPrefixNote
-from pagein.policy.economics import cache_keepalive
+from pagein.policy.economics import cache_keepalive, cache_lifetimes
 from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, Request
+from pagein.policy.economics.cache_trust import CacheTrust, has_anchor_held, trust_after
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
-from pagein.replay.policies.ablation import FULL
+from pagein.replay.policies.ablation import FULL, planner_settings
 from pagein.replay.policies.keepalive_bill import Course
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
@@ -51,6 +53,9 @@ class KeepAlivePagein(PageinPolicy):
         self._model: str | None = None
         self._front = recording.floor[0]
         self.course = Course()
+        self.trust = CacheTrust("holds", "holds")
+        self._was_bridged = False  # whether the last request was a keep-alive request
+        self._bridges = planner_settings(name, usual).keeps_alive
         self._is_sub = recording.head.parent is not None
 
     @property
@@ -72,12 +77,13 @@ class KeepAlivePagein(PageinPolicy):
         size, before, at = ledger.window.size, self.lease, sized.call.at
         floor = ledger.recording.floor[0]
         goes_on = before.held > 0 and not sized.opens_segment
+        self.lifetimes = replace(self.lifetimes, is_proven=self.trust.hour == "holds")
         self._fresh = max(0.0, size - (before.held if goes_on else floor))
         # how much of the prompt prefix other sessions keep cached is unknown before the answer
         certain = self._fresh if before.alive(at) else max(0.0, size - floor)
-        asked, in_hand = cache_keepalive.UpcomingRequest(at, size, certain), self._in_hand
-        self._asking = cache_keepalive.chosen(before, self.lifetimes, asked, in_hand)
-        self._rewriting = cache_keepalive.chosen_rewritten(before, self.lifetimes, asked, in_hand)
+        asked, in_hand = cache_lifetimes.UpcomingRequest(at, size, certain), self._in_hand
+        self._asking = cache_lifetimes.chosen(before, self.lifetimes, asked, in_hand)
+        self._rewriting = cache_lifetimes.chosen_rewritten(before, self.lifetimes, asked, in_hand)
         hide = super().decide(sized, ledger)
         self._uncached = size - ledger.window.cumulative[hide.tail - 2] if hide.tail else 0.0
         self._fresh = max(0.0, self._fresh - _tokens_spared(hide) - self._uncached)
@@ -118,12 +124,23 @@ class KeepAlivePagein(PageinPolicy):
             cached = served.read + served.written  # a prompt below the minimum size is not cached at all
             front = self._front
             request = Request(sized.call.at, self._asking, cached, self._fresh, served.written, self._rewrites, front)
-            self.lease = cache_keepalive.lease_after_request(self.lease, self.lifetimes, request)
+            before, bridged = self.lease, self._was_bridged
+            self.lease = cache_keepalive.lease_after_request(before, self.lifetimes, request)
+            self._learn(has_anchor_held(before, self.lifetimes, sized.call.at, served.read), bridged=bridged)
+            self._was_bridged = False
             self._fresh, self._rewrites = 0.0, False
+
+    def _learn(self, held: bool | None, *, bridged: bool) -> None:  # noqa: FBT001 -- a verdict, or none
+        """Learn from the first request after a pause whether the provider keeps what the choice rests on."""
+        if held is None or self._rewrites:
+            return
+        self.trust = trust_after(self.trust, "keep_alive" if bridged else "hour", held=held)
+        if self.trust.hour == "fails":
+            self._works, self.lease = False, Lease(self.lifetimes.asked)
 
     def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
         """Return whether to keep the window alive after this answer."""
-        if not self._works:
+        if not (self._works and self._bridges) or self.trust.keep_alive == "fails":
             return False
         in_hand = self._in_hand
         is_over = self._is_sub and not any(block.kind == "arguments" for block in answered)
@@ -136,6 +153,7 @@ class KeepAlivePagein(PageinPolicy):
     def note_keepalive(self, sized: SizedCall, at: float, cost: float) -> None:
         """Record a keep-alive request that went out."""
         self.course.kept_alive.add(sized.call.index)
+        self._was_bridged = True
         self.lease = cache_keepalive.lease_after_keepalive(self.lease, self.lifetimes, at, cost)
         # it wrote the whole prompt to the cache, also what the request showed behind its last breakpoint
         self._session.note(CachedPrefixNote(self.lease.lifetime, kept=len(self.course.kept_alive)))

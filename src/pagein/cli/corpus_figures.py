@@ -1,0 +1,35 @@
+"""What pagein comes to on the recorded sessions that it is measured by: the one place of the figures that users are told.
+
+`scripts/measure_bar.py` gives them, and `scripts/generate_docs.py` writes them into the README and docs/residency-results.md.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFigures:
+    """The bill of the recorded sessions as a share of that of append-only, at a read price of .1.
+
+    cost: mean of the coding sources.
+    claude_code: that of the three Claude Code sources.
+    median: the median session of Claude Code.
+    """
+
+    cost: float
+    claude_code: float
+    median: float
+
+
+SESSIONS: Final = 385
+CLIENTS_TTLS: Final = CorpusFigures(cost=0.879, claude_code=0.928, median=0.987)
+"""The policy `without-lifetimes`."""
+NO: Final = CorpusFigures(cost=0.856, claude_code=0.881, median=0.960)
+"""The policy `pagein-quiet`: without keep-alive requests, the default."""
+YES: Final = CorpusFigures(cost=0.855, claude_code=0.880, median=0.960)
+"""The policy `pagein`: with keep-alive requests."""
+
+
+def share(figure: float) -> str:
+    """Return a share as the documentation prints it, such as `.856`."""
+    return f"{figure:.3f}".removeprefix("0")

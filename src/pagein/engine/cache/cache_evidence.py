@@ -1,0 +1,101 @@
+"""What pauses showed about the caches of providers, for all sessions of an engine (`policy.economics.cache_trust`).
+
+A verdict is journaled twice: in the session whose pause showed it, and in a journal of its own (`VERDICTS`), from which
+the engine reads all of them after a restart.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from typing import Final, Protocol
+
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.journal_notes import CacheVerdictNote
+from pagein.model.messages import UnreadableLine
+from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust, trust_after
+from pagein.ports import JournalStore
+
+VERDICTS: Final = "pagein.cache-verdicts"
+"""Name of the session whose journal holds the verdicts."""
+
+
+class VerdictSession(Protocol):
+    """The session whose journal holds the verdicts."""
+
+    def note(self, note: CacheVerdictNote) -> object:
+        """Journal a verdict."""
+
+    def keep(self) -> None:
+        """Store it. Raises StoreError."""
+
+
+class CacheEvidence:
+    """The verdicts by model. Thread-safe.
+
+    journals: the store with the journal of verdicts, which is read when the first of them is needed; None without a store.
+    session: returns the session of that journal; None to store nothing.
+    """
+
+    def __init__(
+        self,
+        journals: JournalStore | None = None,
+        session: Callable[[], VerdictSession] | None = None,
+    ) -> None:
+        self._journals = journals
+        self._session = session
+        self._lock = Lock()
+        self._trusts: dict[str, CacheTrust] | None = None
+
+    def trust(self, model: str) -> CacheTrust:
+        """Return the verdicts on a model's cache. Raises StoreError."""
+        with self._lock:
+            return self._known().get(model, UNKNOWN)
+
+    def failed(self) -> Mapping[str, CacheTrust]:
+        """Return the verdicts on the models with a practice that failed. Raises StoreError."""
+        with self._lock:
+            return {name: one for name, one in self._known().items() if "fails" in (one.hour, one.keep_alive)}
+
+    def add(self, verdict: CacheVerdictNote) -> bool:
+        """Add a verdict, and store it if it is news. Returns whether it is. Raises StoreError."""
+        with self._lock:
+            known = self._known()
+            before = known.get(verdict.model, UNKNOWN)
+            after = known[verdict.model] = trust_after(before, verdict.practice, held=verdict.held)
+        if after != before and self._session is not None:
+            session = self._session()
+            session.note(verdict)
+            session.keep()
+        return after != before
+
+    def _known(self) -> dict[str, CacheTrust]:
+        if self._trusts is None:
+            self._trusts = trusts_of(() if self._journals is None else self._journals.entries(VERDICTS))
+        return self._trusts
+
+
+def trusts_of(entries: Iterable[Entry | UnreadableLine]) -> dict[str, CacheTrust]:
+    """Return the verdicts in a journal, by model."""
+    found: dict[str, CacheTrust] = {}
+    for one in entries:
+        match one:
+            case Entry(body=NoteEntry(note=CacheVerdictNote() as seen)):
+                found[seen.model] = trust_after(found.get(seen.model, UNKNOWN), seen.practice, held=seen.held)
+            case _:
+                pass
+    return found
+
+
+def words_of(verdict: CacheVerdictNote) -> str:
+    """Return a verdict, and what follows from it, in a sentence."""
+    what = (
+        "the cache entry of a keep-alive request" if verdict.practice == "keep_alive" else "a cache entry of one hour"
+    )
+    read = f"{verdict.read:,.0f} of {verdict.anchored:,.0f} tokens were read after a pause"
+    if verdict.held:
+        return f"{verdict.model}: {what} outlived a pause ({read}), so the choice of cache lifetimes rests on facts."
+    stops = (
+        "no more keep-alive requests are sent"
+        if verdict.practice == "keep_alive"
+        else "its cache lifetimes are the client's again"
+    )
+    return f"{verdict.model}: {what} did not outlive a pause ({read}), so {stops} for this model."

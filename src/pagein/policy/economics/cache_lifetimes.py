@@ -1,0 +1,97 @@
+"""Choice of the cache TTL for each request: the client's, the short one, or the long one as an anchor.
+
+The two TTLs, anchors and keep-alive requests are explained in `policy.economics.cache_keepalive`. A TTL costs no request
+of pagein's own.
+
+Which requests are anchored
+---------------------------
+Without an anchor a pause beyond the short TTL loses the window. What this costs on average, per request, is the share of
+requests that such a pause follows (`Lease.pause_rate`: the session's own, with a prior) times the price of writing the
+exposed tokens again. These sums add up since the last anchor (`Lease.feared`). A request is anchored when they reach the
+price of the anchor, which is the long price for the request's own news: so anchors stand at requests with little news,
+and more often, the more a pause would lose (`_pays_to_anchor`).
+
+The rule, and its worst case
+----------------------------
+Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
+request came too late, was answered with an error, or stood behind an answer that the client changed. So the short TTL
+is asked for only while the savings in hand would pay for writing everything exposed again (`chosen`), and a keep-alive
+request is sent only if the savings in hand pay for it, the answer written at the long price included (`keeps`). In hand
+are the savings so far and two thirds of the bankroll's share of the bill, because sizes are estimates. So the worst
+pause takes the savings and that part of the share of the bill; never more.
+
+Where the client asks for the short TTL, nothing is exposed that it would not have lost itself. Anchors and keep-alive
+requests are the only possible losses: an anchor is paid from the sum in hand, not before the session has shown that
+somebody lets it wait (`STOP`), and not by a request that may have lost its cache.
+
+A provider that is neither documented nor known to keep an anchor behind a five-minute prefix
+(`policy.economics.cache_trust`) could lose the whole window with its oldest short entry. So there the client's hour stays,
+and a session of five minutes buys one anchor. Not with a request whose window would have expired if reads did not renew it:
+that request would write the whole window at the long price (`Lease.is_surely_held`).
+
+Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the time.
+"""
+
+from dataclasses import dataclass, replace
+
+from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, feared_with
+from pagein.policy.economics.rewrite_cost import CAUTION
+
+
+@dataclass(frozen=True, slots=True)
+class UpcomingRequest:
+    """A request that is about to be sent.
+
+    at: time of sending. size: tokens.
+    new: tokens certain to be written.
+    rewritten: as in `Request`.
+    """
+
+    at: float
+    size: float
+    new: float
+    rewritten: bool = False
+
+
+def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
+    """Return the cache TTL to ask for with a request.
+
+    in_hand: BIT saved besides TTLs, plus the share of the bill that may be risked.
+    """
+    if request.at <= lease.elsewhere:
+        return lifetimes.asked
+    anchors = _pays_to_anchor(lease, lifetimes, request)
+    if lifetimes.asked <= lifetimes.short:
+        premium = (lifetimes.write_long - lifetimes.write) * request.new
+        # a prompt that began anew, shrank or waited too long is written again, at a price that the news do not tell
+        is_warm = lease.alive(request.at) and not lease.is_paused(request.at) and 0 < lease.held <= request.size
+        is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
+        may_anchor = is_warm and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
+        return lifetimes.long if anchors and may_anchor else lifetimes.asked
+    if anchors or not lifetimes.is_proven:
+        return lifetimes.asked
+    anchored = 0.0 if request.rewritten else lease.anchored_tokens(request.at)
+    # tokens lost in a pause are paid with this request, and cannot be lost again with the next one
+    lost = min(lease.lost_at(request.at, lifetimes.asked), request.size)
+    new = min(request.new, max(0.0, request.size - lost)) if lost else request.new
+    spared = (lifetimes.write_long - lifetimes.write) * new - (lifetimes.write - lifetimes.read) * lost
+    covered = lease.saved + in_hand + spared
+    exposed = max(request.size - anchored, request.new)
+    return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
+
+
+def _pays_to_anchor(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest) -> bool:
+    """Return whether pauses since the last anchor would have cost as much as an anchor with this request."""
+    if not lifetimes.is_proven and lease.anchored > 0:
+        return False  # the first one is not tested yet
+    feared = feared_with(lease, lifetimes, request.at, request.size, request.new, rewritten=request.rewritten)
+    return feared >= (lifetimes.write_long - lifetimes.write) * request.new
+
+
+def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
+    """Return the cache TTL to ask for if the window is rewritten with this request.
+
+    A rewrite loses the anchor with its contents, and first takes from `in_hand` as much as it may cost.
+    """
+    left = in_hand - CAUTION * lifetimes.lost_with(request.size, request.size)
+    return chosen(lease, lifetimes, replace(request, rewritten=True), left)

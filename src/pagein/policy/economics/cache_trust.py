@@ -1,0 +1,58 @@
+"""What the first pauses of a model showed about its provider's cache: whether chosen cache TTLs rest on facts.
+
+Two practices rest on documented behaviour that an upstream may lack (`Practice`):
+
+- `hour`: an anchor, one entry with the long TTL behind a prefix with the short one, outlives a pause;
+- `keep_alive`: so does the anchor of a keep-alive request, because the request read the window in time.
+
+The first request after a pause between the two TTLs shows it: by then only the anchor can be read. A practice that failed
+is not used for the model again. A keep-alive request that held proves both practices, an anchor that failed disproves
+both. While nothing is known, a session buys one anchor, and one keep-alive request in an hour is on trial. So a provider
+that keeps neither costs the price of one.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pagein.model.journal_notes import CachePractice
+from pagein.policy.economics.cache_keepalive import LATE, MISSED, Lease, Lifetimes
+
+Verdict: TypeAlias = Literal["unknown", "holds", "fails"]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheTrust:
+    """The verdicts on a model's cache."""
+
+    hour: Verdict = "unknown"
+    keep_alive: Verdict = "unknown"
+
+
+UNKNOWN: Final = CacheTrust()
+
+
+def trust_after(trust: CacheTrust, practice: CachePractice, *, held: bool) -> CacheTrust:
+    """Return the verdicts after a pause has shown whether a practice holds.
+
+    A provider may lose an entry once: a practice that held before is unknown again first.
+    """
+    if practice == "keep_alive":
+        return CacheTrust("holds", "holds") if held else CacheTrust(trust.hour, _after_failure(trust.keep_alive))
+    if held:
+        return CacheTrust("holds", trust.keep_alive)
+    return CacheTrust(_after_failure(trust.hour), _after_failure(trust.keep_alive))
+
+
+def _after_failure(verdict: Verdict) -> Verdict:
+    return "unknown" if verdict == "holds" else "fails"
+
+
+def has_anchor_held(lease: Lease, lifetimes: Lifetimes, at: float, read: float) -> bool | None:
+    """Return whether an anchor outlived a pause, from the tokens read by the first request after the pause.
+
+    None if that request cannot show it: no pause between the two TTLs, or no anchor that is known to have an entry of the
+    short TTL in front of it.
+    """
+    if lease.sent is None or not lease.mixed or not lease.anchored or at > lease.until:
+        return None
+    return read >= MISSED * lease.anchored if at - lease.sent > lifetimes.short + LATE else None

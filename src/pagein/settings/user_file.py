@@ -1,0 +1,56 @@
+"""Write a setting into the user's own settings file."""
+
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pagein.errors import BadSetting
+from pagein.settings.sources import user_file
+
+_MODE: Final = 0o600
+_FOLDER: Final = 0o700
+
+
+def write_flag(key: str, *, value: bool, environment: Mapping[str, str] | None = None) -> Path:
+    """Set a flag in the user's file, and return its path. Everything else in the file stays, comments included.
+
+    Only the user can read a file that is new. Raises BadSetting for a file that cannot be read or written.
+    """
+    path = user_file(os.environ if environment is None else environment)
+    try:
+        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+        made = with_flag(text, key, value=value)
+        path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
+        _replace(path.resolve(), made, mode)
+    except (OSError, ValueError) as problem:
+        raise BadSetting(f"{path}: cannot be written: {problem}") from problem
+    return path
+
+
+def with_flag(text: str, key: str, *, value: bool) -> str:
+    """Return the text of a settings file with this flag. Raises ValueError for text that is not TOML."""
+    told = f"{key} = {'true' if value else 'false'}"
+    if key in tomllib.loads(text):
+        made = re.sub(rf"(?m)^[ \t]*[\"']?{key}[\"']?[ \t]*=[ \t]*(?:true|false)", told, text, count=1)
+    else:  # at the top, because a key behind the name of a table would be the table's
+        made = f"{told}\n{text}"
+    if tomllib.loads(made).get(key) is not value:
+        raise ValueError(f"{key} is set in a way that cannot be changed here")
+    return made
+
+
+def _replace(path: Path, text: str, mode: int) -> None:
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # user-only
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(mode)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

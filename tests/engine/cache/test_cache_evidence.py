@@ -1,0 +1,65 @@
+"""Verdicts on caches: shared by all sessions of an engine, stored once, and known after a restart."""
+
+from contextlib import closing
+from pathlib import Path
+
+from pagein import wiring
+from pagein.engine.cache.cache_evidence import CacheEvidence, words_of
+from pagein.model.journal_notes import CachePractice, CacheVerdictNote
+from pagein.model.text_removal import Tombstone
+from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
+
+
+def _verdict(practice: CachePractice, *, held: bool) -> CacheVerdictNote:
+    return CacheVerdictNote("claude-sonnet-4-5", practice, held, 1000.0, 50_000.0, 50_000.0 if held else 0.0)
+
+
+class _Session:
+    """A session of verdicts without a store."""
+
+    def __init__(self) -> None:
+        self.made: list[CacheVerdictNote] = []
+        self.kept: list[CacheVerdictNote] = []
+
+    def note(self, note: CacheVerdictNote) -> None:
+        self.made.append(note)
+
+    def keep(self) -> None:
+        self.kept = list(self.made)
+
+
+def test_a_verdict_is_stored_if_it_is_news() -> None:
+    session = _Session()
+    evidence = CacheEvidence(session=lambda: session)
+    first, again = _verdict("hour", held=True), _verdict("hour", held=True)
+    assert evidence.trust("claude-sonnet-4-5") == UNKNOWN
+    assert evidence.add(first)
+    assert not evidence.add(again)
+    assert session.kept == [first]
+    assert evidence.trust("claude-sonnet-4-5") == CacheTrust("holds", "unknown")
+    assert evidence.trust("claude-opus-4-6") == UNKNOWN
+    assert not evidence.failed()
+
+
+def test_a_failure_survives_a_restart(tmp_path: Path) -> None:
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        assert engine.evidence.add(_verdict("hour", held=False))
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        assert engine.evidence.failed() == {"claude-sonnet-4-5": CacheTrust("fails", "fails")}
+
+
+def test_sessions_know_the_verdicts_after_an_erasure_in_the_store(tmp_path: Path) -> None:
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        engine.session("before")
+        with closing(wiring.open_for_forgetting(tmp_path / "store.db", workspace=tmp_path)) as store:
+            store.bury([Tombstone("00" * 32, 9, 7)])
+        after = engine.session("after")
+        assert after.traffic._shared.evidence is engine.evidence
+
+
+def test_a_sentence_tells_what_was_seen_and_what_follows() -> None:
+    told = words_of(_verdict("keep_alive", held=False))
+    assert "0 of 50,000 tokens" in told
+    assert "no more keep-alive requests" in told
+    assert "the client's again" in words_of(_verdict("hour", held=False))
+    assert "outlived a pause" in words_of(_verdict("hour", held=True))

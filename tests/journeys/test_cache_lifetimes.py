@@ -1,0 +1,115 @@
+"""Cache lifetimes and keep-alive requests over HTTP: a session with pauses, through the gateway, at providers that keep what they document and at others."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pagein import wiring
+from pagein.engine.engine import Settings
+from pagein.model.journal_notes import CacheVerdictNote
+from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
+from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
+from pagein.providers.tokens.counters import ratio_counter
+from pagein.simulator.provider_settings import CacheKind
+from pagein.testing.recorded_drive import Drive
+from pagein.testing.recorded_time import GatewayTerms, SetClock, WakingClock, gateway_at
+
+NOON = 1_790_000_000.0
+MODEL = "claude-sonnet-4-5"
+MOST = 1.02
+LAST = 9
+
+
+def worked(pauses: int, *, long: bool, last: int = 40) -> Iterator[Message]:
+    """A person at work: turns of ten calls with small results, and a pause of 20 minutes after each turn.
+
+    last: size of a turn's last result.
+    """
+    at, number = NOON, 0
+    usage = Usage(read=1000, written=1000, written_1h=1000 if long else 0, output=20)
+    yield Message("system", (Text("You work on a repository. " * 1200),), at)
+    yield Message("user", (Text("look at everything " * 2000),), at)
+    for _ in range(pauses + 1):
+        for place in range(10):
+            at, number = at + 20.0, number + 1
+            call = ToolCall(f"call_{number}", "bash", json.dumps({"command": f"make part-{number}"}))
+            yield Message("assistant", (Text(f"Part {number}."), call), at, MODEL, usage=usage)
+            at += 70.0 if number == 3 else 5.0
+            told = f"part {number} is built. " * (last if place == LAST else 40)
+            yield Message("tool", (ToolResult(call.id, told, "bash"),), at)
+        at += 20.0
+        yield Message("assistant", (Text(f"All up to {number} is built."),), at, MODEL, usage=usage)
+        at += 1200.0
+        yield Message("user", (Text("go on"),), at)
+
+
+def bills(folder: Path, drive: Drive, cache: CacheKind, *, keep_alive: bool = False) -> tuple[float, float, int]:
+    """Return the cost without and with a gateway, in BIT, and the number of requests that the gateway added."""
+    clock = SetClock()
+    with drive.provider(clock, cache) as provider:
+        assert all(one.status == 200 for one in drive.through(provider.url, clock))
+        direct = provider.bill()
+    waking = WakingClock()
+    with drive.provider(waking, cache) as provider:
+        terms = GatewayTerms(waking, Settings(), ratio_counter(drive.model), keep_alive)
+        with gateway_at(provider.url, folder, terms) as address:
+            found = list(drive.through(address, waking))
+        through = provider.bill()
+    assert all(one.status == 200 for one in found)
+    assert (direct.refused, through.refused) == (0, 0)
+    return direct.bit, through.bit, through.requests - direct.requests
+
+
+def trust(folder: Path) -> CacheTrust:
+    """What the next process on the store knows."""
+    with wiring.open(folder / "store.db", workspace=folder) as engine:
+        return engine.evidence.trust(MODEL)
+
+
+def prove(folder: Path) -> None:
+    """Another session on the same store has shown that the provider keeps what it documents."""
+    folder.mkdir()
+    with wiring.open(folder / "store.db", workspace=folder) as engine:
+        engine.evidence.add(CacheVerdictNote(MODEL, "hour", held=True, at=NOON))
+
+
+def test_lifetimes_are_chosen_by_default_and_pay_with_pauses(tmp_path: Path) -> None:
+    direct, through, added = bills(tmp_path, Drive(list(worked(4, long=False)), "anthropic", MODEL), "documented")
+    assert added == 0
+    assert through < 0.9 * direct
+    assert trust(tmp_path).hour == "holds"
+
+
+def test_a_client_that_asks_for_an_hour_pays_no_more_and_less_once_it_is_known_that_entries_are_kept(
+    tmp_path: Path,
+) -> None:
+    drive = Drive(list(worked(4, long=True)), "anthropic", MODEL)
+    direct, first, _ = bills(tmp_path / "first", drive, "documented")
+    prove(tmp_path / "proven")
+    _, proven, _ = bills(tmp_path / "proven", drive, "documented")
+    assert first <= MOST * direct
+    assert proven < 0.99 * direct
+
+
+def test_a_keep_alive_request_pays_and_proves_itself(tmp_path: Path) -> None:
+    drive = Drive(list(worked(4, long=False, last=1300)), "anthropic", MODEL)
+    _, without, _ = bills(tmp_path / "without", drive, "documented")
+    direct, through, added = bills(tmp_path / "with", drive, "documented", keep_alive=True)
+    assert added > 0
+    assert through < min(without, 0.9 * direct)
+    assert trust(tmp_path / "with") == CacheTrust("holds", "holds")
+
+
+@pytest.mark.parametrize("cache", ["unrefreshed", "short-hour"])
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("keep_alive", [False, True])
+def test_a_provider_that_keeps_less_costs_no_more_than_the_price_of_one_try(
+    tmp_path: Path, cache: CacheKind, *, long: bool, keep_alive: bool
+) -> None:
+    drive = Drive(list(worked(4, long=long)), "anthropic", MODEL)
+    direct, through, added = bills(tmp_path, drive, cache, keep_alive=keep_alive)
+    assert through <= MOST * direct
+    assert added <= 1
+    assert trust(tmp_path) == (UNKNOWN if long else CacheTrust("fails", "fails"))

@@ -1,0 +1,90 @@
+"""When a request is anchored: what pauses would cost on average, against the price of the anchor."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagein.policy.economics.cache_keepalive import PAUSES, Lease, Lifetimes, Request, lease_after_request
+from pagein.policy.economics.cache_lifetimes import UpcomingRequest, chosen, chosen_rewritten
+
+SHORT = Lifetimes(asked=300.0)
+LONG = Lifetimes(asked=3600.0)
+WAITED = Lease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1)
+"""A session of a client that asks for five minutes, with no anchor, in which somebody let it wait once."""
+
+
+def _next(new: float = 500.0, at: float = 20.0) -> UpcomingRequest:
+    return UpcomingRequest(at, 60_000.0 + new, new)
+
+
+def test_a_request_with_little_news_is_anchored_when_pauses_would_have_cost_as_much() -> None:
+    risk = WAITED.pause_rate * 1.15 * 60_500.0
+    assert WAITED.pause_rate == pytest.approx(PAUSES * 50 / 60)
+    assert risk > 0.75 * 500
+    assert chosen(WAITED, SHORT, _next(), in_hand=376.0) == 3600.0
+    assert chosen(WAITED, SHORT, _next(), in_hand=374.0) == 300.0  # the anchor is paid from the sum in hand
+    assert chosen(WAITED, SHORT, _next(new=5000.0), in_hand=1e9) == 300.0  # dear news wait
+    assert chosen(replace(WAITED, feared=4000.0), SHORT, _next(new=5000.0), in_hand=1e9) == 3600.0
+
+
+def test_a_session_that_nobody_lets_wait_buys_no_anchor() -> None:
+    assert chosen(replace(WAITED, stops=0), SHORT, _next(), in_hand=1e9) == 300.0
+
+
+def test_a_request_that_may_have_lost_its_cache_buys_no_anchor() -> None:
+    anchored = replace(WAITED, anchored=60_000.0, until=3600.0, feared=1e6)
+    assert chosen(anchored, SHORT, _next(at=200.0), in_hand=1e9) == 3600.0
+    assert chosen(anchored, SHORT, _next(at=400.0), in_hand=1e9) == 300.0
+
+
+def test_an_anchor_begins_the_sum_anew_and_pauses_make_the_next_ones_more_frequent() -> None:
+    feared = lease_after_request(WAITED, SHORT, Request(20.0, 300.0, 60_500.0, 500.0, 500.0))
+    assert feared.feared == pytest.approx(WAITED.pause_rate * 1.15 * 60_500.0)
+    anchored = lease_after_request(WAITED, SHORT, Request(20.0, 3600.0, 60_500.0, 500.0, 500.0))
+    assert (anchored.feared, anchored.anchored, anchored.mixed) == (0.0, 60_500.0, False)
+    back = lease_after_request(anchored, SHORT, Request(1000.0, 300.0, 61_000.0, 500.0, 500.0))
+    assert back.returns == 1
+    assert back.pause_rate > anchored.pause_rate
+    assert back.saved > 0.9 * 1.15 * 60_500.0
+
+
+def test_an_untested_provider_gets_one_anchor_of_a_session_and_an_hour_stays_an_hour() -> None:
+    untested = replace(SHORT, is_proven=False)
+    first = replace(WAITED, feared=1e6, short=0.0)
+    assert chosen(first, untested, _next(), in_hand=1e9) == 3600.0
+    assert chosen(replace(first, anchored=60_000.0, until=3600.0), untested, _next(), in_hand=1e9) == 300.0
+    hour = Lease(3600.0, sent=0.0, held=60_000.0, anchored=60_000.0, until=3600.0)
+    assert chosen(hour, LONG, _next(), in_hand=2000.0) == 300.0
+    assert chosen(hour, replace(LONG, is_proven=False), _next(), in_hand=1e9) == 3600.0
+
+
+def test_an_untested_provider_gets_no_anchor_where_reads_may_not_have_renewed_the_window() -> None:
+    """The anchor's request could write the whole window at the long price."""
+    untested = replace(SHORT, is_proven=False)
+    lease = lease_after_request(replace(WAITED, feared=1e6), untested, Request(10.0, 300.0, 60_000.0, 0.0, 500.0))
+    assert chosen(lease, untested, _next(at=200.0), in_hand=1e9) == 3600.0
+    assert chosen(lease, untested, _next(at=300.0), in_hand=1e9) == 300.0
+    for at in (200.0, 365.0):  # the entry of 10.0 is read, once within its TTL and once just after it
+        lease = lease_after_request(lease, untested, Request(at, 300.0, 60_000.0, 0.0, 0.0))
+    assert chosen(lease, untested, _next(at=375.0), in_hand=1e9) == 300.0
+    shown = lease_after_request(lease, untested, Request(400.0, 300.0, 60_000.0, 0.0, 0.0))
+    assert chosen(shown, untested, _next(at=410.0), in_hand=1e9) == 3600.0
+    lost = lease_after_request(lease, untested, Request(400.0, 300.0, 60_000.0, 0.0, 60_000.0))
+    rewritten = lease_after_request(lease, untested, Request(400.0, 300.0, 60_000.0, 0.0, 0.0, rewritten=True))
+    paused = lease_after_request(lease, untested, Request(700.0, 300.0, 60_000.0, 0.0, 0.0))
+    for one in (lost, rewritten, paused):
+        assert one.sent is not None
+        again = lease_after_request(one, untested, Request(one.sent + 200, 300.0, 60_000.0, 0.0, 0.0))
+        assert chosen(replace(again, feared=1e6), untested, _next(at=one.sent + 290), in_hand=1e9) == 300.0
+
+
+@given(st.floats(0, 1e5), st.floats(0, 1e5), st.floats(0, 1e5), st.integers(0, 9), st.floats(1, 4000))
+def test_a_client_of_five_minutes_never_pays_more_than_is_in_hand(
+    feared: float, new: float, in_hand: float, stops: int, at: float
+) -> None:
+    lease = replace(WAITED, feared=feared, stops=stops)
+    for choose in (chosen, chosen_rewritten):
+        if choose(lease, SHORT, UpcomingRequest(at, 60_000.0 + new, new), in_hand) == 3600.0:
+            assert 0.75 * new <= in_hand
