@@ -12,7 +12,7 @@ from pagein.engine.recall import ingest as ingesting
 from pagein.engine.recall import session_recall
 from pagein.engine.recall.session_recall import RecallFigures
 from pagein.model.read_caps import DEFAULT_CAPS
-from pagein.policy.recall import pattern_search, text_slices
+from pagein.policy.recall import pattern_search, surroundings, text_slices
 from pagein.policy.stubs import manifest
 from pagein.tools.catalogue import DISABLED, RECALL
 from pagein.tools.stats import stats_text
@@ -61,6 +61,7 @@ def test_every_tool_has_a_section_with_every_argument_and_its_default() -> None:
 def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     peek, search, ingest = (" ".join(section(f"`{name}`").split()) for name in ("peek", "search", "ingest"))
     assert f"| {text_slices.LINES} |" in peek
+    assert f"shows {surroundings.CONTEXT} lines around" in peek
     assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
     assert (
         f"at most {session_recall.USUAL.per_object} matches of one object and {session_recall.USUAL.matches} in all"

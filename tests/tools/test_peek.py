@@ -70,6 +70,17 @@ def test_lines_can_be_asked_for_instead(room: Room) -> None:
     assert (both.is_error, both.text) == (True, "Give offset and length, or line and lines, not both.")
 
 
+def test_the_surroundings_of_a_quote_can_be_asked_for(room: Room) -> None:
+    session = room.session()
+    [name] = room.paged(session, long_text("x"))
+    answer = ask(session, "peek", id=name, around="x line 9 of the output\nx line 10 of", lines=2)
+    assert answer.text.startswith("x line 8 of the output\nx line 9 of the output\nx line 10 of the output\nx line 11 ")
+    assert answer.details["next"] == {"line": 12}
+    both = ask(session, "peek", id=name, around="x", line=3)
+    assert (both.is_error, both.text) == (True, "Give around, or offset or line, not both.")
+    assert ask(session, "peek", id=name, around="y").text.startswith(f"[Object {name} does not contain this text.")
+
+
 def test_another_process_recalls_it_too(room: Room) -> None:
     [name] = room.paged(room.session(), long_text("first"))
     assert ask(room.session("another"), "peek", id=name, length=10_000).text == long_text("first")

@@ -29,7 +29,7 @@ ShownTo: TypeAlias = Annotated[
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(
-        epilog="Examples:\n\npagein peek pg-01234567-89abcdef --line 40 --lines 20\n\npagein peek pg-01234567-89abcdef --all > result.txt"
+        epilog="Examples:\n\npagein peek pg-01234567-89abcdef --line 40 --lines 20\n\npagein peek pg-01234567-89abcdef --around 'def parse('\n\npagein peek pg-01234567-89abcdef --all > result.txt"
     )(peek)
     app.command(epilog="Example: pagein ingest 'src/**/*.py' docs --session fix-login")(ingest)
     app.command(epilog="Example: pagein stats --session fix-login --json")(stats)
@@ -43,6 +43,9 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
     length: Annotated[int | None, typer.Option("--length", metavar="N", help="How many characters.")] = None,
     line: Annotated[int | None, typer.Option("--line", metavar="N", help="First line, from 1.")] = None,
     lines: Annotated[int | None, typer.Option("--lines", metavar="N", help="How many lines.")] = None,
+    around: Annotated[
+        str | None, typer.Option("--around", metavar="TEXT", help="Text to find; shows the lines around it.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of it, byte for byte, and nothing else.")] = False,
     workspace: Workspace = Path(),
     store: Store = None,
@@ -55,17 +58,17 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
     from pagein import wiring
     from pagein.tools import recall_commands as commands
 
-    numbers = {"offset": offset, "length": length, "line": line, "lines": lines}
-    if everything and (as_json or any(one is not None for one in numbers.values())):
+    place = {"offset": offset, "length": length, "line": line, "lines": lines, "around": around}
+    if everything and (as_json or any(one is not None for one in place.values())):
         raise BadInput("--all prints all of it and nothing else; leave out what selects or shapes a part")
     with wiring.open(store, workspace=workspace) as engine:
         if everything:
             sys.stdout.buffer.write(commands.whole(engine, object_id).encode("utf-8", "surrogatepass"))
         elif session is None:
-            _print(commands.look(engine, object_id, numbers), as_json=as_json)
+            _print(commands.look(engine, object_id, place), as_json=as_json)
         else:
             opened = engine.session(session, workspace=workspace)
-            _print(commands.peek(opened, object_id, numbers), as_json=as_json)
+            _print(commands.peek(opened, object_id, place), as_json=as_json)
 
 
 def ingest(

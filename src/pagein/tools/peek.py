@@ -1,6 +1,7 @@
 """The tool `peek`: show a part of an evicted result, byte for byte.
 
-For a result shown as a preview, a call without a position begins where the preview's head ends.
+For a result shown as a preview, a call without a position begins where the preview's head ends. A call with a quote shows
+the lines around it: what an edit needs that quotes text behind a stub.
 """
 
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.read_caps import ReadCaps
+from pagein.policy.recall.surroundings import CONTEXT, around
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
 from pagein.policy.stubs.previews import behind_head
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
@@ -21,19 +23,24 @@ def _peek(session: Session, call: Call) -> ReadResult:
     given = ArgumentReader("peek", call.arguments)
     name = given.text("id").strip(" \t\r\n\"'`")  # models may add quotes
     offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
-    line, lines = given.whole("line", 1), given.whole("lines", LINES)
+    quote = given.text("around") if given.has("around") else ""
+    line, lines = given.whole("line", 1), given.whole("lines", CONTEXT if quote else LINES)
     problem = given.problem()
     if problem is not None:
         return problem
     in_lines = given.has("line") or given.has("lines")
     if in_lines and offset > 0:
         return refusal_result("Give offset and length, or line and lines, not both.")
+    if quote and (given.has("offset") or given.has("line")):
+        return refusal_result("Give around, or offset or line, not both.")
 
-    goes_on = not given.has("offset") and not given.has("line")
+    goes_on = not (quote or given.has("offset") or given.has("line"))
 
     def cut(object_id: str, text: str, caps: ReadCaps) -> Slice:
         seen = behind_head(session.hand.preview(object_id), object_id, text) if goes_on else 0
-        if in_lines:
+        if quote:
+            part = around(object_id, text, quote, lines, caps)
+        elif in_lines:
             part = by_lines(object_id, text, text.count("\n", 0, seen) + 1 if seen else line, lines, caps)
         else:
             part = by_characters(object_id, text, seen or offset, length, caps)
@@ -64,6 +71,7 @@ PEEK: Final = Offer(
         length={"type": "number", "description": "How many characters to show.", "default": LENGTH},
         line={"type": "number", "description": "First line to show, counted from 1; instead of offset."},
         lines={"type": "number", "description": f"How many lines to show, {LINES} if line is given alone."},
+        around={"type": "string", "description": "Text to find; shows the lines around it. Use it before you edit."},
     ),
     _peek,
     legacy="rlm_peek",

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
 from pagein.errors import BadSetting
+from pagein.policy.recall.surroundings import CONTEXT, around
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
 from pagein.tools.calls import Call
 from pagein.tools.ingest import INGEST
@@ -16,23 +17,23 @@ from pagein.tools.peek import PEEK
 from pagein.tools.read_commands import result_values
 from pagein.tools.stats import STATS
 
-Numbers: TypeAlias = Mapping[str, int | None]
-"""`offset`, `length`, `line` and `lines`, as far as given."""
+Place: TypeAlias = Mapping[str, int | str | None]
+"""`offset`, `length`, `line`, `lines` and `around`, as far as given."""
 
 
-def peek(session: Session, object_id: str, numbers: Numbers) -> dict[str, Any]:
+def peek(session: Session, object_id: str, place: Place) -> dict[str, Any]:
     """Return a part of an object, as shown to the session's model. Shape as for `read_file`."""
-    said = {name: value for name, value in numbers.items() if value is not None}
+    said = {name: value for name, value in place.items() if value is not None}
     return result_values(PEEK.answer(session, Call({"id": object_id, **said})))
 
 
-def look(engine: Engine, object_id: str, numbers: Numbers) -> dict[str, Any]:
+def look(engine: Engine, object_id: str, place: Place) -> dict[str, Any]:
     """Return a part of an object without a session and without a journal entry.
 
     Raises NotRecallable with the reason, and BadSetting.
     """
     name = object_id.strip()
-    part = _slice(name, engine.recall(name), numbers)
+    part = _slice(name, engine.recall(name), place)
     following = None if part.following is None else {part.following[0]: part.following[1]}
     details = {"id": name, "offset": part.start, "end": part.end, "total": part.total, "next": following}
     return {"text": part.as_text, "details": details, "is_error": False, "images": [], "failure": None}
@@ -56,10 +57,20 @@ def stats(session: Session) -> dict[str, Any]:
     return result_values(STATS.answer(session, Call()))
 
 
-def _slice(name: str, text: str, numbers: Numbers) -> Slice:
-    offset, length, line, lines = (numbers.get(one) for one in ("offset", "length", "line", "lines"))
+def _slice(name: str, text: str, place: Place) -> Slice:
+    offset, length, line, lines = (_number(place, one) for one in ("offset", "length", "line", "lines"))
+    quote = place.get("around")
+    if isinstance(quote, str):
+        if not quote.strip() or offset is not None or length is not None or line is not None:
+            raise BadSetting("give --around with a text, alone or with --lines")
+        return around(name, text, quote, CONTEXT if lines is None else lines)
     if line is None and lines is None:
         return by_characters(name, text, offset or 0, LENGTH if length is None else length)
     if offset is not None:
         raise BadSetting("give --offset and --length, or --line and --lines, not both")
     return by_lines(name, text, 1 if line is None else line, LINES if lines is None else lines)
+
+
+def _number(place: Place, name: str) -> int | None:
+    value = place.get(name)
+    return value if isinstance(value, int) else None
