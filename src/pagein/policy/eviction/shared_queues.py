@@ -1,10 +1,20 @@
 """Immutable queues and lists with shared structure, for folds that remember a state per entry."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Waiting(Protocol):
+    """An item of a queue. since: the number of the call from which on it waits."""
+
+    @property
+    def since(self) -> int: ...
+
+
+W = TypeVar("W", bound=Waiting)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -16,43 +26,43 @@ class QueueLink(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SharedQueue(Generic[T]):
+class SharedQueue(Generic[W]):
     """A first-in, first-out queue in two lists; each step is O(1) amortised.
 
     `_front` begins with the oldest item, `_back` with the newest.
     """
 
-    _front: QueueLink[T] | None = None
-    _back: QueueLink[T] | None = None
+    _front: QueueLink[W] | None = None
+    _back: QueueLink[W] | None = None
 
     @classmethod
-    def of(cls, items: Iterable[T]) -> "SharedQueue[T]":
+    def of(cls, items: Iterable[W]) -> "SharedQueue[W]":
         """Return a queue of these items, in their order."""
         return cls(upside_down(link_items(items)), None)
 
-    def with_item(self, item: T) -> "SharedQueue[T]":
+    def with_item(self, item: W) -> "SharedQueue[W]":
         """Return the queue with another item at its end."""
         return SharedQueue(self._front, QueueLink(item, self._back))
 
-    def with_items(self, items: Iterable[T]) -> "SharedQueue[T]":
+    def with_items(self, items: Iterable[W]) -> "SharedQueue[W]":
         """Return the queue with further items at its end."""
         back = self._back
         for item in items:
             back = QueueLink(item, back)
         return SharedQueue(self._front, back)
 
-    def split_ready(self, ready: Callable[[T], bool]) -> "tuple[SharedQueue[T], list[T]]":
-        """Return the queue without the ready items at its head, and the ready items."""
-        front, back, out = self._front, self._back, list[T]()
+    def split_until(self, last: int) -> "tuple[SharedQueue[W], list[W]]":
+        """Return the queue without the items at its head that wait since call number `last` or before, and these items."""
+        front, back, out = self._front, self._back, list[W]()
         while True:
             if front is None:
                 front, back = upside_down(back), None
-            if front is None or not ready(front.last):
+            if front is None or front.last.since > last:
                 return (SharedQueue(front, back), out) if out else (self, out)
             out.append(front.last)
             front = front.before
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Iterator[W]:
         yield from walk(self._front)
         yield from walk(upside_down(self._back))
 

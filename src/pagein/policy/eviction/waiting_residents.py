@@ -26,18 +26,14 @@ ARGUMENT_KINDS: Final[frozenset[ResidentKind]] = frozenset(("replaced text", "fi
 class _Wait:
     """An item of a queue.
 
-    call: the call at which the age began.
+    since: the call at which the wait began: the age, or the last judgement.
     one: a resident, or the key of a file whose residents wait together.
-    judged: the call at which they were judged last; None: not yet.
+    call: the call at which the age began.
     """
 
-    call: int
+    since: int
     one: Resident | str
-    judged: int | None = None
-
-    def is_due(self, last: int) -> bool:
-        """Return whether it has waited since call number `last`."""
-        return (self.call if self.judged is None else self.judged) <= last
+    call: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +50,14 @@ class _RuleQueue:
             return self, []
         last = call - rule.wait
         if rule.cheap_wait is None:
-            waiting, due = self.waiting.split_ready(lambda wait: wait.is_due(last))
+            waiting, due = self.waiting.split_until(last)
             return (replace(self, waiting=waiting) if due else self), due
         first = call - max(rule.cheap_wait, 1)
-        waiting, ripened = self.waiting.split_ready(lambda wait: wait.call <= first)
+        waiting, ripened = self.waiting.split_until(first)
         ripe = self.ripe
         for wait in ripened:
             ripe = ripe.with_item(wait)
-        ripe, due = ripe.split_ready(lambda wait: wait.call <= last)
+        ripe, due = ripe.split_until(last)
         if not ripened and not due:
             return self, due
         return _RuleQueue(waiting, ripe, self.ripe_gain + _gain(ripened) - _gain(due)), due
@@ -147,11 +143,11 @@ class WaitingResidents:
         queues = now._queues  # noqa: SLF001 its own kind
         for rule in rules.by_kind.get(one.kind, ()):
             queue = queues.get(rule.name) or _RuleQueue()
-            wait = _Wait(one.born, one)
+            wait = _Wait(one.born, one, one.born)
             if newest:
                 waiting = queue.waiting.with_item(wait)
             else:
-                waiting = SharedQueue.of(sorted((*queue.waiting, wait), key=lambda each: each.call))
+                waiting = SharedQueue.of(sorted((*queue.waiting, wait), key=lambda each: each.since))
             queues = queues.put(rule.name, replace(queue, waiting=waiting))
         return replace(now, _queues=queues)
 
@@ -172,7 +168,8 @@ class WaitingResidents:
         for rule in rules:
             if rule.wait is not None:
                 queue = queues.get(rule.name) or _RuleQueue()
-                wait = _Wait(file.age_began(rule), key)
+                began = file.age_began(rule)
+                wait = _Wait(began, key, began)
                 queues = queues.put(rule.name, replace(queue, waiting=queue.waiting.with_item(wait)))
         return replace(self, _queues=queues, _files=self._files.put(key, file), _fresh=QueueLink(key, self._fresh))
 
@@ -220,10 +217,12 @@ class WaitingResidents:
         for kind in FILE_KINDS:
             rows = [rule for rule in rules.by_kind.get(kind, ()) if rule.only in begins and rule.wait is not None]
             found = [key for key in keys if rows and key.startswith(_key(kind, ""))]
-            visits = [_Wait(file.touched, key) for key in found if (file := self._files.get(key)) is not None]
+            visits = [
+                _Wait(file.touched, key, file.touched) for key in found if (file := self._files.get(key)) is not None
+            ]
             for rule in rows if visits else ():
                 queue = queues.get(rule.name) or _RuleQueue()
-                waiting = SharedQueue.of(sorted((*queue.waiting, *visits), key=lambda wait: wait.call))
+                waiting = SharedQueue.of(sorted((*queue.waiting, *visits), key=lambda wait: wait.since))
                 queues = queues.put(rule.name, replace(queue, waiting=waiting))
         return replace(self, _queues=queues, _fresh=None, work=work)
 
@@ -287,7 +286,7 @@ class WaitingResidents:
                 now = now._let_go(key, file, gone)
                 out += [replace(one, why=reasons[one.call_id]) for one in gone]
         again = [
-            _Wait(file.touched, key, call)
+            _Wait(call, key, file.touched)
             for key, file in files.items()
             if call - file.touched < _LAST_JUDGED and any(one.call_id not in reasons for one in file.residents)
         ]
