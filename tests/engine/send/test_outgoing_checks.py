@@ -16,7 +16,7 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send import call, outgoing_body, splice
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.model.entries import RequestSent
-from pagein.model.journal_notes import BreakpointChoice
+from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.breakpoint_edits import Changes
@@ -47,7 +47,10 @@ def padded(request: pytest.FixtureRequest) -> Conversation:
 
 
 def opened(folder: Path, settings: Settings) -> Engine:
-    return pagein.open(folder / "store.db", workspace=folder, settings=settings)
+    """An engine that knows the provider to keep what was written for an hour."""
+    engine = pagein.open(folder / "store.db", workspace=folder, settings=settings)
+    engine.evidence.add(CacheVerdictNote("claude-sonnet-4-5", "hour", held=True, at=0.0))
+    return engine
 
 
 def worked(turns: int, talk: Conversation) -> Conversation:

@@ -15,7 +15,7 @@ from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import HostError
 from pagein.model.entries import NoteEntry, RequestSent
-from pagein.model.journal_notes import OtherNote, PinNote, UsageNote
+from pagein.model.journal_notes import CacheVerdictNote, OtherNote, PinNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import PRICED
 from pagein.testing.eager_residency import eager
@@ -27,7 +27,10 @@ BIG = "word " * 1500
 
 
 def opened(folder: Path, settings: Settings = EAGER) -> Engine:
-    return pagein.open(folder / "store.db", workspace=folder, settings=settings)
+    """An engine that knows the provider to keep what was written for an hour."""
+    engine = pagein.open(folder / "store.db", workspace=folder, settings=settings)
+    engine.evidence.add(CacheVerdictNote("claude-sonnet-4-5", "hour", held=True, at=0.0))
+    return engine
 
 
 def worked(turns: int, result: str = BIG) -> Conversation:
