@@ -36,8 +36,8 @@ class WindowRequest:
     failure: reason of an incomplete decision (law 7); the request is valid anyway. None without one.
     previewed: large outputs that enter as previews with this request.
     crowded: True if the window is nearly full after the decision; the client should compact.
-    shown_once: calls with results that this request shows once: the caller must put its last cache breakpoint in front
-        of the first of them (`Gate.unseen_tail`).
+    shown_once: results that this request shows once: the caller must put its last cache breakpoint in front of the first
+        of them (`Gate.unseen_tail`). None without any.
     """
 
     keep: int
@@ -47,7 +47,7 @@ class WindowRequest:
     failure: str | None = None
     previewed: tuple[PagedOut, ...] = ()
     crowded: bool = False
-    shown_once: tuple[str, ...] = ()
+    shown_once: OneShots | None = None
 
     @property
     def length(self) -> int:

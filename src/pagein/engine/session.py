@@ -180,7 +180,7 @@ class Session:
             done.failure,
             done.previewed,
             done.crowded,
-            () if done.shots is None else done.shots.calls,
+            done.shots,
         )
 
     def last_request(self) -> list[Message]:

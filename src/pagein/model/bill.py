@@ -102,7 +102,7 @@ class DecisionRow(TypedDict):
 
     call: number of the call after the decision, from 0.
     at: seconds from the first call.
-    kind: `epoch` (old results evicted in one batch), `previews` (large outputs replaced by previews on arrival) or `rereads` (repeated reads answered by a marker or a diff to earlier content of the window).
+    kind: `epoch` (old results evicted in one batch), `previews` (large outputs replaced by previews on arrival), `shown once` (large outputs that a single request shows, uncached) or `rereads` (repeated reads answered by a marker or a diff to earlier content of the window).
     reason: why pagein decided at this call.
     paged: number of results.
     tokens: by how much the prompt became shorter.

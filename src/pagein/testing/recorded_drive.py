@@ -34,10 +34,11 @@ from pagein import wiring
 from pagein.engine.engine import Settings as EngineSettings
 from pagein.model.json_text import encode_json
 from pagein.model.messages import Message, Recorded, Text, Thinking, ToolCall, ToolResult
+from pagein.policy.eviction.residency import PRICED
 from pagein.providers.tokens.counters import ratio_counter
 from pagein.providers.validity import Api
 from pagein.providers.wire import decode, format_named, render
-from pagein.replay.policies.ablation import QUIET
+from pagein.replay.policies.ablation import ablation
 from pagein.replay.prompt.model_calls import RecordedCall, RecordedCalls, gather
 from pagein.replay.run import ReplayRequest as ReplayAsked
 from pagein.replay.run import replay
@@ -168,14 +169,15 @@ class Bills:
 def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
     """Drive a session twice, replay its requests, and return the bills; writes in this folder.
 
-    Sends Anthropic Messages if a Claude model answered in the recording, else Chat Completions.
+    Sends Anthropic Messages if a Claude model answered in the recording, else Chat Completions. Nothing is shown once: the
+    gateway does so only after an unknown client got the recall tools, and a replay from the start.
     """
     spoken = {one.model or "" for one in entries if isinstance(one, Message) and one.role == "assistant"}
     api, model = ("openai_chat", "gpt-5.1")
     if any("claude" in name for name in spoken):
         api, model = ("anthropic", "claude-sonnet-4-5")
     drive = Drive(entries, api, model)
-    clock = SetClock()
+    clock, residency = SetClock(), replace(PRICED, shown_once=None)
     with drive.provider(clock) as provider:
         write_log(drive.through(provider.url, clock), folder / "log.jsonl")
         direct = provider.bill()
@@ -184,14 +186,16 @@ def drive_and_bill(entries: Sequence[Recorded], folder: Path) -> Bills:
         with gateway_at(
             provider.url,
             folder / "gateway",
-            GatewayTerms(clock, EngineSettings(), ratio_counter(drive.model), trusted=drive.model),
+            GatewayTerms(clock, EngineSettings(residency), ratio_counter(drive.model), trusted=drive.model),
         ) as address:
             failed = sum(bool(one.warning) for one in drive.through(address, clock))
         through = provider.bill()
-    log, policies = (folder / "log.jsonl",), ("append", QUIET)
-    terms = ReplayAsked(log, prices=drive.model, policies=policies, stress=False, recalls=False, jobs=1)
+    log, without = (folder / "log.jsonl",), "keep-alive,shown-once"
+    terms = ReplayAsked(
+        log, prices=drive.model, policies=("append",), without=(without,), stress=False, recalls=False, jobs=1
+    )
     rows = [one["policies"] for one in replay(terms, wiring.open_for_replay).bill["per_session"]]
-    append, ours = (sum(row[policy]["cost"] for row in rows) for policy in terms.policies)
+    append, ours = (sum(row[name]["cost"] for row in rows) for name in ("append", ablation(without.split(","))))
     refused = direct.refused + through.refused
     return Bills(api, direct.requests, refused, failed, direct.bit, through.bit, (append, ours))
 

@@ -24,9 +24,14 @@ MINI = Path(__file__).parents[2] / "fixtures" / "sessions" / "claude-code.jsonl"
 
 
 def _billed(story: Story, charged: Prices, *without: str) -> dict[str, Figures]:
-    names = ("append", "pagein", *(ablation([name]) for name in without))
-    terms = ReplayTerms(charged, wiring.open_for_replay, names, stress=False)
-    return bill_session(story.recording(charged), terms).bill["policies"]
+    """The bills of pagein, and without a layer. Nothing is shown once, or the epochs would have little to do here."""
+    planned = {
+        "pagein": ablation(["shown-once"]),
+        **{ablation([one]): ablation([one, "shown-once"]) for one in without},
+    }
+    terms = ReplayTerms(charged, wiring.open_for_replay, ("append", *planned.values()), stress=False)
+    rows = bill_session(story.recording(charged), terms).bill["policies"]
+    return {"append": rows["append"], **{name: rows[one] for name, one in planned.items()}}
 
 
 def _busy(story: Story) -> Story:
@@ -58,6 +63,18 @@ def test_without_births_nothing_enters_as_a_preview(story: Story, charged: Price
     story.asks().works(9000).says()
     rows = _billed(story, charged, "birth")
     assert (rows["pagein"]["stubs"], rows["without-birth"]["stubs"]) == (1, 0)
+
+
+def test_without_results_shown_once_every_output_is_cached(story: Story, charged: Prices) -> None:
+    story.asks()
+    for _ in range(6):
+        story.works(3000)
+    terms = ReplayTerms(charged, wiring.open_for_replay, ("append", "pagein", ablation(["shown-once"])), stress=False)
+    rows = bill_session(story.says().recording(charged), terms).bill["policies"]
+    assert rows["pagein"]["fresh"] > 0 == rows["without-shown-once"]["fresh"]
+    assert rows["pagein"]["stubs"]
+    assert rows["pagein"]["epochs"] == 0  # nothing that was cached is written again
+    assert rows["pagein"]["cost"] < rows["without-shown-once"]["cost"]
 
 
 def test_without_epochs_only_previews_are_left(story: Story, charged: Prices) -> None:
@@ -109,10 +126,11 @@ def test_without_keep_alive_the_bill_is_that_of_the_quiet_policy(story: Story) -
         usage = Usage(read=3000 + 20_000 * number, written=20_000, written_1h=20_000, output=20)
         story.works(20_000, usage=usage)
     recording = story.says().waits(1500).asks().works(20).says().recording(charged)
-    names = ("append", "pagein", "pagein-quiet", ablation(["keep-alive"]))
+    usual, kept, bare = "pagein", ablation(["shown-once"]), ablation(["keep-alive", "shown-once"])
+    names = ("append", usual, "pagein-quiet", ablation(["keep-alive"]), kept, bare)
     rows = bill_session(recording, ReplayTerms(charged, wiring.open_for_replay, names)).bill["policies"]
-    assert rows["pagein"]["keep_alives"]
-    assert rows["pagein"]["cost"] < rows["pagein-quiet"]["cost"]
+    assert rows[usual]["keep_alives"]
+    assert rows[kept]["cost"] < rows[bare]["cost"]  # with results shown once, too little is left to keep alive here
     assert rows["pagein-quiet"] == rows["without-keep-alive"]
 
 
@@ -142,7 +160,7 @@ def test_layers_are_named_in_one_order_and_unknown_ones_refused_with_the_list() 
     assert layers_missing("append") is None
     with pytest.raises(
         BadSetting,
-        match=r"'berth' \(did you mean 'birth'\?\); the layers are birth, rereads, epochs, files, reading, odds, marks",
+        match=r"'berth' \(did you mean 'birth'\?\); the layers are birth, shown-once, rereads, epochs, files, reading, odds, marks",
     ):
         ablation(["berth"])
 

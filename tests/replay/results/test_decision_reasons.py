@@ -38,7 +38,7 @@ def _told(why: Why) -> float:
 def _with_a_pause(story: Story) -> Story:
     story.asks()
     for _ in range(14):
-        story.works(3500)
+        story.works(950)  # too small to be shown once
     story.waits(2000).asks("good morning")
     for _ in range(14):
         story.works(800)
@@ -99,6 +99,17 @@ def test_every_rewrite_is_expected_to_save_something(told: list[tuple[int, float
     assert all(one["expected"] > 0 for one in why["decisions"])
 
 
+def test_results_shown_once_are_told_with_the_stubs_that_follow(story: Story, charged: Prices) -> None:
+    story.asks()
+    for size in (3000, 3000, 20, 20):
+        story.works(size)
+    why, saved = _why(story.says(), charged)
+    assert [(one["kind"], one["call"], one["paged"]) for one in why["decisions"]] == [("shown once", 2, 1)]
+    assert why["decisions"][0]["expected"] > 0
+    assert why["decisions"][0]["realised"] == pytest.approx(saved, abs=1)
+    assert saved > 0
+
+
 def test_a_recall_is_charged_to_the_decision_that_evicted_its_text(story: Story, charged: Prices) -> None:
     line = "def connect(host: str, port: int, timeout: float = 3.5) -> Socket: ..."
     story.asks().works("x" * 9000 + "\n" + line + "\n" + "y" * 9000)
@@ -116,10 +127,10 @@ def test_a_recall_is_charged_to_the_decision_that_evicted_its_text(story: Story,
     [
         ([20] * 30, f"no result of {PRICED.min_tokens} tokens and more that may leave was in the window"),
         (
-            [3000] * 5,
+            [950] * 5,
             "nothing was old enough: 5 calls, 20 for reads of files",
         ),
-        ([3000] * 7, "taking them out"),
+        ([950] * 7, "taking them out"),
     ],
 )
 def test_where_nothing_left_the_reason_is_told(story: Story, charged: Prices, sizes: list[int], told: str) -> None:

@@ -198,11 +198,15 @@ def _calibrate(state: State, usage: Usage | None) -> State:
     """Correct the token estimate by the usage that the provider reported for the last request.
 
     The first report gives the size of the prompt prefix. A later report too small for it proves that tokens which no
-    message shows have left since, so the prefix is measured again.
+    message shows have left since, so the prefix is measured again. Where the provider wrote all messages anew, whatever
+    the reason, the cache has no entry between them from before.
     """
     prompt, sent = (0, 0) if usage is None else (usage.prompt, size(state.sent))
     if prompt <= 0 or sent <= 0:
         return state
+    if usage is not None and usage.written and usage.read < (state.floor or 0.0):  # nothing of the messages was cached
+        found = state.standing.first_of_all(sent)
+        state = replace(state, account=replace(state.account, anew=sent, found=found))
     if state.floor is None or prompt < state.floor + _LEAST_SCALE * sent:
         return replace(state, floor=max(0.0, float(prompt - sent)), scale=1.0)
     return replace(state, scale=min(max((prompt - state.floor) / sent, _LEAST_SCALE), _MOST_SCALE))

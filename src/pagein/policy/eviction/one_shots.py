@@ -37,10 +37,12 @@ class OneShots:
 
     saved: saving by the time of the next request, in BIT, against a request that caches its whole tail. Negative where
         more has to be written later than is spared.
+    expected: the same over the assumed number of calls that would carry the outputs.
     """
 
     residents: tuple[Resident, ...]
     saved: float
+    expected: float
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ def one_shots(tail: Sequence[TailBlock], moment: Moment, economics: Economics, a
         stays += block.resident.stays
         value = _value(gain, stays, HORIZON, moment, economics)
         if value > most and _has_front(block.resident, moment, economics):
-            found = OneShots(tuple(reversed(going)), _value(gain, stays, 0, moment, economics))
+            found = OneShots(tuple(reversed(going)), _value(gain, stays, 0, moment, economics), value)
             if CAUTION * -found.saved <= in_hand(account, economics):
                 best, most = found, value
     return best

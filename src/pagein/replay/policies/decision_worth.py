@@ -17,7 +17,7 @@ from pagein.engine.prepared_request import WindowRequest
 from pagein.engine.session import Session
 from pagein.engine.window.decision_inputs import account_after_previews, moment_of
 from pagein.model.bill import DecisionRow, Why
-from pagein.model.entries import EpochEntry
+from pagein.model.entries import SHOWN_ONCE, EpochEntry
 from pagein.model.entries import PreviewEntry as Entered
 from pagein.policy.economics.rewrite_cost import CAUTION, USER_TURN_RENT, Economics, in_hand, is_user_turn, rewrite_cost
 from pagein.policy.eviction.residency import Residency, plan
@@ -37,11 +37,13 @@ _MOST_WORK: Final = 400_000
 
 @dataclass(frozen=True, slots=True)
 class DecisionStep:
-    """One recorded decision: an epoch or a batch of previews.
+    """One recorded decision: an epoch, a batch of previews, or results that are shown once.
 
+    hide: what it changes in the prompt, at call number `hidden_at`.
     expected: saving expected by the engine at this moment, BIT.
     bankroll: the bankroll at this moment, BIT.
     unlikely: for each read that left because an edit would hardly quote it, the counts that said so.
+    shown_once: calls with results that stand behind the last cache breakpoint at this call; their stubs follow one call later.
     """
 
     call: int
@@ -50,6 +52,8 @@ class DecisionStep:
     hide: Hide
     expected: float
     bankroll: float
+    hidden_at: int
+    shown_once: tuple[str, ...] = ()
     unlikely: tuple[str, ...] = ()
 
 
@@ -75,9 +79,25 @@ class Steps:
             expected = self._saving_expected(state, at, prices)
             hidden = replace(hide, previews=(), rereads=())
             bankroll = _bankroll(state, prices)
-            reason = prepared.opened.reason
+            index = sized.call.index
             unlikely = tuple(one.why for one in prepared.opened.paged if one.why)
-            self.all.append(DecisionStep(sized.call.index, at, reason, hidden, expected, bankroll, unlikely))
+            reason = prepared.opened.reason
+            self.all.append(DecisionStep(index, at, reason, hidden, expected, bankroll, index, unlikely=unlikely))
+        self._note_shown_once(sized, hide, prepared, session, prices)
+
+    def _note_shown_once(
+        self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
+    ) -> None:
+        """Record results that this request shows once, and the stubs of those that the request before showed."""
+        at, index, shown = sized.call.at, sized.call.index, prepared.shown_once
+        if hide.is_uncached:
+            place = max(number for number, step in enumerate(self.all) if step.shown_once)
+            hidden = replace(hide, previews=(), rereads=(), tail=0)
+            self.all[place] = replace(self.all[place], hide=hidden, hidden_at=index)
+        if shown is not None:
+            bankroll = _bankroll(session.journal.state_at(session.leaf), prices)
+            step = DecisionStep(index, at, SHOWN_ONCE, NOTHING, shown.expected, bankroll, index, shown.calls)
+            self.all.append(step)
 
     def _note_entries(
         self, sized: SizedCall, hide: Hide, prepared: WindowRequest, session: Session, prices: Economics | None
@@ -93,9 +113,8 @@ class Steps:
             if entering.previews or entering.rereads:
                 after = account_after_previews(state.account, paged, self.residency, state.scale)
                 expected = after.saved - state.account.saved
-                self.all.append(
-                    DecisionStep(sized.call.index, sized.call.at, reason, entering, expected, _bankroll(state, prices))
-                )
+                at, index, bankroll = sized.call.at, sized.call.index, _bankroll(state, prices)
+                self.all.append(DecisionStep(index, at, reason, entering, expected, bankroll, index))
 
     def _saving_expected(self, state: State, at: float, prices: Economics | None) -> float:
         """Return the expected saving: the immediate one, and the future rent by the engine's own rule.
@@ -164,8 +183,9 @@ class _Rerun:
         self._course = course
         self.ttl: int | None = None
         self._steps: dict[int, list[DecisionStep]] = {}
+        self._shown = {step.call: step.shown_once for step in steps if step.shown_once}
         for step in steps:
-            self._steps.setdefault(step.call, []).append(step)
+            self._steps.setdefault(step.hidden_at, []).append(step)
         self._frontier = frontier
 
     def decide(self, sized: SizedCall, ledger: Ledger) -> Hide:
@@ -174,7 +194,8 @@ class _Rerun:
         steps = self._steps.get(sized.call.index, ())
         if sized.opens_segment or any(step.hide.rewrites for step in steps):
             self._frontier.reset()
-        if not steps:
+        shown = self._shown.get(sized.call.index, ())
+        if not steps and not shown:
             return Hide(notices=notices) if notices else NOTHING
         residents = {one.call_id: one for one in ledger.resident}
         previews = [
@@ -207,9 +228,11 @@ class _Rerun:
             rereads,
             masked,
             notices,
-            reason=steps[-1].reason,
-            finished=max(step.hide.finished for step in steps),
+            reason=steps[-1].reason if steps else SHOWN_ONCE,
+            finished=max((step.hide.finished for step in steps), default=0),
             gone=next((replace(step.hide.gone, copies=()) for step in steps if step.hide.gone), None),
+            is_uncached=not any(step.hide.rewrites for step in steps),
+            tail=min((residents[call].position for call in shown if call in residents), default=0),
         )
 
     def frontier(self, ledger: Ledger) -> int:
@@ -286,7 +309,7 @@ def _decision_row(step: DecisionStep, at: float, realised: float | None) -> Deci
     return DecisionRow(
         call=step.call,
         at=round(at, 1),
-        kind=_kind(step.hide),
+        kind=_kind(step),
         reason=step.reason,
         paged=len(leaving) + (len(whole.ordinals) if whole else 0),
         tokens=round(sum(one.tokens for one in leaving) - stays + (whole.spared if whole else 0)),
@@ -297,7 +320,9 @@ def _decision_row(step: DecisionStep, at: float, realised: float | None) -> Deci
     )
 
 
-def _kind(hide: Hide) -> str:
-    if hide.rewrites:
+def _kind(step: DecisionStep) -> str:
+    if step.shown_once:
+        return SHOWN_ONCE
+    if step.hide.rewrites:
         return "epoch"
-    return "previews" if hide.previews else "rereads"
+    return "previews" if step.hide.previews else "rereads"

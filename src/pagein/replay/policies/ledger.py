@@ -97,7 +97,7 @@ class Ledger:
         self._told = 0  # position of the note about evicted turns, 0: none
         self._rewritten = 0  # end position of the last rewritten request, 0: none
         self._recalls = self._windows = 0
-        self._served_before = False
+        self.served: CacheUsage | None = None  # usage of the last call
 
     def run(self) -> None:
         """Bill every call."""
@@ -343,7 +343,7 @@ class Ledger:
 
     def _serve(self, sized: SizedCall, output: float, *, cap: float | None = None, counted: bool = True) -> CacheUsage:
         call = sized.call
-        warm = self.recording.cold_read if self._served_before else self.recording.first_read
+        warm = self.recording.cold_read if self.served is not None else self.recording.first_read
         request = CacheRequest(
             at=call.at,
             chain=self.window.chain,
@@ -358,13 +358,13 @@ class Ledger:
             served = self._simulator.serve(request)
         else:
             served = CacheUsage(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
-        self._served_before = True
         self._previous_end, self._first_changed = self.cached_end, 0
         cost = bill(served, self.prices, call.at)
         self.tally.add_request(served, cost, self.recording.floor[0])
         if self.trace is not None:
             self.trace.add_request(served, cost, self.tally.calls, self.window.by_part if counted else None)
         self.tally.calls += counted
+        self.served = served if counted else self.served
         return served
 
     @property

@@ -161,15 +161,16 @@ class PageinPolicy:
 
     def _hide(self, sized: SizedCall, ledger: Ledger, prepared: WindowRequest) -> Hide:
         self._refused += bool(self._checker.check(prepared.keep, prepared.tail))
-        if sized.opens_segment or prepared.opened is not None:
+        if sized.opens_segment or (prepared.opened is not None and not prepared.opened.is_uncached):
             self._frontier.reset()
         notices = self._notices()
         if notices:
             self.course.notices[sized.call.index] = notices
-        if prepared.opened is None and not prepared.previewed and not prepared.shown_once:
+        if prepared.opened is None and not prepared.previewed and prepared.shown_once is None:
             return Hide(notices=notices) if notices else NOTHING
         residents = {one.call_id: one for one in ledger.resident}
-        tail = min((residents[call].position for call in prepared.shown_once if call in residents), default=0)
+        shown = () if prepared.shown_once is None else prepared.shown_once.calls
+        tail = min((residents[call].position for call in shown if call in residents), default=0)
         opened = prepared.opened.paged if prepared.opened is not None else ()
         for paged in (*prepared.previewed, *opened):
             self._paged[paged.call_id, paged.part] = paged.object_id
@@ -308,7 +309,8 @@ class PageinPolicy:
         if sized.opens_segment or not sized.call.index:
             return
         prompt = ledger.window.size - sum(sized.blocks) - sized.hidden + sized.shrunk - recalled
-        self._session.note(UsageNote(Usage(fresh=round(prompt))))
+        read, written = (0, 0) if ledger.served is None else (round(ledger.served.read), round(ledger.served.written))
+        self._session.note(UsageNote(Usage(max(0, round(prompt) - read - written), read, written)))
 
     def _feed(self, until: int) -> None:
         while self._fed < until:
