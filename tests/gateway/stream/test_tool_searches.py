@@ -22,6 +22,7 @@ from pagein.gateway.server import Gateway, GatewayParts
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.economics.tool_deferral import LEAST_CALLS
 from pagein.simulator import SimulatedProvider
+from pagein.testing.recorded_time import SetClock
 
 MODEL = "claude-sonnet-4-5"
 SEARCH = "tool_search_tool_regex"
@@ -83,6 +84,7 @@ class Stage:
     gateway: Gateway
     http: aiohttp.ClientSession
     stream: bool
+    clock: SetClock
 
     def agent(self, words: str, script: object, **more: Any) -> Agent:  # noqa: ANN401 -- fields of Agent
         """An agent that says these words, in a conversation of its own, with a script for the model."""
@@ -103,9 +105,11 @@ async def stage(tmp_path: Path, *, stream: bool = True, on: bool = True, recall:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
         engine = wiring.open(tmp_path / "s.pagein", settings=Settings(floor_paging=on))
         curator = EngineCurator(engine, recall=recall)
-        parts = GatewayParts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()))
+        clock = SetClock()
+        clock.set(1_790_000_000.0)
+        parts = GatewayParts(curator, None, Switch(tmp_path / "off", {}), logger_to(io.StringIO()), clock=clock)
         async with Gateway(settings, parts) as gateway, aiohttp.ClientSession() as http:
-            yield Stage(provider, gateway, http, stream)
+            yield Stage(provider, gateway, http, stream, clock)
             assert b"pagein_failures_total{" not in gateway.metrics.text()
         assert [record.message for record in provider.requests if record.refused] == []
 
@@ -173,6 +177,9 @@ def test_a_tool_that_was_used_is_offered_again_in_the_next_session(tmp_path: Pat
             await at.agent("second", [[CRON], *WORK]).job()
             assert at.deferred() == DEFERRED, "frozen within the session"
             await at.agent("third", WORK).job()
+            assert at.deferred() == [], "the cache still holds the front of the first session's prompt"
+            at.clock.set(1_790_010_000.0)
+            await at.agent("fourth", WORK).job()
             assert at.deferred() == ["CronDelete", "Workflow"]
 
     run(go())
