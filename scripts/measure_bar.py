@@ -4,7 +4,7 @@
 
 The tables of docs/residency-results.md are what this prints. Ratios are costs against append-only with the lifetime that the host
 used, recalls charged, stress recalls included; macro is the mean over the coding sources, each counting once. `pagein` is the preset
-`careful`. A name that ends with `-quiet` has no cache lifetimes and keep-alive requests of its own; `...-without-arguments` masks no
+`careful`. A name that ends with `-quiet` sends no keep-alive requests; `...-without-arguments` masks no
 arguments, as where no hook can stop a call. Rows about named sources stand only where sessions of these sources are given.
 `--quick` measures at one price. `--prepare` measures the time of preparing a request as well, best on a machine that is otherwise
 idle. `--arguments` measures `pagein` with the setting `arguments`: text of files leaves the arguments of old calls.

@@ -29,7 +29,7 @@ OURS_SAY = {
     "append": "nothing is evicted; the baseline of all percentages",
     "rolling": "results older than ten calls become stubs; decided at every call",
     "clear": "above 100,000 tokens, all results but the last three are cleared; decided at every call",
-    "pagein-quiet": "the engine as in `pagein replay`, with the host's cache TTLs like all rows",
+    "pagein-quiet": "the engine as in `pagein replay --without lifetimes`: with the host's cache TTLs, like all rows",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from pagein.cli import keepalive_question
-from pagein.cli.keepalive_question import OFF, Figures, answer_for
+from pagein.cli.keepalive_question import OFF, OwnFigures, answer_for
 from pagein.settings.sources import VARIABLE, load_config
 
 SESSIONS = Path(__file__).resolve().parents[1] / "fixtures" / "sessions"
@@ -46,7 +46,7 @@ def test_the_answer_is_written_and_not_asked_for_again(
     *,
     answer: bool,
 ) -> None:
-    monkeypatch.setattr(keepalive_question, "measure_own", lambda: Figures(3, 0.93, 0.91, 2))
+    monkeypatch.setattr(keepalive_question, "measure_own", lambda: OwnFigures(3, 0.93, 0.91, 2))
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: answer)
     assert answer_for(load_config(tmp_path / "work"), may_ask=True) is answer
     told = capsys.readouterr().err
@@ -68,10 +68,11 @@ def test_without_a_terminal_it_stays_off_and_says_so(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.usefixtures("own_file", "terminal")
-def test_a_person_who_set_it_or_gave_the_option_is_not_asked(
+def test_a_person_who_set_it_or_ruled_it_out_is_not_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert answer_for(load_config(tmp_path, {"keep_alive": False}), may_ask=True) is None
+    assert answer_for(load_config(tmp_path, {"marks": "respected"}), may_ask=True) is None
     assert capsys.readouterr().err == ""
 
 

@@ -96,3 +96,9 @@ def test_status_counts_the_recalls_of_every_session_beside_the_stress_model(room
         in pagein(room, "status", "--recalls", "--url", "http://127.0.0.1:9").stdout.decode()
     )
     assert "recalls" not in json.loads(pagein(room, "status", "--json", "--url", "http://127.0.0.1:9").stdout)
+
+
+def test_status_tells_of_a_missing_store_though_recalls_were_asked_for(room: Room) -> None:
+    done = pagein(room, "status", "--recalls", "--url", "http://127.0.0.1:9", "--store", "missing.db")
+    assert done.returncode == 0
+    assert b"there is no store at" in done.stdout

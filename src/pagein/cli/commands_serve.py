@@ -110,7 +110,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     if measure:
         said_to_all = store == os.environ.get("PAGEIN_STORE")
         _refuse_idle(given | {"store": None if said_to_all else store})
-    settings = _settings(given, workspace, may_ask=not (as_json or measure))
+    settings = _settings(given, workspace, may_ask=None if measure else not as_json)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     whole = _run(settings, _parts(store, workspace, log, settings, measure=measure), as_json=as_json)
     if not whole:
@@ -126,13 +126,14 @@ def _refuse_idle(given: dict[str, Any]) -> None:
         )
 
 
-def _settings(given: dict[str, Any], workspace: Path, *, may_ask: bool) -> "GatewaySettings":
+def _settings(given: dict[str, Any], workspace: Path, *, may_ask: bool | None) -> "GatewaySettings":
+    """Return the settings, after the question about keep-alive requests if there is one; may_ask: None for no question."""
     from pagein.cli.keepalive_question import KEY, answer_for
     from pagein.settings.sources import load_config
 
     told = {name: value for name, value in given.items() if value is not None}
     config = load_config(workspace, told)
-    answer = answer_for(config, may_ask=may_ask)
+    answer = None if may_ask is None else answer_for(config, may_ask=may_ask)
     return config.gateway if answer is None else load_config(workspace, {**told, KEY: answer}).gateway
 
 

@@ -44,7 +44,7 @@ def status(
     from pagein.ui.status import Status, status_lines
 
     now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
-    if recalls:
+    if recalls and not now["store"]["problem"]:
         now["recalls"] = _recalls(store, workspace)
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
 
@@ -108,7 +108,7 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
 
 
 def _recalls(store: str | None, workspace: Path) -> "RecallStatus":
-    """Count the recalls of every session. Raises BadInput without a store, StoreError for one that cannot be read."""
+    """Count the recalls of every session. Raises StoreError for a journal that cannot be read."""
     from pagein import wiring
     from pagein.model.entries import Entry
     from pagein.replay.results.recall_counts import RecallCounts, recall_counts

@@ -1,4 +1,4 @@
-"""What pagein comes to on the recorded sessions that it is measured by: the one place of the figures that users are told.
+"""The bill of the recorded sessions with pagein: the figures that users read in the docs and in `pagein serve`.
 
 `scripts/measure_bar.py` gives them, and `scripts/generate_docs.py` writes them into the README and docs/residency-results.md.
 """

@@ -36,7 +36,7 @@ OFF: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class OwnFigures:
     """The bill of some sessions as a share of the bill without pagein, after each answer.
 
     requests: keep-alive requests after yes.
@@ -49,13 +49,14 @@ class Figures:
 
 
 def answer_for(config: "Config", *, may_ask: bool) -> bool | None:
-    """Ask whether to send keep-alive requests, and keep the answer; None if it is settled, or if nobody is there.
+    """Ask whether to send keep-alive requests, and keep the answer.
 
+    None if it is settled, if the settings rule such requests out, or if nobody is there.
     may_ask: whether the command prints for a person.
     """
     from pagein.settings.layers import DEFAULT
 
-    if config.origins.get(KEY, DEFAULT) != DEFAULT:
+    if config.origins.get(KEY, DEFAULT) != DEFAULT or config.engine.marks == "respected":
         return None
     if not (may_ask and _is_terminal()):
         typer.echo(OFF, err=True)
@@ -86,7 +87,7 @@ def _keep(*, answer: bool) -> None:
         typer.echo(f"{KEY} = {'true' if answer else 'false'} is written to {path}", err=True)
 
 
-def measure_own() -> Figures | None:
+def measure_own() -> OwnFigures | None:
     """Return the figures of the user's newest sessions; None without any. Ctrl-C ends the measuring, not the command."""
     from pagein.replay.readers import discover
 
@@ -110,7 +111,7 @@ def measure_own() -> Figures | None:
     if paths:
         typer.echo("\r" + " " * 70 + "\r", err=True, nl=False)
     base = sums[_BASE]
-    return Figures(count, sums[_NO] / base, sums[_YES] / base, requests) if base else None
+    return OwnFigures(count, sums[_NO] / base, sums[_YES] / base, requests) if base else None
 
 
 def _bills(path: Path) -> "Sequence[tuple[tuple[float, ...], int]]":
@@ -123,7 +124,7 @@ def _bills(path: Path) -> "Sequence[tuple[tuple[float, ...], int]]":
     return [(tuple(row[name]["cost"] for name in (_BASE, _NO, _YES)), row[_YES]["keep_alives"] or 0) for row in rows]
 
 
-def _told(found: Figures | None) -> str:
+def _told(found: OwnFigures | None) -> str:
     if found is None:
         corpus = CORPUS.format(sessions=SESSIONS, no=share(NO.cost), yes=share(YES.cost))
         return f"You have no recorded sessions here. {corpus}"

@@ -109,7 +109,7 @@ class CallStages:
             journal, index.heads, index.settled, index.places, marks=marks, deferral=index.deferral
         )
         self.leases = cache_ttl.Leases(journal, evidence)
-        self._chooses_ttls = marks.adds
+        self._changes_marks = marks.adds  # the client's cache breakpoints, and their TTLs
         self._fronts = Fronts(journal)
         self._marking: Fold[CacheMarksNote] = Fold(
             journal, _MARKED, latest_note(CacheMarksNote), "marking", takes=(CacheMarksNote,)
@@ -213,6 +213,7 @@ class CallStages:
         if gate is OPEN_GATE:
             has_exchanges = bool(self._index.places.exchanges)
             gate = gate_of(pending, self._log.state, has_exchanges=has_exchanges, repaired=call.repaired)
+            gate = gate if self._changes_marks else replace(gate, unseen_tail=None)
         terms = self._terms(call, self._log.leaf)
         economics = self._economics(call, terms)
         at = state.now if at is None else at
@@ -343,7 +344,7 @@ class CallStages:
         script, head = pending.script, pending.head
         if (
             pending.lasting is None
-            or not self._chooses_ttls
+            or not self._changes_marks
             or not script.format.cache.takes_ttls
             or self._prices_without_cache(call) is not None
         ):

@@ -115,7 +115,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         "marks",
         "extended",
         ("extended", "respected"),
-        "`extended`: add cache breakpoints to the client's when an epoch opens, and let the gateway choose cache TTLs. `respected`: keep only the client's.",
+        "`extended`: add and move cache breakpoints, and let the gateway choose cache TTLs. `respected`: leave both as the client sets them; then nothing is shown once, and no keep-alive request is sent.",
     ),
     flag(
         "floor_paging",

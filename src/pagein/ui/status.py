@@ -79,7 +79,7 @@ class RecallStatus(TypedDict):
 class Status(TypedDict):
     """The status of gateway and store together.
 
-    recalls: present only if asked for.
+    recalls: present only if asked for, and if the store can be read.
     """
 
     gateway: GatewayStatus

@@ -130,6 +130,18 @@ def test_an_output_stands_behind_the_last_breakpoint_and_is_a_stub_in_the_next_r
     assert cached(first.body) == beginning(second.body, (5, 1))
 
 
+def test_breakpoints_that_are_the_clients_own_stay_where_they_are(tmp_path: Path) -> None:
+    engine = pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=Settings(PRICED, marks="respected"))
+    talk = Talk()
+    for at in (10.0, 20.0):
+        answered(engine, talk.runs("ok"), at)
+    body = talk.runs(big("one")).body()
+    assert marks(answered(engine, talk, 30.0, body=body).body) == marks(body)
+    after = answered(engine, talk.runs("ok"), 40.0)
+    assert after.opened is None
+    assert shown(after.body, 3) == big("one")
+
+
 def cached(body: bytes) -> list[Any]:
     """The messages up to the last breakpoint."""
     return beginning(body, marks(body)[-1])

@@ -1,8 +1,11 @@
-"""Choose the cache TTL of a request, and track the cache entries of a branch: `policy.economics.cache_keepalive` for a
-session.
+"""Choose the cache TTL of a session's requests, plan keep-alive requests, and track what the cache holds of a branch.
 
-The cached prefix (`engine.cache.cached_prefix`) is journaled after each answered request. Only for Messages, where the client's breakpoints set the TTL, only if the caller wants it (`Traffic.prepare`, `lasting`), and only while
-the model's provider is not known to drop the entries too soon (`engine.cache.cache_evidence`).
+The rules are in `policy.economics.cache_lifetimes` and `policy.economics.cache_keepalive`. The cached prefix
+(`engine.cache.cached_prefix`) is journaled after each answered request.
+
+A TTL is chosen only for Messages, where the client's breakpoints set it; only if the caller wants it (`lasting` of
+`Traffic.prepare`); and only while the model's provider is not known to drop entries too soon
+(`engine.cache.cache_evidence`).
 """
 
 from dataclasses import dataclass, replace

@@ -15,7 +15,7 @@ from pagein.policy.privacy.erasure import ErasedTexts
 from pagein.policy.stubs.paste_stubs import name_repeat, shorten_paste
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import Way
-from pagein.policy.stubs.result_stubs import SHOWN_ONCE, description, stub
+from pagein.policy.stubs.result_stubs import AFTER_ONE_REQUEST, description, stub
 from pagein.ports import BlobStore
 
 TOOLCALL: Final = "toolcall"
@@ -278,7 +278,7 @@ def _page_result(one: EvictionCandidate, stored: StoredObject, way: Way) -> Page
         content=stored.content,
         tokens=resident.tokens,
         chars=len(text),
-        stub=stub(stored.id, one.tool, resident.tokens, description(text) + SHOWN_ONCE * one.shown_once, way),
+        stub=stub(stored.id, one.tool, resident.tokens, description(text) + AFTER_ONE_REQUEST * one.shown_once, way),
         message=resident.message,
         block=resident.block,
         why=resident.why,

@@ -321,7 +321,7 @@ def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
 def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
     """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
-    in_hand: as in `chosen`.
+    in_hand: as in `cache_lifetimes.chosen`.
     answer: tokens of the model's answer, which are written for an hour.
     """
     if lease.sent is None or lease.lifetime > lifetimes.short:
@@ -340,7 +340,7 @@ def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.
 def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
     """Return whether the savings in hand pay for the loss that a pause now would add to the client's own.
 
-    False only where the provider lost the anchor (`chosen`).
+    False only where the provider lost the anchor (`cache_lifetimes.chosen`).
     """
     if lease.sent is None or max(lease.lifetime, lifetimes.short) >= lifetimes.asked:
         return True

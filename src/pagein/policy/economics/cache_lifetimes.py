@@ -16,7 +16,8 @@ The rule, and its worst case
 Where the client asks for the long TTL, the tokens behind the anchor are *exposed*: a pause loses them if a keep-alive
 request came too late, was answered with an error, or stood behind an answer that the client changed. So the short TTL
 is asked for only while the savings in hand would pay for writing everything exposed again (`chosen`), and a keep-alive
-request is sent only if the savings in hand pay for it, the answer written at the long price included (`keeps`). In hand
+request is sent only if the savings in hand pay for it, the answer written at the long price included
+(`cache_keepalive.keeps`). In hand
 are the savings so far and two thirds of the bankroll's share of the bill, because sizes are estimates. So the worst
 pause takes the savings and that part of the share of the bill; never more.
 

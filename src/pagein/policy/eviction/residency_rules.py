@@ -75,11 +75,10 @@ class Age:
 class QuoteLimit:
     """The expected quotes per million tokens of a read below which it may leave.
 
-    name: identity. odds: the odds that an edit quotes the read later.
+    odds: the odds that an edit quotes the read later.
     quotes: the default, as in the preset `careful`. balanced, thrifty: in these presets, where it differs.
     """
 
-    name: str
     odds: QuoteOdds
     quotes: int = 0
     balanced: int | None = None
@@ -235,11 +234,7 @@ _FILES: Final = Layer("files", "a read of a file stays for as long as the file i
 _READING: Final = Layer(
     "reading", "a read leaves sooner in a session that was asked to read and changes nothing", "files"
 )
-_ODDS: Final = Layer(
-    "odds",
-    "a read leaves sooner where an edit will hardly quote it",
-    "files",
-)
+_ODDS: Final = Layer("odds", "a read leaves sooner where an edit will hardly quote it", "files")
 
 
 def judged_reads(odds: QuoteOdds | None) -> tuple[ResidencyRule, ...]:
@@ -255,7 +250,7 @@ def judged_reads(odds: QuoteOdds | None) -> tuple[ResidencyRule, ...]:
             clock="touched",
             why="fewer quotes are expected for each million of its tokens than the preset allows",
             layer=_ODDS,
-            limit=QuoteLimit("quotes", odds, 3, balanced=12, thrifty=40),
+            limit=QuoteLimit(odds, 3, balanced=12, thrifty=40),
         ),
     )
 

@@ -3,8 +3,8 @@
 Rules of this file
 ------------------
 1. A *reading* task asks to look at something: review, explore, explain. A *changing* task asks to change something. The
-   first verb of the person's words that is in one of the lists decides. English verbs only: other words say nothing,
-   and then the careful rules hold.
+   first of the person's words that is in one of the lists decides. The lists are English: other words say nothing,
+   and then the other rows of the residency table decide.
 2. Text that a client puts around the person's words says nothing about the task, and begins none.
 """
 

@@ -7,14 +7,17 @@ from typing import Generic, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Waiting(Protocol):
-    """An item of a queue. since: the number of the call from which on it waits."""
+class QueueItem(Protocol):
+    """An item of a queue.
+
+    since: the number of the call from which on it waits.
+    """
 
     @property
     def since(self) -> int: ...
 
 
-W = TypeVar("W", bound=Waiting)
+W = TypeVar("W", bound=QueueItem)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

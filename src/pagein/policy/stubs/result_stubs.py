@@ -23,7 +23,7 @@ ANSWERED_BY_MARKER: Final = "answer that rests on text shown earlier"
 _STAMPS: Final = ("Chunk ID: ", "Exit code: ", "Script completed\n", "Wall time: ")
 _STAMPED: Final = "\nOutput:\n"
 _LONGEST_STAMP: Final = 400
-SHOWN_ONCE: Final = ", shown once"
+AFTER_ONE_REQUEST: Final = ", shown once"
 """End of the description of a result that a single request showed."""
 LONGEST: Final = 320
 """Maximum characters of a stub. Content of this length or less stays in the window."""

@@ -50,14 +50,14 @@ def recall_counts(session: str, bodies: Iterable[Body]) -> RecallCounts:
 
     session: its name, from which the stress model draws.
     """
-    counting = _Counting(session)
+    counter = _RecallCounter(session)
     for body in bodies:
-        counting.add(body)
-    return RecallCounts(counting.calls, counting.count(counting.evicted), counting.count(counting.previewed))
+        counter.add(body)
+    return RecallCounts(counter.calls, counter.count(counter.evicted), counter.count(counter.previewed))
 
 
-class _Counting:
-    """What is counted while a journal is read. Not thread-safe."""
+class _RecallCounter:
+    """Counts recalls while a journal is read. Not thread-safe."""
 
     def __init__(self, session: str) -> None:
         self.calls = 0
