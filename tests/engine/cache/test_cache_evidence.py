@@ -58,8 +58,20 @@ def test_sessions_know_the_verdicts_after_an_erasure_in_the_store(tmp_path: Path
 
 
 def test_a_sentence_tells_what_was_seen_and_what_follows() -> None:
-    told = words_of(_verdict("keep_alive", held=False))
+    off = CacheTrust("fails", "fails")
+    told = words_of(_verdict("keep_alive", held=False), off)
     assert "0 of 50,000 tokens" in told
     assert "no more keep-alive requests" in told
-    assert "the client's again" in words_of(_verdict("hour", held=False))
-    assert "outlived a pause" in words_of(_verdict("hour", held=True))
+    assert "the client's again" in words_of(_verdict("hour", held=False), off)
+    assert "outlived a pause" in words_of(_verdict("hour", held=True), CacheTrust("holds", "unknown"))
+
+
+def test_a_first_failure_after_successes_ends_nothing_and_is_not_told_so() -> None:
+    evidence = CacheEvidence()
+    evidence.add(_verdict("hour", held=True))
+    evidence.add(lost := _verdict("hour", held=False))
+    told = words_of(lost, evidence.trust(lost.model))
+    assert "did not outlive" in told
+    assert "the client's again" not in told
+    evidence.add(lost)
+    assert "the client's again" in words_of(lost, evidence.trust(lost.model))

@@ -85,17 +85,20 @@ def trusts_of(entries: Iterable[Entry | UnreadableLine]) -> dict[str, CacheTrust
     return found
 
 
-def words_of(verdict: CacheVerdictNote) -> str:
-    """Return a verdict, and what follows from it, in a sentence."""
+def words_of(verdict: CacheVerdictNote, trust: CacheTrust) -> str:
+    """Return a verdict, and what follows from it, in a sentence. trust: the verdicts on the model by now."""
     what = (
         "the cache entry of a keep-alive request" if verdict.practice == "keep_alive" else "a cache entry of one hour"
     )
     read = f"{verdict.read:,.0f} of {verdict.anchored:,.0f} tokens were read after a pause"
     if verdict.held:
         return f"{verdict.model}: {what} outlived a pause ({read}), so the choice of cache lifetimes rests on facts."
+    told = f"{verdict.model}: {what} did not outlive a pause ({read})"
+    if (trust.keep_alive if verdict.practice == "keep_alive" else trust.hour) != "fails":
+        return f"{told}. Others did before, so the next pause decides whether this was a single loss."
     stops = (
         "no more keep-alive requests are sent"
         if verdict.practice == "keep_alive"
         else "its cache lifetimes are the client's again"
     )
-    return f"{verdict.model}: {what} did not outlive a pause ({read}), so {stops} for this model."
+    return f"{told}, so {stops} for this model."

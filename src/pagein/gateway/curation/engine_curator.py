@@ -78,7 +78,7 @@ class EngineCurator:
             diagnosis.who if short else "",
             observed.failure or "",
             observed.keep,
-            words_of(observed.verdict) if observed.verdict is not None else "",
+            "" if (found := observed.verdict) is None else words_of(found, self._engine.evidence.trust(found.model)),
         )
 
     def note_keepalive(self, curated: CuratedRequest, usage: Usage, at: float) -> float | None:
