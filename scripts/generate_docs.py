@@ -114,8 +114,9 @@ def figures_of_readme() -> Iterator[str]:
     """The figures for a newcomer."""
     less, claude = (round(100 * (1 - one)) for one in (NO.cost, NO.claude_code))
     yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against append-only (mean"
-    yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code costs {share(NO.median)} of append-only, and"
-    yield f"{share(YES.median)} with keep-alive requests, about which `pagein serve` asks: most sessions are short"
+    median, with_requests = (round(100 * (1 - one)) for one in (NO.median, YES.median))
+    yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %, because most sessions are"
+    yield f"short; with the keep-alive requests that `pagein serve` offers, it saves {with_requests} %"
     yield "([all figures](docs/residency-results.md#cache-lifetimes))."
 
 

@@ -68,9 +68,7 @@ def test_without_a_terminal_it_stays_off_and_says_so(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.usefixtures("own_file", "terminal")
-def test_a_person_who_set_it_or_ruled_it_out_is_not_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_person_who_set_it_or_ruled_it_out_is_not_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer_for(load_config(tmp_path, {"keep_alive": False}), may_ask=True) is None
     assert answer_for(load_config(tmp_path, {"marks": "respected"}), may_ask=True) is None
     assert capsys.readouterr().err == ""
