@@ -1,6 +1,6 @@
 """What the first pauses of a model showed about its provider's cache: whether chosen cache TTLs rest on facts.
 
-Two practices rest on documented behaviour that an upstream may lack (`Practice`):
+Two practices rest on documented behaviour that an upstream may lack (`CachePractice`):
 
 - `hour`: an anchor, one entry with the long TTL behind a prefix with the short one, outlives a pause;
 - `keep_alive`: so does the anchor of a keep-alive request, because the request read the window in time.
