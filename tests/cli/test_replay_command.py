@@ -102,6 +102,7 @@ def test_quiet_prints_the_verdict_alone(run: Run, session: Path) -> None:
         (["--policy", "magic"], "there is no policy 'magic'; the policies are none, append,"),
         (["--baseline", "magic"], "there is no policy 'magic'"),
         (["--without", "magic"], "there is no layer 'magic'; the layers are birth, "),
+        (["--preset", "thrifty"], "--preset goes with --without; the preset as a whole is --policy pagein-thrifty"),
         (["--prices", "no-such-model"], "no-such-model"),
         (["--prices", "generic:z=1"], "generic:z=1"),
         (["--html", "."], "is a folder; name a file in it"),

@@ -138,6 +138,8 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
 
     for name in (*(policy or ()), baseline):
         _check_known(name, EVERY_POLICY)
+    if preset != "careful" and not without:
+        raise BadSetting(f"--preset goes with --without; the preset as a whole is --policy pagein-{preset}")
     for names in without or ():
         ablation(names.split(","), preset)
     output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet, why=why)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from pagein.cli.corpus_figures import NO, SESSIONS, YES, share
+from pagein.cli.corpus_figures import NO, SESSIONS, YES
 from pagein.errors import BadSetting, PageinError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MOST: Final = 20
 _PRICES: Final = "generic:r=.1,w=1.25"
 _BASE, _NO, _YES = "append", "pagein-quiet", "pagein"
 
-CORPUS: Final = "In the {sessions} recorded sessions of docs/residency-results.md the bill is {no} of what it is without pagein; with such requests, {yes}."
+CORPUS: Final = f"In {SESSIONS} sessions of others the bill is {NO.cost:.1%} of what it is without pagein; with such requests, {YES.cost:.1%}."
 OFF: Final = (
     "keep-alive requests: off (nobody to ask here; --keep-alive, or keep_alive in your settings, turns them on)"
 )
@@ -126,8 +126,7 @@ def _bills(path: Path) -> "Sequence[tuple[tuple[float, ...], int]]":
 
 def _told(found: OwnFigures | None) -> str:
     if found is None:
-        corpus = CORPUS.format(sessions=SESSIONS, no=share(NO.cost), yes=share(YES.cost))
-        return f"You have no recorded sessions here. {corpus}"
+        return f"You have no recorded sessions here. {CORPUS}"
     sessions = "session" if found.sessions == 1 else f"{found.sessions} sessions"
     told = f"In your newest {sessions} the bill would be {found.no:.1%} of what it is without pagein"
     if not found.requests:
