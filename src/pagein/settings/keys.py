@@ -34,7 +34,9 @@ ENGINE: Final[tuple[Key, ...]] = (
         "residency",
         DEFAULT,
         tuple(PRESETS),
-        "How long results stay in the window. " + " ".join(f"`{one.name}`: {one.says}." for one in PRESETS.values()),
+        "How long results stay in the window. "
+        + " ".join(f"`{one.name}`: {one.says}." for one in PRESETS.values())
+        + " It sets the defaults of `thinking`, `shown_once` and the ages.",
         older=OLDER_NAMES,
     ),
     *(whole(age.name, age.calls, age.says) for age in AGES.values()),

@@ -1,4 +1,4 @@
-"""What a session has done so far, and what the person asked for: counts that the residency of file reads depends on.
+"""The work of a session: the kind of task that the person asked for, and counts of accesses and edits.
 
 Rules of this file
 ------------------
