@@ -63,6 +63,9 @@ FOUND = {
         MadeCall((MadeResult("run", 100),), other=True, took=1800.0),
         MadeCall(),
     ),
+    "a nearly full window whose first turn left, with no cache entry between it and a large prompt prefix": _session(
+        "generic:r=.5,w=2,w1h=4,min=0", 174_700, *[MadeCall((MadeResult("run", 150),) * 2, words=20)] * 3
+    ),
 }
 
 

@@ -11,8 +11,9 @@ from pagein.engine.window.eviction import window_of
 from pagein.errors import BadSetting, StoreError
 from pagein.model.entries import EpochEntry
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
-from pagein.policy.economics.rewrite_cost import Economics, Moment
-from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, high_estimate, is_full, likely
+from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
+from pagein.policy.eviction.overflow import FULL, NO_VALVE, Valve, excess, high_estimate, is_full, likely, plan_of
+from pagein.policy.eviction.residents import Resident
 from pagein.providers.wire import check_messages
 from pagein.testing.eager_residency import eager
 
@@ -159,6 +160,22 @@ def test_at_the_limit_only_what_is_new_is_estimated_high_once_the_provider_has_c
     assert likely(moment, reported=True) == pytest.approx(100 + 1.2 * (9000 + 100))
     assert likely(moment, 1000, reported=True) == pytest.approx(100 + 1.2 * (8000 + 100))
     assert likely(moment, reported=False) == high_estimate(moment, reported=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "at_marks", "again"),
+    [(0, True, 10_000 + 3300), (500, True, 10_000 + 3300), (1000, True, 2300), (1200, True, 2300), (0, False, 3300)],
+    ids=["at the prefix", "in front of the entry", "at the entry", "behind the entry", "an entry anywhere"],
+)
+def test_a_change_in_front_of_the_first_entry_is_charged_with_the_prompt_prefix(
+    before: int, at_marks: bool, again: int
+) -> None:
+    prices = Economics(read=0.0, write=1.0, at_marks=at_marks)
+    moment = Moment(now=10.0, last=5.0, size=3500, new=100, floor=10_000.0)
+    going = [Resident("a", 1, 0, 100, 1, before=before, stays=0)]
+    account = Account(anew=2000, found=1000)
+    planned = plan_of(going, replace(PATIENT, economics=prices), moment, account, FULL)
+    assert planned.alone.saved - planned.account.saved == pytest.approx(again)
 
 
 def test_a_store_that_cannot_be_written_pages_nothing_out_and_says_so(

@@ -213,7 +213,8 @@ def test_where_the_cache_is_cold_what_others_may_hold_of_the_front_is_no_part_of
 def test_what_was_written_in_one_go_is_read_up_to_the_last_entry_that_is_sure_to_be_found() -> None:
     account, marked = Account(anew=50_000, found=8000), replace(PRICES, at_marks=True)
     assert readable(account, marked, 30_000) == 8000
-    assert readable(account, marked, 5000) == 5000
+    assert readable(account, marked, 8000) == 8000
+    assert readable(account, marked, 5000) == 0, "the only entry is behind the change"
     assert readable(account, marked, 60_000) == 60_000
     assert readable(account, PRICES, 30_000) == 30_000
     standing = _standing(12)

@@ -297,4 +297,6 @@ def readable(account: Account, economics: Economics, before: int) -> int:
 
     With entries at cache breakpoints only, that is the prompt up to the last entry sure to be found.
     """
-    return min(before, account.found) if economics.at_marks and before < account.anew else before
+    if not economics.at_marks or before >= account.anew:
+        return before
+    return account.found if account.found <= before else 0
