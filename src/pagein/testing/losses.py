@@ -29,7 +29,7 @@ from pagein.replay.prompt.recording import BillableSession, record
 from pagein.replay.record.recorded_session import SessionHead
 from pagein.simulator.provider_settings import KEPT, CacheKind
 from pagein.store.memory.memory_store import MemoryStore
-from pagein.testing.made_sessions import MadeResult, MadeSession
+from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession
 
 POLICIES: Final = (QUIET, FULL, *PRESET_POLICIES)
 _ASKED: Final = ("review it, says", "says", "fix it, says")
@@ -57,12 +57,12 @@ def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
     held: dict[str, tuple[float, int]] = {}  # by model: time of the last request, and tokens in its cache since then
     name = _model(charged)
     for number, step in enumerate(made.steps):
-        now += step.idle
+        is_over = number == 0 or not made.steps[number - 1].results
+        now += step.idle if is_over or _interrupts(step) else 0.0
         if step.compacts:
             yield HostEvent("compaction", now)
             chars = hidden = 0
             held.clear()
-        is_over = number == 0 or not made.steps[number - 1].results
         if step.words or not chars or is_over:  # no client calls the model again without new content
             asked = _ASKED[(made.front + step.words) % len(_ASKED)]
             said = _text(f"{asked} the person, {number}", max(5, step.words))
@@ -81,11 +81,19 @@ def _entries(made: MadeSession, charged: Prices) -> Iterator[Recorded]:
         blocks: tuple[Block, ...] = tuple(calls) or (Text(f"so much for that, {number}"),)
         yield Message("assistant", blocks, at=now, model=model, usage=usage)
         now += step.took
+        following = made.steps[number + 1] if calls and number + 1 < len(made.steps) else None
+        if following is not None and not _interrupts(following):
+            now += following.idle  # a log tells of no wait behind the results: it is the tools'
         answers = tuple(_answer(call, one) for call, one in zip(calls, step.results, strict=True))
         if answers:
             yield Message("tool", answers, at=now)
         chars += sum(len(one.arguments) + len(one.name) for one in calls) + sum(len(one.text) for one in answers)
         chars += 0 if calls else len(f"so much for that, {number}")
+
+
+def _interrupts(step: MadeCall) -> bool:
+    """Return whether something else than results comes before the call."""
+    return bool(step.words) or step.compacts
 
 
 def _model(charged: Prices) -> str:

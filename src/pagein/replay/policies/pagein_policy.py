@@ -23,7 +23,7 @@ from pagein.model.entries import InsertEntry, NoteEntry, PagedOut, RequestSent
 from pagein.model.journal_notes import ClientNote, OneShotNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import NO_CHAINS
-from pagein.policy.economics.decision_prices import economics_of
+from pagein.policy.economics.decision_prices import economics_of, waits_for_marks
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.policy.stubs.previews import Previews, preview
 from pagein.policy.stubs.recall_ways import TOOLS
@@ -101,6 +101,7 @@ class PageinPolicy:
             settings = replace(settings, valve=replace(settings.valve, window=window_of(recording, prices)))
         self._settings = settings
         self._in_loops = planning.in_loops
+        self._shows_once = planning.in_loops and waits_for_marks(prices)  # else the provider caches the end of a request
         self.course = Course()
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
@@ -140,7 +141,7 @@ class PageinPolicy:
         if not self._answers_tools(sized, ledger):
             self._turn = sized.call.index
         opens = self._in_loops or self._turn == sized.call.index
-        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=sized.hidden if self._in_loops else None)
+        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=sized.hidden if self._shows_once else None)
         prepared = self._session.advance(sized.call.at, gate)
         hide = self._hide(sized, ledger, prepared)
         self.steps.note(sized, hide, prepared, self._session, economics)
