@@ -4,11 +4,12 @@
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from pagein.testing.adversary import worsen
-from pagein.testing.losses import POLICIES, losses
+from pagein.testing.losses import POLICIES, losses, recording_of
 from pagein.testing.made_sessions import MadeCall, MadeResult, MadeSession, random_session
 
 MOST = 0.02
@@ -35,6 +36,7 @@ def _session(charged: str, front: int, *steps: MadeCall, hour: bool = True, warm
 
 
 WORK = MadeCall((MadeResult("run", 4000),), words=20, output=100)
+ASKED = MadeCall((MadeResult("run", 1500),) * 2, words=4500, output=200)
 FOUND = {
     "a late answer": _session("claude-opus-4-6", 5000, *[WORK] * 3, MadeCall(thought=400.0, words=20), WORK),
     "a big answer behind which nobody comes back": _session(
@@ -63,6 +65,24 @@ FOUND = {
         MadeCall((MadeResult("run", 100),), other=True, took=1800.0),
         MadeCall(),
     ),
+    "a cache that marks the end of a request by itself, and has no mark left for the prompt prefix": _session(
+        "gpt-5.6-sol",
+        211_000,
+        *[MadeCall((MadeResult("run", 1500),) * 2, words=4500, took=319.0)] * 3,
+        MadeCall((MadeResult("run", 2344),) * 2, words=4500, thought=2500.0),
+        MadeCall((MadeResult("run", 1500),) * 2, words=4500, idle=3879.0, took=319.0),
+        MadeCall(words=4500, compacts=True),
+        hour=False,
+    ),
+    "hours bought above a price cliff": _session(
+        "claude-haiku-5-5",
+        110_000,
+        ASKED,
+        replace(ASKED, took=3600.0),
+        *[ASKED] * 3,
+        *[replace(ASKED, compacts=True), ASKED, ASKED] * 4,
+        hour=False,
+    ),
     "a nearly full window whose first turn left, with no cache entry between it and a large prompt prefix": _session(
         "generic:r=.5,w=2,w1h=4,min=0", 174_700, *[MadeCall((MadeResult("run", 150),) * 2, words=20)] * 3
     ),
@@ -90,3 +110,9 @@ def test_a_session_once_made_more_expensive_stays_repaired(seed: int) -> None:
 def test_earlier_findings_of_the_adversary_stay_repaired(name: str) -> None:
     lost = losses(FOUND[name])
     assert max(one.share for one in lost.values()) <= MOST, lost
+
+
+def test_a_wait_behind_results_is_in_the_log() -> None:
+    silent = MadeCall((MadeResult("run", 100),), idle=397.0)
+    calls = [one.call for one in recording_of(_session("claude-opus-4-6", 5000, WORK, silent, silent)).sized]
+    assert [later.at - earlier.at for earlier, later in pairwise(calls)] == [399.0, 399.0]

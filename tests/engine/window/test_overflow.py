@@ -168,7 +168,7 @@ def test_at_the_limit_only_what_is_new_is_estimated_high_once_the_provider_has_c
     ids=["at the prefix", "in front of the entry", "at the entry", "behind the entry", "an entry anywhere"],
 )
 def test_a_change_in_front_of_the_first_entry_is_charged_with_the_prompt_prefix(
-    before: int, at_marks: bool, again: int
+    before: int, again: int, *, at_marks: bool
 ) -> None:
     prices = Economics(read=0.0, write=1.0, at_marks=at_marks)
     moment = Moment(now=10.0, last=5.0, size=3500, new=100, floor=10_000.0)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pagein.policy.economics.cache_keepalive import PAUSES, Lease, Lifetimes, Request, lease_after_request
 from pagein.policy.economics.cache_lifetimes import UpcomingRequest, chosen, chosen_rewritten
+from pagein.providers.prices.token_prices import Cliff
 
 SHORT = Lifetimes(asked=300.0)
 LONG = Lifetimes(asked=3600.0)
@@ -27,6 +28,20 @@ def test_a_request_with_little_news_is_anchored_when_pauses_would_have_cost_as_m
     assert chosen(WAITED, SHORT, _next(), in_hand=374.0) == 300.0  # the anchor is paid from the sum in hand
     assert chosen(WAITED, SHORT, _next(new=5000.0), in_hand=1e9) == 300.0  # dear news wait
     assert chosen(replace(WAITED, feared=4000.0), SHORT, _next(new=5000.0), in_hand=1e9) == 3600.0
+
+
+def test_above_a_price_cliff_an_anchor_costs_more_of_the_sum_in_hand() -> None:
+    steep = replace(SHORT, cliff=Cliff(above=60_000, input=5.0, output=5.0))
+    assert chosen(WAITED, steep, _next(), in_hand=5 * 376.0) == 3600.0
+    assert chosen(WAITED, steep, _next(), in_hand=5 * 374.0) == 300.0
+    anchor = Request(20.0, 3600.0, 60_500.0, 500.0, 500.0)
+    assert lease_after_request(WAITED, SHORT, anchor).saved == -375.0
+    assert lease_after_request(WAITED, steep, anchor).saved == 5 * -375.0
+    spared = replace(anchor, lifetime=300.0)
+    client = replace(WAITED, lifetime=3600.0)
+    assert lease_after_request(client, replace(steep, asked=3600.0), spared).saved == 375.0, (
+        "savings count at their least"
+    )
 
 
 def test_a_session_that_nobody_lets_wait_buys_no_anchor() -> None:

@@ -77,7 +77,7 @@ class Lifetimes:
         Where nothing is known of the provider, the window may be written anew.
         """
         window = self.read if self.is_proven else self.write_long
-        return self._steep(tokens + answer) * (window * tokens + self.write_long * answer + BESIDE)
+        return self.steep(tokens + answer) * (window * tokens + self.write_long * answer + BESIDE)
 
     def lost_with(self, tokens: float, whole: float) -> float:
         """Return the highest cost of writing lost tokens again.
@@ -85,9 +85,10 @@ class Lifetimes:
         The tokens are part of a window of `whole` tokens that an hour's entry would have held. They are priced as
         written for an hour, so that they are not lost twice.
         """
-        return self._steep(whole) * max(0.0, self.write_long - self.read) * tokens
+        return self.steep(whole) * max(0.0, self.write_long - self.read) * tokens
 
-    def _steep(self, tokens: float) -> float:
+    def steep(self, tokens: float) -> float:
+        """Return the price factor of a request that may have this many tokens: 1, or more above the cliff."""
         return self.cliff.input if self.cliff is not None and tokens > BELOW * self.cliff.above else 1.0
 
 
@@ -259,7 +260,13 @@ def _may_linger(lease: Lease, lifetimes: Lifetimes, request: Request) -> bool:
 
 
 def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
-    """Return the savings of a request against the client's own TTL; losses of the short TTL count against pagein."""
+    """Return the savings of a request against the client's own TTL; losses, but no savings, at the price above a cliff."""
+    saved = _level_savings(lease, lifetimes, request)
+    return saved if saved > 0.0 else lifetimes.steep(request.size) * saved
+
+
+def _level_savings(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
+    """Return the savings at prices below a cliff; losses of the short TTL count against pagein."""
     theirs, ours = lifetimes.price(lifetimes.asked), lifetimes.price(request.lifetime)
     if lease.sent is None:
         return (theirs - ours) * request.written

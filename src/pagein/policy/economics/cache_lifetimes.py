@@ -63,7 +63,7 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand
         return lifetimes.asked
     anchors = _pays_to_anchor(lease, lifetimes, request)
     if lifetimes.asked <= lifetimes.short:
-        premium = (lifetimes.write_long - lifetimes.write) * request.new
+        premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * request.new
         # a prompt that began anew, shrank or waited too long is written again, at a price that the news do not tell
         is_warm = lease.alive(request.at) and not lease.is_paused(request.at) and 0 < lease.held <= request.size
         is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
@@ -76,7 +76,7 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand
     lost = min(lease.lost_at(request.at, lifetimes.asked), request.size)
     new = min(request.new, max(0.0, request.size - lost)) if lost else request.new
     spared = (lifetimes.write_long - lifetimes.write) * new - (lifetimes.write - lifetimes.read) * lost
-    covered = lease.saved + in_hand + spared
+    covered = lease.saved + in_hand + (spared if spared > 0.0 else lifetimes.steep(request.size) * spared)
     exposed = max(request.size - anchored, request.new)
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
 

@@ -203,7 +203,8 @@ def _charge_plan(planned: EpochPlan, settings: Residency, moment: Moment, coming
         return planned
     going = planned.epoch.page_out
     gain = sum(one.gain for one in going) - sum(one.tokens for one in coming)
-    before = readable(planned.alone, economics, min(one.before for one in (*going, *coming)))
+    first = min([one.before for one in going] + [one.before for one in coming])
+    before = readable(planned.alone, economics, first)
     if economics.at_marks and not before:  # no entry ends at the prompt prefix: its last part may be written again too
         economics = replace(economics, keeps_front=False)
     cost = rewrite_cost(moment, economics, before, gain)

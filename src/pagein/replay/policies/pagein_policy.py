@@ -101,7 +101,8 @@ class PageinPolicy:
             settings = replace(settings, valve=replace(settings.valve, window=window_of(recording, prices)))
         self._settings = settings
         self._in_loops = planning.in_loops
-        self._shows_once = planning.in_loops and waits_for_marks(prices)  # else the provider caches the end of a request
+        # elsewhere the provider caches the end of each request by itself
+        self._shows_once = planning.in_loops and waits_for_marks(prices)
         self.course = Course()
         counter = RatioCounter(self._ratio, self._ratio)
         self._engine = open_engine(Path(self._folder.name) / "store.db", counter=counter, settings=settings)
