@@ -1,8 +1,10 @@
 """Cache lifetimes and keep-alive requests over HTTP: a session with pauses, through the gateway, at providers that keep what they document and at others."""
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,8 @@ from pagein.model.journal_notes import CacheVerdictNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.simulator.provider_settings import CacheKind
+from pagein.simulator.provider_settings import CacheKind, ProviderSettings
+from pagein.simulator.provider_thread import SimulatedProvider
 from pagein.testing.recorded_drive import Drive
 from pagein.testing.recorded_time import GatewayTerms, SetClock, WakingClock, gateway_at
 
@@ -113,3 +116,57 @@ def test_a_provider_that_keeps_less_costs_no_more_than_the_price_of_one_try(
     assert through <= MOST * direct
     assert added <= 1
     assert trust(tmp_path) == (UNKNOWN if long else CacheTrust("fails", "fails"))
+
+
+PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+
+
+def asked_over_http(folder: Path | None, last: list[list[dict[str, Any]]]) -> float:
+    """The cost of a session, in BIT: small results, some of them after a minute, then one turn with these results."""
+    clock, spoken = (
+        SetClock(NOON),
+        [{"role": "user", "content": [{"type": "text", "text": "look"}]}],
+    )
+    system = [{"type": "text", "text": "You work on a repository. " * 4000, "cache_control": {"type": "ephemeral"}}]
+    turns = [[[{"type": "text", "text": "part is built. " * 100}]] for _ in range(8)] + [
+        last,
+        *[[[{"type": "text", "text": "ok"}]]] * 2,
+    ]
+    settings = ProviderSettings(now=clock.now)
+
+    def speak(address: str) -> None:
+        for number, results in enumerate(turns):
+            clock.set(clock.now() + (70.0 if number % 4 == 3 else 5.0))
+            marked = [*spoken[:-1], {**spoken[-1], "content": [*spoken[-1]["content"]]}]
+            marked[-1]["content"][-1] = {**marked[-1]["content"][-1], "cache_control": {"type": "ephemeral"}}
+            body = {"model": MODEL, "max_tokens": 900, "system": system, "tools": TOOLS, "messages": marked}
+            body["metadata"] = {"user_id": "user_x_account__session_abc"}
+            headers = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
+            request = urllib.request.Request(address + "/v1/messages", json.dumps(body).encode(), headers)  # noqa: S310
+            with urllib.request.urlopen(request) as answer:  # noqa: S310 -- loopback
+                said = json.loads(answer.read())["content"]
+            ids = [f"toolu_{number}_{place}" for place in range(len(results))]
+            calls = [{"type": "tool_use", "id": one, "name": "Bash", "input": {"command": "make"}} for one in ids]
+            found = [
+                {"type": "tool_result", "tool_use_id": one, "content": text}
+                for one, text in zip(ids, results, strict=True)
+            ]
+            spoken.extend([{"role": "assistant", "content": [*said, *calls]}, {"role": "user", "content": found}])
+
+    with SimulatedProvider([[{"text": "now"}]] * len(turns), settings) as provider:
+        if folder is None:
+            speak(provider.url)
+        else:
+            terms = GatewayTerms(clock, Settings(), ratio_counter(MODEL), trusted=MODEL)
+            with gateway_at(provider.url, folder, terms) as address:
+                speak(address)
+        assert provider.bill().refused == 0
+        return provider.bill().bit
+
+
+TOOLS = [{"name": "Bash", "description": "d", "input_schema": {"type": "object"}}]
+
+
+def test_a_request_with_the_first_image_which_voids_the_cached_messages_is_no_anchor(tmp_path: Path) -> None:
+    last = [[{"type": "text", "text": "seen"}, PIXEL]]
+    assert asked_over_http(tmp_path, last) <= MOST * asked_over_http(None, last)

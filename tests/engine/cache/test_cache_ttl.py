@@ -10,7 +10,7 @@ from pagein.engine.cache.cache_ttl import (
 from pagein.engine.cache.cached_prefix import CachedPrefix, note_of, step
 from pagein.model.entries import NoteEntry
 from pagein.model.messages import Usage
-from pagein.policy.economics.cache_keepalive import Lifetimes
+from pagein.policy.economics.cache_keepalive import Lease, Lifetimes
 from pagein.policy.economics.rewrite_cost import Moment
 
 LONG = Lifetimes(asked=3600.0)
@@ -28,6 +28,18 @@ def _asked(
 
 def _answered(of: CacheTerms, messages: int, size: int) -> CachedPrefix:
     return prefix_after_answer(of, Usage(fresh=0, read=0, written=size), rewritten=False, messages=messages)
+
+
+def test_a_request_with_more_blocks_than_the_look_back_or_the_first_image_gets_no_anchor() -> None:
+    held = CachedPrefix(Lease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1, feared=1e6))
+    for moment, asking in (
+        (Moment(20.0, 0.0, 60_500, 500, blocks=19), 3600.0),
+        (Moment(20.0, 0.0, 60_500, 500, blocks=20), 300.0),
+        (Moment(20.0, 0.0, 60_500, 500, blocks=2, first_image=True), 300.0),
+    ):
+        found = terms(held, Lifetimes(asked=300.0), moment, 1e9, anew=False)
+        assert found is not None
+        assert found.asking == asking
 
 
 def test_on_a_return_to_a_model_the_anchor_in_its_cache_gets_a_breakpoint() -> None:

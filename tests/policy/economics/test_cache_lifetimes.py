@@ -54,6 +54,11 @@ def test_a_request_that_may_have_lost_its_cache_buys_no_anchor() -> None:
     assert chosen(anchored, SHORT, _next(at=400.0), in_hand=1e9) == 300.0
 
 
+def test_a_request_whose_cache_entry_may_not_be_found_buys_no_anchor() -> None:
+    assert chosen(WAITED, SHORT, _next(), in_hand=376.0) == 3600.0
+    assert chosen(WAITED, SHORT, replace(_next(), is_found=False), in_hand=1e9) == 300.0
+
+
 def test_an_anchor_begins_the_sum_anew_and_pauses_make_the_next_ones_more_frequent() -> None:
     feared = lease_after_request(WAITED, SHORT, Request(20.0, 300.0, 60_500.0, 500.0, 500.0))
     assert feared.feared == pytest.approx(WAITED.pause_rate * 1.15 * 60_500.0)

@@ -136,7 +136,7 @@ def lifetimes_of(prices: Prices, *, long: bool, is_proven: bool = True) -> Lifet
         return None
     asked = rules.long_ttl if long else rules.ttl
     charged = (prices.read, prices.write_5m, prices.write_1h)
-    return Lifetimes(asked, *charged, rules.ttl, rules.long_ttl, prices.cliff, is_proven)
+    return Lifetimes(asked, *charged, rules.ttl, rules.long_ttl, prices.cliff, is_proven, rules.lookback)
 
 
 def terms(
@@ -166,7 +166,8 @@ def terms(
     # whether other sessions have cached this prompt prefix is unknown before the answer
     goes_on = before.lease.alive(moment.now) and not (anew or switched)
     new = moment.scale * (moment.new if goes_on else moment.size)
-    asked = cache_lifetimes.UpcomingRequest(moment.now, size, new)
+    is_near = lifetimes.lookback is None or moment.blocks < lifetimes.lookback
+    asked = cache_lifetimes.UpcomingRequest(moment.now, size, new, is_found=is_near and not moment.first_image)
     asking = cache_lifetimes.chosen(before.lease, lifetimes, asked, in_hand)
     rewriting = cache_lifetimes.chosen_rewritten(before.lease, lifetimes, asked, in_hand)
     return CacheTerms(lifetimes, before, asking, moment.now, anew, rewriting, moment.floor, returning)

@@ -3,12 +3,12 @@
 from itertools import takewhile
 
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
-from pagein.engine.log.request_draft import WindowPiece, news_of, pieces_since
+from pagein.engine.log.request_draft import Cell, WindowPiece, news_of, pieces_since
 from pagein.engine.log.server_residents import result_of
 from pagein.engine.log.state import Rules, State
 from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Other, Text, ToolCall, ToolResult
+from pagein.model.messages import Image, Other, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
@@ -40,7 +40,22 @@ def moment_of(state: State, at: float | None) -> Moment:
         user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
         floor=state.floor or 0.0,
         scale=state.scale,
+        blocks=sum(len(piece.message.blocks) for piece in fresh),
+        first_image=any(map(_has_image, fresh)) and not _showed_image(shared),
     )
+
+
+def _has_image(piece: WindowPiece) -> bool:
+    return any(
+        isinstance(block, Image) or (isinstance(block, ToolResult) and bool(block.images))
+        for block in piece.message.blocks
+    )
+
+
+def _showed_image(tip: Cell | None) -> bool:
+    while tip is not None and not _has_image(tip.piece):
+        tip = tip.before
+    return tip is not None
 
 
 def warm_calls(state: State) -> frozenset[str]:

@@ -56,6 +56,7 @@ class Lifetimes:
     cliff: request size above which every token is dearer; None for no such size.
     is_proven: whether the provider documents, or has shown, that it keeps an entry with the long TTL behind a prefix with
         the short one.
+    lookback: positions checked per breakpoint, as in `CacheRules`.
     """
 
     asked: float
@@ -66,6 +67,7 @@ class Lifetimes:
     long: float = 3600.0
     cliff: Cliff | None = None
     is_proven: bool = True
+    lookback: int | None = 20
 
     def price(self, lifetime: float) -> float:
         """Return the price of a token written for this TTL."""

@@ -46,12 +46,15 @@ class UpcomingRequest:
     at: time of sending. size: tokens.
     new: tokens certain to be written.
     rewritten: as in `Request`.
+    is_found: False if the cache may not find the last entry: it is too many blocks away for the look-back (A3), or the
+        prompt has its first image.
     """
 
     at: float
     size: float
     new: float
     rewritten: bool = False
+    is_found: bool = True
 
 
 def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
@@ -64,8 +67,9 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand
     anchors = _pays_to_anchor(lease, lifetimes, request)
     if lifetimes.asked <= lifetimes.short:
         premium = lifetimes.steep(request.size) * (lifetimes.write_long - lifetimes.write) * request.new
-        # a prompt that began anew, shrank or waited too long is written again, at a price that the news do not tell
-        is_warm = lease.alive(request.at) and not lease.is_paused(request.at) and 0 < lease.held <= request.size
+        # a prompt that began anew, shrank, waited or grew too much is written again, at a price that the news do not tell
+        is_warm = request.is_found and lease.alive(request.at) and not lease.is_paused(request.at)
+        is_warm = is_warm and 0 < lease.held <= request.size
         is_sure = lifetimes.is_proven or lease.is_surely_held(request.at, lifetimes)
         may_anchor = is_warm and is_sure and lease.stops > 0 and premium <= lease.saved + in_hand
         return lifetimes.long if anchors and may_anchor else lifetimes.asked

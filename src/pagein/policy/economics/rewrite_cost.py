@@ -99,6 +99,8 @@ class Moment:
     user_turn: whether a person has just spoken.
     floor: tokens of the prompt prefix.
     scale: real tokens per estimated token, from the provider's report.
+    blocks: content blocks beyond the last request.
+    first_image: whether the first image of the conversation is among them.
     """
 
     now: float | None
@@ -109,6 +111,8 @@ class Moment:
     user_turn: bool = False
     floor: float = 0.0
     scale: float = 1.0
+    blocks: int = 0
+    first_image: bool = False
 
 
 def is_cold(moment: Moment, economics: Economics) -> bool:

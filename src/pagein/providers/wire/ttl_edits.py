@@ -90,17 +90,17 @@ def lengthen_ttl(request: WireRequest) -> WireRequest:
 def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
     """Add a breakpoint at the end of a message, the place of the last entry with a TTL of one hour.
 
-    The new breakpoint has the TTL of the last breakpoint, which must come after it. If four breakpoints are taken, the
+    The new breakpoint has the TTL of the next breakpoint after it, which must exist. If four breakpoints are taken, the
     one before the last is dropped, because its entry has expired after a pause.
     """
     marks = marks_in(request.fields, request.items)
     place = _last_markable_block(request.items, message)
     if marks is None or place is None or not marks.count or place in dict(marks.places):
         return request
-    last = marks.automatic if marks.automatic is not None else marks.places[-1][1]
-    if marks.automatic is None and marks.places[-1][0] < place:
+    following = next((mark for at, mark in marks.places if at > place), marks.automatic)
+    if following is None:
         return request
-    changed: dict[Address, Mapping[str, Any] | None] = {place: last}
+    changed: dict[Address, Mapping[str, Any] | None] = {place: following}
     if marks.count >= MAX_MARKS:
         behind = marks.places if marks.automatic is not None else marks.places[:-1]
         spare = next((one for one, _ in reversed(behind) if one[0] >= 0), None)
