@@ -168,5 +168,5 @@ TOOLS = [{"name": "Bash", "description": "d", "input_schema": {"type": "object"}
 
 
 def test_a_request_with_the_first_image_which_voids_the_cached_messages_is_no_anchor(tmp_path: Path) -> None:
-    last = [[{"type": "text", "text": "seen"}, PIXEL]]
+    last: list[list[dict[str, Any]]] = [[{"type": "text", "text": "seen"}, PIXEL]]
     assert asked_over_http(tmp_path, last) <= MOST * asked_over_http(None, last)

@@ -215,7 +215,7 @@ class WindowStages:
     def choose_one_shots(self, call: C) -> C:
         """Choose the results that the request shows once, where its last cache breakpoint can stand in front of them."""
         parts, gate, least = self.parts, call.gate, self.parts.residency.shown_once
-        if gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
+        if not parts.marks or gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
             return call
         if not _ends_with_output(self.sent, least):
             return call

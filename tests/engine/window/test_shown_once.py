@@ -156,6 +156,35 @@ def beginning(body: bytes, last: tuple[int, int]) -> list[Any]:
     return said
 
 
+def fully_marked(talk: Talk) -> bytes:
+    """A request with four breakpoints: tools, instructions, and the two newest messages of the user."""
+    asked = json.loads(talk.body())
+    asked["tools"][-1]["cache_control"] = MARK
+    asked["messages"][-3]["content"][-1]["cache_control"] = MARK
+    return json.dumps(asked).encode()
+
+
+def test_more_parallel_outputs_than_the_look_back_are_read_over_by_a_breakpoint_also_of_a_client_with_four(
+    begun: tuple[Engine, Talk],
+) -> None:
+    engine, talk = begun
+    first = answered(engine, talk.runs(*(big(place) for place in range(25))), 30.0, body=fully_marked(talk))
+    assert marks(first.body)[-1] == (5, 25)
+    second = answered(engine, talk.runs("ok"), 40.0, body=fully_marked(talk))
+    assert second.opened is not None
+    assert marks(second.body) == [(5, 25), (8, 0)]
+    assert ask(engine, talk, 41.0, body=fully_marked(talk)).body == second.body
+
+
+def test_breakpoints_that_are_to_be_respected_stay_behind_the_outputs(tmp_path: Path) -> None:
+    settings = Settings(PRICED, marks="respected")
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=settings) as engine:
+        talk = Talk()
+        for at, output in ((10.0, "ok"), (20.0, "ok"), (30.0, big("one"))):
+            sent = answered(engine, talk.runs(output), at)
+        assert marks(sent.body) == [(6, 0)]
+
+
 def test_a_retry_is_the_same_request_also_in_another_process(begun: tuple[Engine, Talk], tmp_path: Path) -> None:
     engine, talk = begun
     first = ask(engine, talk.runs(big("one")), 30.0)

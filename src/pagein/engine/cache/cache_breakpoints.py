@@ -5,7 +5,8 @@ Rules of this file
 1. The choice is journaled after the request. A retry of the request has the same breakpoints in every process, even if
    the choice would differ by then.
 2. An added breakpoint has the cache TTL of the client's next breakpoint after it, so that none precedes one with a
-   longer TTL (M15). Without a later breakpoint of the client, or without room (M14), none is added.
+   longer TTL (M15). Without a later breakpoint of the client, or without room (M14), none is added. The breakpoint to
+   read takes the place of the client's next one, which would read nothing, unless that is the last.
 3. Breakpoints are added only to requests that write the prompt anew: an epoch was opened, or the cache holds nothing of
    the prompt, and pagein changed the bytes already. In other requests an added breakpoint would write nothing, because
    their prefix is already cached (A2).
@@ -26,8 +27,16 @@ from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.request_body import Envelope, WireRequest
 from pagein.providers.wire.spliced_breakpoints import with_marks
-from pagein.providers.wire.ttl_edits import anchor_ttl, lengthen_ttl, move_last_mark, shorten_ttl, takes_own_mark
+from pagein.providers.wire.ttl_edits import (
+    anchor_ttl,
+    lengthen_ttl,
+    marks_in,
+    move_last_mark,
+    shorten_ttl,
+    takes_own_mark,
+)
 
+_FIELD: Final = "cache_control"
 _MARK: Final = b'"cache_control"'
 
 Half: TypeAlias = tuple[str, bool]
@@ -162,7 +171,7 @@ def place_in_front(items: Sequence[bytes], call_id: str) -> Address | None:
 def choice_that_fits(chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]) -> BreakpointChoice:
     """Drop the breakpoints for which the client's leave no room."""
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
-    reading = request if chosen.reads is None else _add_breakpoint(request, chosen.reads)
+    reading = request if chosen.reads is None else _add_breakpoint(request, chosen.reads, reads=True)
     leaving = reading if chosen.frontier is None else _add_breakpoint(reading, chosen.frontier)
     reads = None if reading is request else chosen.reads
     frontier = None if leaving is reading else chosen.frontier
@@ -202,9 +211,10 @@ def apply_breakpoints(
     `changed` of the request is True if its breakpoints differ from the client's.
     """
     request = WireRequest(envelope.api, b"", envelope.fields, tuple(items), (), ())
-    for place in (chosen.reads, chosen.frontier):
-        if place is not None:
-            request = _add_breakpoint(request, place)
+    if chosen.reads is not None:
+        request = _add_breakpoint(request, chosen.reads, reads=True)
+    if chosen.frontier is not None:
+        request = _add_breakpoint(request, chosen.frontier)
     if chosen.short:
         request = shorten_ttl(request)
     if chosen.long:
@@ -214,21 +224,26 @@ def apply_breakpoints(
     return moved, chosen if moved is not request else replace(chosen, tail=None)
 
 
-def _add_breakpoint(request: WireRequest, place: Address) -> WireRequest:
+def _add_breakpoint(request: WireRequest, place: Address, *, reads: bool = False) -> WireRequest:
+    """Return the request with a breakpoint at a block, with the TTL of the next one; the same request without room.
+
+    reads: True for the breakpoint that reads the cache. It takes the place of the next one, unless that is the last.
+    """
     item, block = place
-    items = request.items
-    if not 0 <= item < len(items) or _MARK in items[item]:
+    if not 0 <= item < len(request.items) or (_MARK in request.items[item] and not reads):
         return request
-    holding = [(at, raw) for at, raw in enumerate(items) if _MARK in raw]
-    count = sum(raw.count(_MARK) for raw in (*(raw for _, raw in holding), *request.fields.values()))
-    behind = next((raw for at, raw in holding if at > item), None)
-    if behind is None or not 0 < count < MAX_MARKS:
+    marks = marks_in(request.fields, request.items)
+    behind = [] if marks is None else [one for one in marks.places if one[0] > place]
+    target = dict(enumerate(_parts(request.items[item]))).get(block)
+    if marks is None or not behind or target is None or _FIELD in target or not takes_own_mark(target):
         return request
-    mark = next((part["cache_control"] for part in _parts(behind) if "cache_control" in part), None)
-    target = dict(enumerate(_parts(items[item]))).get(block)
-    if not isinstance(mark, dict) or target is None or not takes_own_mark(target):
-        return request
-    return with_marks(request, Changes(request.api, {place: mark}))
+    following, mark = behind[0]
+    changed: dict[Address, Mapping[str, Any] | None] = {place: mark}
+    if marks.count >= MAX_MARKS:
+        if not reads or (len(behind) == 1 and marks.automatic is None):
+            return request
+        changed[following] = None
+    return with_marks(request, Changes(request.api, changed))
 
 
 def _parts(raw: bytes) -> list[Mapping[str, Any]]:
