@@ -213,7 +213,6 @@ class CallStages:
         if gate is OPEN_GATE:
             has_exchanges = bool(self._index.places.exchanges)
             gate = gate_of(pending, self._log.state, has_exchanges=has_exchanges, repaired=call.repaired)
-            gate = gate if self._changes_marks else replace(gate, unseen_tail=None)
         terms = self._terms(call, self._log.leaf)
         economics = self._economics(call, terms)
         at = state.now if at is None else at
