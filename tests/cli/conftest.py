@@ -27,7 +27,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
     def run(*arguments: str | Path, **env: str) -> Ran:
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
-        keep = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
+        keep = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if name in os.environ}
         command = [sys.executable, "-m", "pagein", *map(str, arguments)]
         done = subprocess.run(  # noqa: S603 - our own command
             command,

@@ -77,7 +77,8 @@ def test_the_surroundings_of_a_quote_can_be_asked_for(room: Room) -> None:
     assert answer.text.startswith("x line 8 of the output\nx line 9 of the output\nx line 10 of the output\nx line 11 ")
     assert answer.details["next"] == {"line": 12}
     both = ask(session, "peek", id=name, around="x", line=3)
-    assert (both.is_error, both.text) == (True, "Give around, or offset or line, not both.")
+    assert (both.is_error, both.text) == (True, "Give around, or offset, length or line, not both.")
+    assert ask(session, "peek", id=name, around=" ").text == "Missing required parameter: around"
     assert ask(session, "peek", id=name, around="y").text.startswith(f"[Object {name} does not contain this text.")
 
 

@@ -31,8 +31,8 @@ def _peek(session: Session, call: Call) -> ReadResult:
     in_lines = given.has("line") or given.has("lines")
     if in_lines and offset > 0:
         return refusal_result("Give offset and length, or line and lines, not both.")
-    if quote and (given.has("offset") or given.has("line")):
-        return refusal_result("Give around, or offset or line, not both.")
+    if quote and any(map(given.has, ("offset", "length", "line"))):
+        return refusal_result("Give around, or offset, length or line, not both.")
 
     goes_on = not (quote or given.has("offset") or given.has("line"))
 
