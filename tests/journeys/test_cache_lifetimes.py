@@ -123,15 +123,11 @@ PIXEL = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 
 def asked_over_http(folder: Path | None, last: list[list[dict[str, Any]]]) -> float:
     """The cost of a session, in BIT: small results, some of them after a minute, then one turn with these results."""
-    clock, spoken = (
-        SetClock(NOON),
-        [{"role": "user", "content": [{"type": "text", "text": "look"}]}],
-    )
+    clock = SetClock(NOON)
+    spoken: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "look"}]}]
     system = [{"type": "text", "text": "You work on a repository. " * 4000, "cache_control": {"type": "ephemeral"}}]
-    turns = [[[{"type": "text", "text": "part is built. " * 100}]] for _ in range(8)] + [
-        last,
-        *[[[{"type": "text", "text": "ok"}]]] * 2,
-    ]
+    small, least = [[{"type": "text", "text": "part is built. " * 100}]], [[{"type": "text", "text": "ok"}]]
+    turns: list[list[list[dict[str, Any]]]] = [*[small] * 8, last, least, least]
     settings = ProviderSettings(now=clock.now)
 
     def speak(address: str) -> None:

@@ -217,6 +217,10 @@ class CallStages:
         economics = self._economics(call, terms)
         at = state.now if at is None else at
         moment = moment_of(state, at)
+        if (
+            terms is not None and moment.last is not None
+        ):  # a retry has no entry of its own, and its answer tells its time
+            moment = replace(moment, last=max(moment.last, terms.before.lease.sent or moment.last))
         # nothing was sent before, or the cache entries have expired
         is_unread = state.sent_at is None or (economics is not None and is_cold(moment, economics))
         gate = replace(gate, economics=economics)

@@ -30,6 +30,11 @@ def test_lines_that_do_not_follow_each_other_are_no_match() -> None:
         assert part.as_text.startswith("[Object pg-1 does not contain this text.")
 
 
+def test_a_match_behind_too_many_places_is_not_denied() -> None:
+    part = around("pg-1", "return None\n" * 20_000 + "foo()\n", "return None\nfoo()")
+    assert part.as_text.startswith("[Object pg-1 contains this text at none of the places that were tried.")
+
+
 def test_the_lines_of_other_matches_are_named() -> None:
     text = "same\nother\n" * 8
     part = around("pg-1", text, "same", lines=2)

@@ -34,7 +34,9 @@ def around(object_id: str, text: str, quote: str, lines: int = CONTEXT, caps: Re
     wanted = quote.strip().split("\n")
     places = list(islice(_matches(text, [one.strip() for one in wanted]), _MOST_MATCHES))
     if not places:
-        why = f"[Object {object_id} does not contain this text. Search for a part of it, or show it by line.]"
+        tried = text.count(max((one.strip() for one in wanted), key=len)) > _MOST_TRIED
+        found = "contains this text at none of the places that were tried" if tried else "does not contain this text"
+        why = f"[Object {object_id} {found}. Search for a part of it, or show it by line.]"
         return Slice("", 0, 0, len(text), (why,))
     line, start = places[0]
     side = max(0, lines) // 2
