@@ -31,6 +31,12 @@ def test_other_requests_show_nothing(lease: Lease, at: float) -> None:
     assert has_anchor_held(lease, SHORT, at, 0.0) is None
 
 
+@pytest.mark.parametrize(("read", "held"), [(50_000.0, True), (45_000.0, False), (0.0, False)])
+def test_a_prompt_prefix_that_others_kept_readable_shows_nothing_of_the_anchor(read: float, held: bool) -> None:  # noqa: FBT001
+    assert has_anchor_held(ANCHORED, SHORT, 1200.0, read, front=45_000.0) is held
+    assert has_anchor_held(ANCHORED, SHORT, 1200.0, 50_000.0, front=50_000.0) is None
+
+
 def test_a_keep_alive_request_that_held_proves_both_and_an_anchor_that_failed_disproves_both() -> None:
     assert trust_after(UNKNOWN, "keep_alive", held=True) == CacheTrust("holds", "holds")
     assert trust_after(UNKNOWN, "keep_alive", held=False) == CacheTrust("unknown", "fails")

@@ -227,7 +227,7 @@ def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote 
     Only for a request in front of whose news nothing changed.
     """
     before = terms.before
-    held = None if terms.fresh else has_anchor_held(before.lease, terms.lifetimes, terms.at, usage.read)
+    held = None if terms.fresh else has_anchor_held(before.lease, terms.lifetimes, terms.at, usage.read, terms.front)
     if held is None:
         return None
     practice: CachePractice = "keep_alive" if before.bridged else "hour"

@@ -47,12 +47,18 @@ def _after_failure(verdict: Verdict) -> Verdict:
     return "unknown" if verdict == "holds" else "fails"
 
 
-def has_anchor_held(lease: Lease, lifetimes: Lifetimes, at: float, read: float) -> bool | None:
+def has_anchor_held(lease: Lease, lifetimes: Lifetimes, at: float, read: float, front: float = 0.0) -> bool | None:
     """Return whether an anchor outlived a pause, from the tokens read by the first request after the pause.
 
     None if that request cannot show it: no pause between the two TTLs, or no anchor that is known to have an entry of the
     short TTL in front of it.
+
+    front: tokens of the prompt prefix, which other sessions, or an hour of the client's own, may have kept readable.
     """
     if lease.sent is None or not lease.mixed or not lease.anchored or at > lease.until:
         return None
-    return read >= MISSED * lease.anchored if at - lease.sent > lifetimes.short + LATE else None
+    if at - lease.sent <= lifetimes.short + LATE:
+        return None
+    if read < MISSED * lease.anchored:
+        return False
+    return read - front >= MISSED * (lease.anchored - front) if lease.anchored > front else None
