@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
+from pagein.policy.economics.rewrite_cost import CAUTION, Account, Economics, Moment
 from pagein.policy.eviction.one_shots import HORIZON, LEAST_IN_FRONT, OneShots, TailBlock, one_shots
 from pagein.policy.eviction.residents import STUB_TOKENS, Resident
+from pagein.providers.prices.token_prices import Cliff
 
 MARKED = Economics(at_marks=True)
 MOMENT = Moment(now=10.0, last=0.0, size=60_000, new=3_000)
@@ -94,3 +95,17 @@ def test_the_choice_pays_in_the_end_and_never_costs_more_than_is_in_hand(
     assert found.residents == tuple(one.resident for one in tail[start:] if one.resident is not None)
     assert gain * (0.25 + 0.1 * HORIZON) > 0.9 * rest * max(1.0, scale)
     assert -found.saved <= saved + 0.02 * account.bill
+
+
+def test_above_a_price_cliff_a_tail_written_later_costs_more_of_the_sum_in_hand() -> None:
+    level = Economics(at_marks=True)
+    steep = replace(level, cliff=Cliff(above=60_000, input=5.0, output=5.0))
+    moment = Moment(now=10.0, last=5.0, size=70_000, new=7000)
+    tail = [TailBlock(5000, Resident("a", 1, 0, 5000, 1, before=63_000, stays=50)), TailBlock(2000)]
+    one = one_shots(tail, moment, level, Account(saved=1e6))
+    assert one is not None
+    assert one.saved < 0
+    due = CAUTION * -one.saved
+    assert one_shots(tail, moment, level, Account(saved=due + 1)) is not None
+    assert one_shots(tail, moment, steep, Account(saved=5 * due - 1)) is None
+    assert one_shots(tail, moment, steep, Account(saved=5 * due + 1)) is not None

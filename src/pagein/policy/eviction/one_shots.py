@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.policy.economics.rewrite_cost import CAUTION, Account, Economics, Moment, in_hand, times
+from pagein.policy.economics.rewrite_cost import BELOW, CAUTION, Account, Economics, Moment, in_hand, is_above, times
 from pagein.policy.eviction.residents import Resident
 
 HORIZON: Final = 12
@@ -81,7 +81,9 @@ def _value(gain: int, stays: int, calls: int, moment: Moment, economics: Economi
     each = economics.write - 1.0 + economics.read * calls
     surely = min(1.0, moment.scale)  # a scale above 1 may tell of tokens that do not leave with a result
     dense = max(1.0, moment.scale)
-    return times(moment, economics) * (surely * gain * each - dense * stays * (1.0 - economics.read))
+    saved = times(moment, economics) * (surely * gain * each - dense * stays * (1.0 - economics.read))
+    steep = economics.cliff.input if economics.cliff is not None and is_above(moment, economics, BELOW) else 1.0
+    return saved if saved > 0.0 else steep * saved  # losses, but no savings, at the price above a cliff
 
 
 def _has_front(first: Resident, moment: Moment, economics: Economics) -> bool:
