@@ -74,6 +74,16 @@ FOUND = {
         MadeCall(words=4500, compacts=True),
         hour=False,
     ),
+    "a model that comes back to a request whose end was shown once, by a look-back that just misses it": _session(
+        "generic:r=.1,w=1.25,min=0",
+        44_487,
+        *[MadeCall((MadeResult("run", 1500),) * 2, words=4500)] * 9,
+        MadeCall((MadeResult("fail", 287),), other=True, output=1460),
+        *[MadeCall((MadeResult("run", 1500),) * 2, words=4500)] * 4,
+        MadeCall((MadeResult("read", 1140),), words=1064, other=True),
+        MadeCall((MadeResult("run", 1500),) * 2, words=4500),
+        hour=False,
+    ),
     "hours bought above a price cliff": _session(
         "claude-haiku-5-5",
         110_000,

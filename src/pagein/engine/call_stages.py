@@ -213,6 +213,8 @@ class CallStages:
         if gate is OPEN_GATE:
             has_exchanges = bool(self._index.places.exchanges)
             gate = gate_of(pending, self._log.state, has_exchanges=has_exchanges, repaired=call.repaired)
+            # a later request may return to this model, and find this entry only by a look-back that just reaches it
+            gate = replace(gate, unseen_tail=None) if call.changes else gate
         terms = self._terms(call, self._log.leaf)
         economics = self._economics(call, terms)
         at = state.now if at is None else at
