@@ -84,6 +84,16 @@ FOUND = {
         MadeCall((MadeResult("run", 1500),) * 2, words=4500),
         hour=False,
     ),
+    "a model that is left after results were shown once, and comes back by a look-back that just misses their place": _session(
+        "generic:r=.1,w=1.25,min=0",
+        20_000,
+        *[MadeCall((MadeResult("run", 1500),) * 2, words=4500)] * 5,
+        MadeCall((MadeResult("run", 1500),) * 2),
+        *[MadeCall((MadeResult("run", 100),), other=True, words=200)] * 5,
+        MadeCall((MadeResult("read", 140),), words=100),
+        MadeCall((MadeResult("run", 1500),) * 2, words=4500),
+        hour=False,
+    ),
     "hours bought above a price cliff": _session(
         "claude-haiku-5-5",
         110_000,

@@ -31,6 +31,7 @@ from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes, RequestRenderer, with_breakpoints
 from pagein.engine.send.sent_changes import WindowLayout
 from pagein.engine.window.decision_inputs import moment_of
+from pagein.engine.window.shown_once import calls_shown_last
 from pagein.engine.window_stages import WindowStages, gate_of
 from pagein.errors import HostError
 from pagein.model.entries import EntryId, MessageEntry, RequestSent
@@ -213,8 +214,6 @@ class CallStages:
         if gate is OPEN_GATE:
             has_exchanges = bool(self._index.places.exchanges)
             gate = gate_of(pending, self._log.state, has_exchanges=has_exchanges, repaired=call.repaired)
-            # a later request may return to this model, and find this entry only by a look-back that just reaches it
-            gate = replace(gate, unseen_tail=None) if call.changes else gate
         terms = self._terms(call, self._log.leaf)
         economics = self._economics(call, terms)
         at = state.now if at is None else at
@@ -272,12 +271,22 @@ class CallStages:
         if call.placed != "retried" and entry is not None:
             if call.opened is not None or call.is_unread:
                 chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
+            elif call.changes and call.parent is not None:
+                chosen = self._reading_own_entry(call, call.parent)
             chosen = chosen if call.terms is None else cache_breakpoints.with_terms(chosen, call.terms)
             if call.shots is not None:
                 chosen = replace(chosen, tail=cache_breakpoints.place_in_front(made.items, call.shots.calls[0]))
         if chosen != AS_THE_CLIENT:
             made, chosen = with_breakpoints(pending, made, chosen)
         return replace(call, made=made, chosen=chosen, shots=call.shots if chosen.tail is not None else None)
+
+    def _reading_own_entry(self, call: RequestCall, parent: EntryId) -> BreakpointChoice:
+        """Return a breakpoint where the last request to this model ended in front of results that it showed once."""
+        pending, items = call.pending, call.made.items
+        shown = calls_shown_last(self._log.journal, self._index.heads, parent, pending.head.model)
+        reads = cache_breakpoints.place_in_front(items, shown[0]) if shown and self._changes_marks else None
+        wanted = AS_THE_CLIENT if reads is None else BreakpointChoice(reads=reads)
+        return cache_breakpoints.choice_that_fits(wanted, pending.envelope, items)
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""

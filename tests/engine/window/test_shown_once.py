@@ -130,6 +130,26 @@ def test_an_output_stands_behind_the_last_breakpoint_and_is_a_stub_in_the_next_r
     assert cached(first.body) == beginning(second.body, (5, 1))
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_client_that_returns_to_a_model_reads_what_that_model_cached_in_front_of_the_results(
+    begun: tuple[Engine, Talk], tmp_path: Path, *, restarts: bool
+) -> None:
+    engine, talk = begun
+    first = answered(engine, talk.runs(big("one")), 30.0)
+    talk.model = "claude-opus-4-5"
+    for at in (40.0, 50.0, 60.0):
+        other = answered(engine, talk.runs("ok"), at)
+        assert (5, 1) not in marks(other.body)[1:], "another model has a cache of its own"
+    talk.model = "claude-sonnet-4-5"
+    if restarts:
+        engine.close()
+        engine = opened(tmp_path)
+    back = answered(engine, talk.runs("ok"), 70.0)
+    assert marks(back.body) == [(5, 1), (14, 0)]
+    assert cached(first.body) == beginning(back.body, (5, 1))
+    assert marks(answered(engine, talk.runs("ok"), 80.0).body) == [(16, 0)]
+
+
 def test_breakpoints_that_are_the_clients_own_stay_where_they_are(tmp_path: Path) -> None:
     engine = pagein.open(tmp_path / "store.db", workspace=tmp_path, settings=Settings(PRICED, marks="respected"))
     talk = Talk()

@@ -5,22 +5,28 @@ Rules of this file
 1. The choice is journaled after the request, and only if its last cache breakpoint stands in front of the results.
 2. The next request of the branch evicts them. If anything else happened in between that may have cached them (a keep-alive
    request, a retry that was forwarded unmodified), they stay as ordinary residents.
-3. Reads of files stay: an edit may quote them. So do pinned and recently recalled results.
+3. A request that returns to another model reads up to what that model's last request left in front of its own results.
+   The client's breakpoints may be too far behind it (A3).
+4. Reads of files stay: an edit may quote them. So do pinned and recently recalled results.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.request_draft import WindowPiece, length
 from pagein.engine.log.state import State
-from pagein.model.entries import SHOWN_ONCE, Body, CompactionEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote
+from pagein.model.entries import SHOWN_ONCE, Body, CompactionEntry, EntryId, NoteEntry, RequestSent
+from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote, PrefixDigests
 from pagein.model.messages import ToolResult
 from pagein.policy.economics.rewrite_cost import Moment
 from pagein.policy.eviction.one_shots import OneShots, TailBlock, one_shots
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency
+
+_MOST_ENTRIES: Final = 400
+"""Entries that are looked through: 20 blocks are at most 20 messages, with their requests and notes."""
 
 TAKES: Final = (OneShotNote, RequestSent, CachedPrefixNote, PassthroughNote, CompactionEntry)
 
@@ -51,6 +57,33 @@ def step(shown: ShownOnce, body: Body) -> ShownOnce:
             return shown if shown.note is None else replace(shown, note=None)
         case _:
             return shown
+
+
+def calls_shown_last(journal: Journal[State], heads: Fold[PrefixDigests], leaf: EntryId, model: str) -> Sequence[str]:
+    """Return the calls whose results the last request to a model showed once, on the branch of `leaf`.
+
+    The cache has the end of that request in front of these results. Empty without any, and where the request is more
+    entries away than a look-back reaches.
+    """
+    calls: Sequence[str] = ()
+    name: EntryId | None = leaf
+    for _ in range(_MOST_ENTRIES):
+        if name is None:
+            break
+        entry = journal.entry(name)
+        match entry.body:
+            case CompactionEntry():
+                break
+            case NoteEntry(note=OneShotNote(calls=shown)):
+                calls = shown
+            case RequestSent():
+                if heads[name].model == model:
+                    return calls
+                calls = ()
+            case _:
+                pass
+        name = entry.parent
+    return ()
 
 
 def choose_one_shots(

@@ -88,9 +88,9 @@ class KeptLedger(Ledger):
             self._wait(sized)
         return served
 
-    def _breakpoints(self) -> tuple[Breakpoint, ...]:
+    def _breakpoints(self, model: str | None) -> tuple[Breakpoint, ...]:
         frontier_before = self._frontier
-        marks = super()._breakpoints()
+        marks = super()._breakpoints(model)
         if self._first_changed:
             kept = (
                 place if place < self._first_changed else 0 for place in (self._anchor, self._left, self._returning)

@@ -94,6 +94,7 @@ class Ledger:
         self._first_changed = 0  # position of the first block changed since the last request, 0: none
         self._frontier = 0  # position of the frontier breakpoint of the last request, 0: none
         self._tail = 0  # position of the first block behind the last breakpoint, 0: the breakpoint is at the end
+        self._ends: dict[str | None, int] = {}  # by model: the last breakpoint of its last request, if blocks follow
         self._told = 0  # position of the note about evicted turns, 0: none
         self._rewritten = 0  # end position of the last rewritten request, 0: none
         self._recalls = self._windows = 0
@@ -135,7 +136,7 @@ class Ledger:
         own = ("floor", "own", self._windows)
         self.window.begin([(("floor", "kept"), "floor", kept), (own, "floor", whole - kept)])
         self._windows += 1
-        for state in (self.resident, self._position, self._growth, self._stress, self.arguments):
+        for state in (self.resident, self._position, self._growth, self._stress, self.arguments, self._ends):
             state.clear()
         self.shown = ShownBlocks(gone_before=ordinal)
         self._previous_end = self._first_changed = self._frontier = self._rewritten = self._told = self._tail = 0
@@ -348,17 +349,16 @@ class Ledger:
             at=call.at,
             chain=self.window.chain,
             cumulative=self.window.cumulative,
-            marks=self._breakpoints(),
+            marks=self._breakpoints(call.model),
             output=output,
             answered_at=call.answered_at if counted else call.at,
             read_cap=cap,
             warm=min(warm, self.window.size),
         )
-        if self.policy.caches:
-            served = self._simulator.serve(request)
-        else:
-            served = CacheUsage(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
+        none = CacheUsage(read=0.0, written_5m=0.0, written_1h=0.0, fresh=self.window.size, output=output, hit=0)
+        served = self._simulator.serve(request) if self.policy.caches else none
         self._previous_end, self._first_changed = self.cached_end, 0
+        self._ends[call.model] = self.cached_end if self._tail else 0
         cost = bill(served, self.prices, call.at)
         self.tally.add_request(served, cost, self.recording.floor[0])
         if self.trace is not None:
@@ -372,13 +372,13 @@ class Ledger:
         """Position of the last breakpoint of this request."""
         return self._tail - 1 if self._tail else len(self.window)
 
-    def _breakpoints(self) -> tuple[Breakpoint, ...]:
+    def _breakpoints(self, model: str | None) -> tuple[Breakpoint, ...]:
         ttl = self.policy.ttl or self.recording.ttl
         end = self.cached_end
         positions = {_SYSTEM_POSITION, end}
         frontier = self.policy.frontier(self) - 1
         if not self._first_changed or self._first_changed > self._previous_end:
-            positions.add(self._previous_end)
+            positions.add(self._ends.get(model) or self._previous_end)  # a model that is back reads its own entry
         else:
             positions.add(self._readable(frontier))
             self._rewritten = end

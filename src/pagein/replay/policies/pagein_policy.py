@@ -119,7 +119,6 @@ class PageinPolicy:
         self._takes_thinking = settings.residency.thinking == "leaves" and _is_shown_thinking(prices)
         self._turn = 0  # index of the call that began the turn
         self._recalled = 0.0  # tokens recalled since the last request
-        self._answering: str | None = None  # the model of the last request
         self._refused = self._lost = 0
 
     def __enter__(self) -> Self:
@@ -143,10 +142,7 @@ class PageinPolicy:
         if not self._answers_tools(sized, ledger):
             self._turn = sized.call.index
         opens = self._in_loops or self._turn == sized.call.index
-        is_switched = self._answering not in (None, sized.call.model)
-        self._answering = sized.call.model
-        tail = sized.hidden if self._shows_once and not is_switched else None
-        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=tail)
+        gate = Gate(opens=lambda _: opens, economics=economics, unseen_tail=sized.hidden if self._shows_once else None)
         prepared = self._session.advance(sized.call.at, gate)
         hide = self._hide(sized, ledger, prepared)
         self.steps.note(sized, hide, prepared, self._session, economics)
