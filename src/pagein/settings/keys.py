@@ -35,7 +35,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         DEFAULT,
         tuple(PRESETS),
         "How long results stay in the window. "
-        + " ".join(f"`{one.name}`: {one.says}." for one in PRESETS.values())
+        + " ".join(f"`{one.name}`: {one.says} ({one.measured})." for one in PRESETS.values())
         + " It sets the defaults of `thinking`, `shown_once` and the ages.",
         older=OLDER_NAMES,
     ),
