@@ -1,13 +1,14 @@
 """Verdicts on caches: shared by all sessions of an engine, stored once, and known after a restart."""
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from pagein import wiring
 from pagein.engine.cache.cache_evidence import CacheEvidence, words_of
 from pagein.model.journal_notes import CachePractice, CacheVerdictNote
 from pagein.model.text_removal import Tombstone
-from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust
+from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust
 
 
 def _verdict(practice: CachePractice, *, held: bool) -> CacheVerdictNote:
@@ -46,6 +47,19 @@ def test_a_failure_survives_a_restart(tmp_path: Path) -> None:
         assert engine.evidence.add(_verdict("hour", held=False))
     with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         assert engine.evidence.failed() == {"claude-sonnet-4-5": CacheTrust("fails", "fails")}
+
+
+def test_a_practice_that_failed_is_tried_again_after_a_month(tmp_path: Path) -> None:
+    failed = CacheTrust("fails", "fails")
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        assert engine.evidence.add(_verdict("hour", held=False))
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        model, end = "claude-sonnet-4-5", 1000.0 + TRIED_AGAIN
+        assert engine.evidence.trust(model, end - 1) == failed
+        assert engine.evidence.trust(model, end) == UNKNOWN
+        assert engine.evidence.add(replace(_verdict("hour", held=False), at=end)), "it failed again, which is news"
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        assert engine.evidence.trust(model, end + 1) == failed
 
 
 def test_sessions_know_the_verdicts_after_an_erasure_in_the_store(tmp_path: Path) -> None:

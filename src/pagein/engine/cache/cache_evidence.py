@@ -11,11 +11,12 @@ from typing import Final, Protocol
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.journal_notes import CacheVerdictNote
 from pagein.model.messages import UnreadableLine
-from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust, trust_after
+from pagein.policy.economics.cache_trust import TRIED_AGAIN, UNKNOWN, CacheTrust, trust_after
 from pagein.ports import JournalStore
 
 VERDICTS: Final = "pagein.cache-verdicts"
 """Name of the session whose journal holds the verdicts."""
+_DAY: Final = 86_400.0
 
 
 class VerdictSession(Protocol):
@@ -45,10 +46,10 @@ class CacheEvidence:
         self._lock = Lock()
         self._trusts: dict[str, CacheTrust] | None = None
 
-    def trust(self, model: str) -> CacheTrust:
-        """Return the verdicts on a model's cache. Raises StoreError."""
+    def trust(self, model: str, at: float | None = None) -> CacheTrust:
+        """Return the verdicts on a model's cache, as they stand at time `at`. Raises StoreError."""
         with self._lock:
-            return self._known().get(model, UNKNOWN)
+            return self._known().get(model, UNKNOWN).at(at)
 
     def failed(self) -> Mapping[str, CacheTrust]:
         """Return the verdicts on the models with a practice that failed. Raises StoreError."""
@@ -59,8 +60,8 @@ class CacheEvidence:
         """Add a verdict, and store it if it is news. Returns whether it is. Raises StoreError."""
         with self._lock:
             known = self._known()
-            before = known.get(verdict.model, UNKNOWN)
-            after = known[verdict.model] = trust_after(before, verdict.practice, held=verdict.held)
+            before = known.get(verdict.model, UNKNOWN).at(verdict.at)
+            after = known[verdict.model] = _trust_with(before, verdict)
         if after != before and self._session is not None:
             session = self._session()
             session.note(verdict)
@@ -79,10 +80,14 @@ def trusts_of(entries: Iterable[Entry | UnreadableLine]) -> dict[str, CacheTrust
     for one in entries:
         match one:
             case Entry(body=NoteEntry(note=CacheVerdictNote() as seen)):
-                found[seen.model] = trust_after(found.get(seen.model, UNKNOWN), seen.practice, held=seen.held)
+                found[seen.model] = _trust_with(found.get(seen.model, UNKNOWN).at(seen.at), seen)
             case _:
                 pass
     return found
+
+
+def _trust_with(trust: CacheTrust, verdict: CacheVerdictNote) -> CacheTrust:
+    return trust_after(trust, verdict.practice, held=verdict.held, at=verdict.at)
 
 
 def words_of(verdict: CacheVerdictNote, trust: CacheTrust) -> str:
@@ -101,4 +106,4 @@ def words_of(verdict: CacheVerdictNote, trust: CacheTrust) -> str:
         if verdict.practice == "keep_alive"
         else "its cache lifetimes are the client's again"
     )
-    return f"{told}, so {stops} for this model."
+    return f"{told}, so {stops} for this model, for {TRIED_AGAIN / _DAY:.0f} days."

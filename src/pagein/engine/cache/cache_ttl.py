@@ -295,7 +295,7 @@ class Leases:
         None for a cache without TTL requests, or one that drops the entries too soon.
         """
         price = prices_for(asking.model, at)
-        trust = self._evidence.trust(asking.model)
+        trust = self._evidence.trust(asking.model, at)
         if price is None or trust.hour == "fails":
             return None
         lifetimes = lifetimes_of(price, long=asking.long, is_proven=asking.documented or trust.hour == "holds")

@@ -6,45 +6,61 @@ Two practices rest on documented behaviour that an upstream may lack (`CachePrac
 - `keep_alive`: so does the anchor of a keep-alive request, because the request read the window in time.
 
 The first request after a pause between the two TTLs shows it: by then only the anchor can be read. A practice that failed
-is not used for the model again. A keep-alive request that held proves both practices, an anchor that failed disproves
+is not used for the model for `TRIED_AGAIN`. A keep-alive request that held proves both practices, an anchor that failed disproves
 both. While nothing is known, a session buys one anchor, and one keep-alive request in an hour is on trial. So a provider
 that keeps neither costs the price of one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.journal_notes import CachePractice
 from pagein.policy.economics.cache_keepalive import LATE, MISSED, Lease, Lifetimes
+
+TRIED_AGAIN: Final = 30 * 86_400.0
+"""Seconds after which a practice that failed is tried again: the address or the provider may have changed."""
 
 Verdict: TypeAlias = Literal["unknown", "holds", "fails"]
 
 
 @dataclass(frozen=True, slots=True)
 class CacheTrust:
-    """The verdicts on a model's cache."""
+    """The verdicts on a model's cache.
+
+    failed_at: time of the last failure, seconds since 1970; None if unknown.
+    """
 
     hour: Verdict = "unknown"
     keep_alive: Verdict = "unknown"
+    failed_at: float | None = field(default=None, compare=False)
+
+    def at(self, now: float | None) -> "CacheTrust":
+        """Return the verdicts that stand at a time: an old failure is forgotten."""
+        if now is None or self.failed_at is None or now - self.failed_at < TRIED_AGAIN:
+            return self
+        return CacheTrust(_after_a_while(self.hour), _after_a_while(self.keep_alive))
 
 
 UNKNOWN: Final = CacheTrust()
 
 
-def trust_after(trust: CacheTrust, practice: CachePractice, *, held: bool) -> CacheTrust:
-    """Return the verdicts after a pause has shown whether a practice holds.
+def trust_after(trust: CacheTrust, practice: CachePractice, *, held: bool, at: float | None = None) -> CacheTrust:
+    """Return the verdicts after a pause has shown whether a practice holds, at time `at`.
 
     A provider may lose an entry once: a practice that held before is unknown again first.
     """
-    if practice == "keep_alive":
-        return CacheTrust("holds", "holds") if held else CacheTrust(trust.hour, _after_failure(trust.keep_alive))
     if held:
-        return CacheTrust("holds", trust.keep_alive)
-    return CacheTrust(_after_failure(trust.hour), _after_failure(trust.keep_alive))
+        return replace(trust, hour="holds", keep_alive="holds" if practice == "keep_alive" else trust.keep_alive)
+    hour = trust.hour if practice == "keep_alive" else _after_failure(trust.hour)
+    return CacheTrust(hour, _after_failure(trust.keep_alive), at)
 
 
 def _after_failure(verdict: Verdict) -> Verdict:
     return "unknown" if verdict == "holds" else "fails"
+
+
+def _after_a_while(verdict: Verdict) -> Verdict:
+    return "unknown" if verdict == "fails" else verdict
 
 
 def has_anchor_held(lease: Lease, lifetimes: Lifetimes, at: float, read: float, front: float = 0.0) -> bool | None:
