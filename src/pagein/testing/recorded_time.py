@@ -22,18 +22,33 @@ from pagein.ports import TokenCounter
 
 
 class SetClock:
-    """A clock that changes only when set. Time never runs backwards, and a sleeper never wakes."""
+    """A clock that changes only when set. Time never runs backwards, and a sleeper never wakes.
+
+    loop, settle: the loop of a gateway, and a function on it that waits for what the gateway does after an answer. The clock
+    waits for that before it is set, so that a next request finds the usage of the last one.
+    """
 
     def __init__(self, at: float = 0.0) -> None:
         self._at = at
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.settle: Callable[[], Awaitable[None]] | None = None
 
     def now(self) -> float:
         """Return seconds since 1970."""
         return self._at
 
     def set(self, at: float) -> None:
-        """Set the time, if it is later than now."""
+        """Set the time, if it is later than now. Not from the clock's own loop."""
+        if self.loop is not None:
+            asyncio.run_coroutine_threadsafe(self._wait_until(at), self.loop).result()
+        self._move(at)
+
+    def _move(self, at: float) -> None:
         self._at = max(self._at, at)
+
+    async def _wait_until(self, at: float) -> None:  # noqa: ARG002 -- for clocks on which actions run
+        if self.settle is not None:
+            await self.settle()
 
     async def sleep(self, seconds: float) -> None:
         """Wait for ever: delayed actions never run on this clock."""
@@ -46,16 +61,7 @@ class WakingClock(SetClock):
 
     def __init__(self, at: float = 0.0) -> None:
         super().__init__(at)
-        self.loop: asyncio.AbstractEventLoop | None = None
         self._sleepers: dict[asyncio.Task[object], tuple[float, asyncio.Event]] = {}
-        self.settle: Callable[[], Awaitable[None]] | None = None
-        """Waits for what a gateway does after an answer, on the loop of the clock."""
-
-    def set(self, at: float) -> None:
-        """Run the actions that are due until then, each at its time, and set the time. Not from the clock's own loop."""
-        if self.loop is not None:
-            asyncio.run_coroutine_threadsafe(self._wake_until(at), self.loop).result()
-        super().set(at)
 
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock is set past this time."""
@@ -69,12 +75,11 @@ class WakingClock(SetClock):
         finally:
             self._sleepers.pop(task, None)
 
-    async def _wake_until(self, at: float) -> None:
-        if self.settle is not None:
-            await self.settle()
+    async def _wait_until(self, at: float) -> None:
+        await super()._wait_until(at)
         while due := [(when, task, event) for task, (when, event) in self._sleepers.items() if when <= at]:
             when, task, event = min(due, key=lambda one: one[0])
-            super().set(when)
+            self._move(when)
             event.set()
             await asyncio.wait([task])
 
@@ -110,8 +115,7 @@ def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]
     parts = GatewayParts(EngineCurator(engine), None, Switch(folder / "off", {}), silent, terms.clock)
     gateway = Gateway(GatewaySettings(anthropic=address, openai=address, port=0, keep_alive=terms.keep_alive), parts)
     loop = asyncio.new_event_loop()
-    if isinstance(terms.clock, WakingClock):
-        terms.clock.loop, terms.clock.settle = loop, gateway.settle
+    terms.clock.loop, terms.clock.settle = loop, gateway.settle
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
     thread.start()
     try:
@@ -119,8 +123,7 @@ def gateway_at(address: str, folder: Path, terms: GatewayTerms) -> Iterator[str]
         try:
             yield gateway.url
         finally:
-            if isinstance(terms.clock, WakingClock):
-                terms.clock.loop = None
+            terms.clock.loop = None
             asyncio.run_coroutine_threadsafe(gateway.stop(), loop).result()
     finally:
         loop.call_soon_threadsafe(loop.stop)
