@@ -16,7 +16,7 @@ import typer
 
 from pagein.cli.standard_streams import catch_full_disk, console
 from pagein.errors import BadInput, BadSetting
-from pagein.policy.eviction.residency_rules import Preset
+from pagein.policy.eviction.presets import PRESETS, Preset
 
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
@@ -94,7 +94,11 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     preset: Annotated[
         Preset,
-        typer.Option("--preset", help="The preset of pagein's settings from which --without leaves layers out."),
+        typer.Option(
+            "--preset",
+            help="The preset of pagein's settings from which --without leaves layers out. "
+            + " ".join(f"{one.name}: {one.measured}." for one in PRESETS.values()),
+        ),
     ] = "careful",
     baseline: Annotated[
         str, typer.Option("--baseline", metavar="NAME", help="The policy that ratios are taken against.")

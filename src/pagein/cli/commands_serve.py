@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command(
         epilog="Examples:\n\npagein serve\n\npagein serve --port 9000 --openai https://llm.example.com/v1 --log gateway.jsonl\n\n"
-        "pagein serve --measure"
+        "PAGEIN_RESIDENCY=balanced pagein serve\n\npagein serve --measure"
     )(with_upstream_options(serve))
 
 

@@ -16,6 +16,8 @@ from pagein.ui.frame import titled_table
 # Maximum number of sessions, and of decisions per session, shown; the rest is only counted.
 SESSIONS_SHOWN = 12
 DECISIONS_SHOWN = 40
+_LEFT = {"previews": "preview", "rereads": "reread"}
+"""What left the window, by kind of decision; else a result."""
 _MEANING = (
     "expected: what the engine counted on. realised: what it had saved by the end of the session, recalls included. "
     "in hand: the bankroll before it. All in BIT."
@@ -97,7 +99,7 @@ def _session(why: Why) -> Table:
     table = titled_table(f"Why: {_session_name(why)}, {plural(why['calls'], 'call')}, {saved}")
     _columns(table, ("call", "after", "what left", "tokens", "why", "expected", "realised", "in hand"))
     for one in why["decisions"][:DECISIONS_SHOWN]:
-        what = plural(one["paged"], "result" if one["kind"] == "epoch" else "preview")
+        what = plural(one["paged"], _LEFT.get(one["kind"], "result"))
         table.add_row(
             count(one["call"] + 1),
             age(one["at"]),

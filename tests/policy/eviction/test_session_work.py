@@ -1,6 +1,10 @@
 """What a person asked for, by the words, and what a session has done."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pagein.policy.eviction.session_work import SessionWork, task_kind, words_of_person
 
@@ -50,3 +54,27 @@ def test_a_task_whose_words_are_not_known_any_more_is_of_the_kind_of_the_one_bef
     assert SessionWork().with_task(1, "Review it").with_task(2, "") == SessionWork(
         2, "reading", "reading", is_asked=True, only_reads=True
     )
+
+
+def test_ends_that_are_missing_are_looked_for_once() -> None:
+    """Text of a user may hold any number of openings: a scan for each would take minutes here."""
+    opened = "<system-reminder>" * 60_000
+    assert words_of_person(opened) == opened
+    assert words_of_person(f"{opened}</system-reminder> fix it {opened}") == f"fix it {opened}"
+
+
+_PARTS = (
+    "<system-reminder>",
+    "</system-reminder>",
+    "<INSTRUCTIONS>",
+    "</INSTRUCTIONS>",
+    "fix it",
+    "# AGENTS.md instructions",
+)
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=8))
+def test_what_stands_between_an_opening_and_its_end_is_left_out(parts: list[str]) -> None:
+    text = " ".join(parts)
+    by_pattern = re.compile(r"<(system-reminder|INSTRUCTIONS)>.*?</\1>|^# AGENTS\.md instructions.*", re.DOTALL)
+    assert words_of_person(text) == by_pattern.sub(" ", text).strip()

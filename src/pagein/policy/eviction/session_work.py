@@ -31,11 +31,10 @@ _CHANGING: Final = frozenset(
         "simplify clean continue proceed go yes install bump port adjust execute run"
     )
 )
-_AROUND: Final = re.compile(
-    r"<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|local-command-caveat)>.*?</\1>"
-    r"|^# AGENTS\.md instructions.*",
-    re.DOTALL,
+_OPENING: Final = re.compile(
+    "<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|local-command-caveat)>"
 )
+_AGENTS_FILE: Final = "# AGENTS.md instructions"
 _MOST_CHARS: Final = 3_000
 
 
@@ -75,8 +74,23 @@ class SessionWork:
 
 
 def words_of_person(text: str) -> str:
-    """Return a text without what clients put around the person's words; "" where nothing else is in it."""
-    return _AROUND.sub(" ", text).strip()
+    """Return a text without what clients put around the person's words; "" where nothing else is in it.
+
+    Takes linear time: an end that is missing once is not looked for again.
+    """
+    if text.startswith(_AGENTS_FILE):
+        return ""
+    kept, begin, endless = list[str](), 0, set[str]()
+    for opening in _OPENING.finditer(text):
+        if opening.start() < begin or opening[1] in endless:
+            continue
+        end = text.find(f"</{opening[1]}>", opening.end())
+        if end < 0:
+            endless.add(opening[1])
+            continue
+        kept.append(text[begin : opening.start()])
+        begin = end + len(opening[1]) + len("</>")
+    return " ".join((*kept, text[begin:])).strip()
 
 
 def task_kind(words: str) -> TaskKind:

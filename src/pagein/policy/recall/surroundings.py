@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
-from pagein.policy.recall.text_slices import LENGTH, Slice, by_characters, by_lines
+from pagein.policy.recall.text_slices import LENGTH, Slice, by_characters, by_lines, end_of_lines
 
 CONTEXT: Final = 40
 """Default number of lines shown around a match, before and behind it together."""
@@ -42,7 +42,7 @@ def around(object_id: str, text: str, quote: str, lines: int = CONTEXT, caps: Re
     side = max(0, lines) // 2
     first = max(1, line - side)
     room = caps.bytes // 4  # a character takes at most four bytes
-    if _end(text, start, len(wanted)) - _start(text, start, line - first) <= min(room, LENGTH * 10):
+    if end_of_lines(text, start, len(wanted)) - _start(text, start, line - first) <= min(room, LENGTH * 10):
         part = by_lines(object_id, text, first, line - first + len(wanted) + side, caps)
     else:
         begin = max(0, start - LENGTH // 2)
@@ -94,14 +94,3 @@ def _start(text: str, at: int, lines: int) -> int:
             break
         start = text.rfind("\n", 0, start - 1) + 1
     return start
-
-
-def _end(text: str, at: int, lines: int) -> int:
-    """Return where so many lines end, the line of an offset first."""
-    end = at
-    for _ in range(lines):
-        found = text.find("\n", end)
-        if found < 0:
-            return len(text)
-        end = found + 1
-    return end

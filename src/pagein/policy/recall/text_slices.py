@@ -76,7 +76,7 @@ def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps:
     start = _start_of(text, first)
     if start == total:  # the empty line after the last line feed
         return _empty_slice(object_id, total, total, f"[End of {object_id}: {total} chars.]")
-    wanted = _end_of(text, start, max(1, lines))
+    wanted = end_of_lines(text, start, max(1, lines))
     end = start + _chars_that_fit(text[start:wanted], caps)
     cut = (f"[Output truncated. Object {object_id} has {total} total chars.]",) if end < wanted else ()
     if end == total or text[end - 1] != "\n":
@@ -84,6 +84,17 @@ def by_lines(object_id: str, text: str, line: int = 1, lines: int = LINES, caps:
     last = first + text.count("\n", start, end) - 1
     hint = f"[Showing lines {first}\u2013{last} of {count}. Use line={last + 1} to continue.]"
     return Slice(text[start:end], start, end, total, (*cut, hint), ("line", last + 1))
+
+
+def end_of_lines(text: str, start: int, lines: int) -> int:
+    """Return where so many lines end, the line of an offset first; the end of the text where there are fewer."""
+    end = start
+    for _ in range(lines):
+        found = text.find("\n", end)
+        if found < 0:
+            return len(text)
+        end = found + 1
+    return end
 
 
 def _show_slice(object_id: str, text: str, where: tuple[int, int], cut: tuple[str, ...]) -> Slice:
@@ -110,16 +121,6 @@ def _start_of(text: str, line: int) -> int:
     return start
 
 
-def _end_of(text: str, start: int, lines: int) -> int:
-    end = start
-    for _ in range(lines):
-        found = text.find("\n", end)
-        if found < 0:
-            return len(text)
-        end = found + 1
-    return end
-
-
 def _chars_that_fit(part: str, caps: ReadCaps) -> int:
     """Return the length of a part to show: at least 1, and whole lines if they are at least half of the room."""
     fits = min(_chars_of_lines(part, caps.lines), _chars_of_bytes(part, caps.bytes))
@@ -130,7 +131,7 @@ def _chars_that_fit(part: str, caps: ReadCaps) -> int:
 
 
 def _chars_of_lines(part: str, lines: int) -> int:
-    return _end_of(part, 0, max(1, lines))
+    return end_of_lines(part, 0, max(1, lines))
 
 
 def _chars_of_bytes(part: str, size: int) -> int:
