@@ -16,7 +16,8 @@ import typer
 
 from pagein.cli.standard_streams import catch_full_disk, console
 from pagein.errors import BadInput, BadSetting
-from pagein.policy.eviction.presets import PRESETS, Preset
+from pagein.policy.eviction.preset_figures import PRESET_FIGURES
+from pagein.policy.eviction.residency_rules import Preset
 
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
@@ -97,7 +98,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option(
             "--preset",
             help="The preset of pagein's settings from which --without leaves layers out. "
-            + " ".join(f"{one.name}: {one.measured}." for one in PRESETS.values()),
+            + " ".join(f"{name}: {figures}." for name, figures in PRESET_FIGURES.items()),
         ),
     ] = "careful",
     baseline: Annotated[

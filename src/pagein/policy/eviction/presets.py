@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON, ArgumentRules
+from pagein.policy.eviction.preset_figures import PRESET_FIGURES
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.eviction.residency_rules import USUAL, Preset
 
@@ -20,16 +21,19 @@ class ResidencyPreset:
     """A named choice of residency settings.
 
     says: the choice, for users.
-    measured: what it comes to on the recorded sessions of docs/residency-results.md, through the gateway.
     residency: the settings. They mask no arguments, because only some hosts can stop a call that quotes a mask.
     masks: which arguments may be masked where the host can stop such a call.
     """
 
     name: Preset
     says: str
-    measured: str
     residency: Residency
     masks: ArgumentRules
+
+    @property
+    def measured(self) -> str:
+        """What it comes to on the recorded sessions."""
+        return PRESET_FIGURES[self.name]
 
     @property
     def with_masks(self) -> Residency:
@@ -40,18 +44,16 @@ class ResidencyPreset:
 PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
     one.name: one
     for one in (
-        ResidencyPreset("careful", "fewest lost quotes", "16 % saved, 24 of 3,032 quotes lost", PRICED, CAREFUL),
+        ResidencyPreset("careful", "fewest lost quotes", PRICED, CAREFUL),
         ResidencyPreset(
             "balanced",
             "file reads leave sooner, and so does the thinking of finished turns",
-            "18 % saved, 29 quotes lost",
             replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves"),
             SOON,
         ),
         ResidencyPreset(
             "thrifty",
             "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote",
-            "19 % saved, 74 quotes lost",
             replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
             SOON,
         ),
