@@ -19,7 +19,16 @@ from pagein.errors import BadInput
 from pagein.model.names import ContentHash
 from pagein.model.object_types import type_of
 from pagein.model.references import Reference
-from pagein.model.values import Fields, Value, canonical, frozen_fields, parse_fields, parse_value, references_in
+from pagein.model.values import (
+    Fields,
+    Value,
+    canonical,
+    escape_name,
+    frozen_fields,
+    parse_fields,
+    parse_value,
+    references_in,
+)
 from pagein.model.versions import Draft, Provenance, Version, Writer
 
 _OBJECT_TAG: Final = "pagein object 1\n"
@@ -31,8 +40,8 @@ Shown: TypeAlias = tuple[tuple[str, Value | ContentHash], ...]
 class SealedDraft:
     """A draft with derived data: record, hashes, bytes to store, and references.
 
-    additional: names, in order, with the bytes of their canonical forms.
-    references: with their places, in the order of places.
+    additional: names, in order, with the bytes of their canonical forms. Without the carried fields.
+    references: with their places, in the order of places. Without those of carried fields.
     """
 
     draft: Draft
@@ -52,7 +61,8 @@ class SealedDraft:
         additional = frozen_fields(draft.additional)
         kept = tuple((name, canonical(additional[name]).encode()) for name in sorted(additional))
         content_hash = None if content is None else ContentHash.of(content)
-        fields = _fields_of(draft, content_hash, {name: ContentHash.of(data) for name, data in kept})
+        hashes_of_fields = {**draft.carried, **{name: ContentHash.of(data) for name, data in kept}}
+        fields = _fields_of(draft, content_hash, hashes_of_fields)
         record, chars = canonical(fields), len(draft.content or "")
         references = (
             *references_in(additional, "/additional"),
@@ -61,6 +71,10 @@ class SealedDraft:
         )
         hashes = (content_hash, _hash_of_view(_view_fields(fields, chars)), object_hash_of(record))
         return cls(draft, record, chars, content, kept, *hashes, references)
+
+    def carries(self, path: str) -> bool:
+        """Whether a place in the document is in a carried field."""
+        return any(path.startswith(f"/additional/{escape_name(name)}/") for name in self.draft.carried)
 
     def version(self, *, sequence: int, number: int, at: float, writer: Writer) -> Version:
         """The version made from this draft at a place in time."""

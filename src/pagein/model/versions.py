@@ -1,5 +1,6 @@
 """Objects and their versions: content, writer and provenance."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -45,6 +46,8 @@ class Draft:
         name).
     metadata: light fields, kept in the record.
     additional: further content (texts or structures), each stored and hashed separately.
+    carried: additional fields that stay as the newest version has them, each by its hash there. So a version of a long
+        document costs only what is new.
     locked: None for the default of the type.
     view: names of the fields in the metadata view; None for the default of the type.
     deleted: the object no longer exists at its origin. Its history stays.
@@ -58,6 +61,7 @@ class Draft:
     provenance: Provenance = UNKNOWN
     metadata: Mapping[str, object] = NO_FIELDS
     additional: Mapping[str, object] = NO_FIELDS
+    carried: Mapping[str, ContentHash] = field(default_factory=dict)
     nickname: str | None = None
     locked: bool | None = None
     view: tuple[str, ...] | None = None
@@ -71,11 +75,11 @@ class Draft:
             raise BadInput(
                 f"not a nickname: {self.nickname[:40]!r}; 1 to {_LONGEST_NICKNAME} characters, no line breaks, no blank ends"
             )
-        names = {*self.metadata, *self.additional}
-        if clash := sorted(names & ENVELOPE):
+        names = [*self.metadata, *self.additional, *self.carried]
+        if clash := sorted({*names} & ENVELOPE):
             raise BadInput(f"{clash[0]!r} is no name for a field: it means the object itself")
-        if clash := sorted({*self.metadata} & {*self.additional}):
-            raise BadInput(f"{clash[0]!r} is in metadata and in additional")
+        if clash := sorted(name for name, count in Counter(names).items() if count > 1):
+            raise BadInput(f"{clash[0]!r} is in two of metadata, additional and carried")
         object.__setattr__(self, "metadata", frozen_fields(self.metadata, "/metadata"))
         object.__setattr__(self, "additional", frozen_fields(self.additional, "/additional"))
         if self.locked is None:

@@ -1,7 +1,7 @@
 """Interfaces to the outside world, as Protocols whose docstrings are contracts."""
 
 from pagein.ports.machine import Clock, Files, IdSource, Signal, TokenCounter
-from pagein.ports.stores import BlobStore, JournalStore, ObjectStore, SnapshotStore
+from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
 from pagein.ports.whole_stores import ForgettingStore, WholeStore
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "ForgettingStore",
     "IdSource",
     "JournalStore",
+    "LayerStore",
     "ObjectStore",
     "Signal",
     "SnapshotStore",

@@ -168,6 +168,33 @@ class SnapshotStore(Protocol):
         ...
 
 
+class LayerStore(Protocol):
+    """Stores how far derived layers have followed the journals of all sessions.
+
+    A layer is made from the journals alone, so that it can be dropped and made again. Called from several threads, and
+    by several processes. Raises StoreError.
+    """
+
+    def layer(self, name: str) -> tuple[int, str] | None:
+        """Return the place of the last entry in a layer, with the version of the layer's form; None if there is none."""
+        ...
+
+    def set_layer(self, name: str, place: int, version: str) -> None:
+        """Store the place of the last entry in a layer."""
+        ...
+
+    def places(self, after: int, most: int) -> Sequence[tuple[int, str]]:
+        """Return the places of entries after a place, each with its session: the oldest, at most so many.
+
+        Places are those of `JournalStore.news`. They become visible in ascending order.
+        """
+        ...
+
+    def last_place(self) -> int:
+        """Return the place of the newest entry; 0 for a store without entries."""
+        ...
+
+
 class ObjectStore(Protocol):
     """Stores objects (files, tool calls, chats, notes, ...) in every version, and the references between them.
 
@@ -185,12 +212,17 @@ class ObjectStore(Protocol):
 
         1. a `session` object without a `session_id` in its metadata: refused, `invalid_session_id`
         2. the request was carried out before: with the same draft, answered again as then; with another, `request_reused`
-        3. `expected` is not the number of the newest version: `version_conflict`
+        3. `expected` is not the number of the newest version, or this version has a carried field otherwise:
+           `version_conflict`
         4. the object is of another type: `type_changed`
         5. another object's newest version has the nickname: `nickname_taken`
         6. the newest version has the same object hash: no version is made, `unchanged`
         7. the version is made, as `created` or `updated`. References to missing objects are stored, and resolve once the object exists.
         """
+        ...
+
+    def answered(self, request: str) -> Version | None:
+        """Return the version in the answer to an earlier write with this request id, or None."""
         ...
 
     def current(self, name: str) -> Version | None:

@@ -10,10 +10,10 @@ from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
 from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
 from pagein.model.writes import Write
-from pagein.ports.stores import BlobStore, JournalStore, ObjectStore
+from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore
 
 
-class WholeStore(BlobStore, JournalStore, ObjectStore, Protocol):
+class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
     """A complete store with the operations of its upkeep: export, import, check and garbage collection.
 
     Called by one thread. Raises StoreError. Dropped content cannot be restored: the caller must first prove that nothing refers to it.

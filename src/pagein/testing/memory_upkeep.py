@@ -23,6 +23,7 @@ class MemoryUpkeep(MemoryJournals):
         self._ended: dict[str, int] = {}
         self._places: dict[tuple[str, EntryId], int] = {}
         self._last_place = 0
+        self._layers: dict[str, tuple[int, str]] = {}
 
     def secret(self) -> bytes:
         self._has_key = True
@@ -42,6 +43,20 @@ class MemoryUpkeep(MemoryJournals):
     def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
         placed = [(self._places[session, entry.id], entry) for entry in self._order.get(session, ())]
         return iter([(place, entry) for place, entry in placed if place > after])
+
+    def layer(self, name: str) -> tuple[int, str] | None:
+        return self._layers.get(name)
+
+    def set_layer(self, name: str, place: int, version: str) -> None:
+        with self._change(self._layers):
+            self._layers[name] = place, version
+
+    def places(self, after: int, most: int) -> Sequence[tuple[int, str]]:
+        found = sorted((place, session) for (session, _), place in self._places.items() if place > after)
+        return found[:most]
+
+    def last_place(self) -> int:
+        return max(self._places.values(), default=0)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -41,6 +41,10 @@ class MemoryStore(MemoryBlobs):
                 case answer:
                     return answer
 
+    def answered(self, request: str) -> Version | None:
+        earlier = self._requests.get(request)
+        return None if earlier is None else earlier.version
+
     def current(self, name: str) -> Version | None:
         found = self._newest(name)
         holder = self._holder(name) if found is None else None
@@ -115,7 +119,8 @@ class MemoryStore(MemoryBlobs):
         history = self._history.setdefault(version.id, [])
         history.append(version)
         self._log.append(version)
-        self._placed.append(tuple(sorted(sealed.references, key=lambda one: place_order(one[0]))))
+        carried = [one for one in self._links(history[-2]) if sealed.carries(one[0])] if len(history) > 1 else []
+        self._placed.append(tuple(sorted((*sealed.references, *carried), key=lambda one: place_order(one[0]))))
         self._undone_by(lambda: (history.pop(), self._log.pop(), self._placed.pop()))
         return version
 

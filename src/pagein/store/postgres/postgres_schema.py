@@ -6,7 +6,7 @@ A step is never edited once it has been released. The table `migration` says whi
 import re
 from typing import Final, TypeAlias
 
-from pagein.store.sql.sqlite_schema import BLOB_TABLES, FORGETTING_TABLES, OBJECT_TABLES, SNAPSHOT_TABLE
+from pagein.store.sql.sqlite_schema import BLOB_TABLES, FORGETTING_TABLES, LAYER_TABLE, OBJECT_TABLES, SNAPSHOT_TABLE
 
 # The order matters: the pattern for generated numbers comes before the pattern for plain numbers. COLLATE "C" compares code points, as
 # SQLite does.
@@ -96,4 +96,6 @@ STEPS: Final[Steps] = (
                  FOR EACH ROW EXECUTE FUNCTION snapshot_gone()""",
         ),
     ),
+    # What is derived from the journals, with the place of the last entry in it.
+    ("derived layers", (dialect(LAYER_TABLE),)),
 )

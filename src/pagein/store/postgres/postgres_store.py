@@ -3,11 +3,12 @@
 from pagein.model.objects import ObjectId
 from pagein.store.postgres.postgres_database import SCHEMA, PostgresDatabase
 from pagein.store.sql.sql_journals import SqlJournals
+from pagein.store.sql.sql_layers import SqlLayers
 from pagein.store.sql.sql_objects import SqlObjects
 
 
-class PostgresStore(SqlJournals, SqlObjects):
-    """A BlobStore, JournalStore and ObjectStore for use by several machines at once.
+class PostgresStore(SqlJournals, SqlObjects, SqlLayers):
+    """A BlobStore, JournalStore, ObjectStore and LayerStore for use by several machines at once.
 
     The schema and its tables are created on first use. Raises BadSetting at once for a malformed address.
 

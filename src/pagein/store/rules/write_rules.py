@@ -86,6 +86,9 @@ def _conflict(write: Write, facts: WriteFacts) -> Refusal | None:
         return "version_conflict"
     if current is not None and current.type != write.draft.type:
         return "type_changed"
+    held = {} if current is None else current.additional
+    if any(held.get(name) != digest for name, digest in write.draft.carried.items()):
+        return "version_conflict"
     return "nickname_taken" if facts.holder not in (None, write.draft.id) else None
 
 

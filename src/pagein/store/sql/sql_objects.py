@@ -56,6 +56,10 @@ class SqlObjects(SqlBlobs):
             self._hold(_texts(sealed))
             return _put_back(rows, write, sealed, number)
 
+    def answered(self, request: str) -> Version | None:
+        with self._database.open_reader() as rows:
+            return _one(rows, "sequence = (SELECT sequence FROM request WHERE id = ?)", encode_text(request))
+
     def current(self, name: str) -> Version | None:
         with self._database.open_reader() as rows:
             found = _newest(rows, name)
@@ -340,6 +344,8 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft
     before = {(path, text): number for path, text, number in found}
     after = {(encode_text(path), canonical(reference)): reference for path, reference in sealed.references}
     for place in before.keys() - after.keys():
+        if sealed.carries(decode_text(place[0])):
+            continue
         rows.execute("UPDATE reference SET until = ? WHERE number = ?", (sequence, before[place]))
     for path, text in sorted(after.keys() - before.keys()):
         reference = after[path, text]

@@ -60,6 +60,7 @@ FORGETTING_TABLES: Final = (
     "CREATE TABLE forgetting(count INTEGER NOT NULL)",
     "INSERT INTO forgetting VALUES(0)",
 )
+LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL)"
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -128,6 +129,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
                  DELETE FROM snapshot WHERE session = old.session; END""",
         ),
     ),
+    # What is derived from the journals, with the place of the last entry in it.
+    ("derived layers", (LAYER_TABLE,)),
 )
 
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 from pagein.model.objects import ObjectId
 from pagein.store.sql.sql_journals import SqlJournals
+from pagein.store.sql.sql_layers import SqlLayers
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
 from pagein.store.sqlite.sqlite_database import SqliteDatabase
 
 
-class SqliteStore(SqlJournals, SqlObjects):
-    """A BlobStore, JournalStore and ObjectStore in a single file, created on first use together with its folder.
+class SqliteStore(SqlJournals, SqlObjects, SqlLayers):
+    """A BlobStore, JournalStore, ObjectStore and LayerStore in a single file, created on first use together with its folder.
 
     patience: seconds to wait for other processes
     looks: never write (see `SqliteDatabase`)

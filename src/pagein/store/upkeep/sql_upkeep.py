@@ -18,10 +18,9 @@ from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain, remove_blob
+from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_rows import Row, Rows
 
-NOBODY: Final = "\0dropped"
-"""Session name of placeholder rows. No real name has a zero byte after `plain`."""
 _PAGE: Final = 500
 
 

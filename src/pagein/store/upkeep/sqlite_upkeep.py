@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from pagein.errors import StoreError
 from pagein.store.sql.sql_blobs import put_blob, raw
 from pagein.store.sql.sql_erasure import SqlErasure
+from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.collection import NO_BYTES
 from pagein.store.upkeep.rebuild import fault_of_log
-from pagein.store.upkeep.sql_upkeep import NOBODY, SqlUpkeep
+from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 
 
 class SqliteUpkeep(SqliteStore, SqlUpkeep, SqlErasure):
