@@ -10,7 +10,7 @@ from pagein.model.documents import Document
 from pagein.model.references import Reference
 from pagein.model.values import NO_FIELDS, Fields, frozen_fields
 from pagein.policy.privacy.secrets import keys_in
-from pagein.workspace.notes import Note, NoteLink, is_note, parse_note
+from pagein.workspace.notes import NoteLink, is_note, parse_note
 
 Resolve = Callable[[str, str], str]
 """Maps a link's target as written, and the path of its note, to the id or nickname for a reference."""
@@ -89,11 +89,13 @@ def facts(seen: FoundFile, home: str, resolve: Resolve) -> Fields:
     if seen.media_type is not None:
         plain["media_type"] = seen.media_type
     if seen.text is not None and is_note(seen.path):
-        plain.update(_note_metadata(parse_note(seen.text), seen.path, resolve))
+        plain.update(note_facts(seen.text, seen.path, resolve))
     return frozen_fields(plain)
 
 
-def _note_metadata(note: Note, path: str, resolve: Resolve) -> dict[str, object]:
+def note_facts(text: str, path: str, resolve: Resolve) -> dict[str, object]:
+    """Return the metadata of a note: its title, tags, links and frontmatter."""
+    note = parse_note(text)
     said: dict[str, object] = {
         "title": note.title,
         "note_id": note.id,

@@ -1,0 +1,111 @@
+"""Write the versions of files that calls show, write, change or delete."""
+
+from collections.abc import Mapping
+
+from pagein.errors import DamagedBlob, MissingBlob
+from pagein.memory.known_files import FileDeed, is_absolute
+from pagein.memory.object_names import object_name, request_name
+from pagein.memory.object_writer import Cause, ObjectWriter
+from pagein.model.journal_notes import ReadNote
+from pagein.model.names import ContentHash
+from pagein.model.read_events import FileRead, FileWrite
+from pagein.model.references import Reference
+from pagein.model.values import Value
+from pagein.model.versions import Draft, Provenance, Version
+from pagein.workspace.file_description import file_type, name_of, note_facts, object_type
+
+
+class FileVersions:
+    """The files of one session as objects. Not thread-safe; raises StoreError."""
+
+    def __init__(self, session: str, writer: ObjectWriter) -> None:
+        self._session = session
+        self._writer = writer
+        self._known: dict[str, Version] = {}
+
+    def note_deed(self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str) -> Reference | None:
+        """Write the version that a deed gives, and return the call's reference to the file.
+
+        origin: where in the chat the call is. call: id of the call's object.
+        """
+        known = self._known.get(deed.path)
+        if not deed.is_news and known is not None:
+            return known.static(relation=deed.deed)
+        if deed.deed == "read" and deed.known == "name":
+            version = self._current(deed.path) or self._write(deed, cause, {**origin, "unread": True}, call)
+            return Reference(version.id, relation=deed.deed)
+        version = self._write(deed, cause, origin, call)
+        self._known[deed.path] = version
+        return version.static(relation=deed.deed)
+
+    def note_read(self, note: ReadNote, cause: Cause, origin: Mapping[str, object]) -> None:
+        """Write the version that pagein's own read tool read or wrote. Its content is in the store."""
+        event = note.event
+        if not isinstance(event, FileRead | FileWrite):
+            return
+        known = self._known.get(event.path)
+        if known is not None and known.metadata.get("file_hash") == event.version.hex:
+            return
+        text = self._stored(event.version)
+        deed = FileDeed(
+            event.path,
+            "read" if isinstance(event, FileRead) else "write" if event.whole else "edit",
+            "name" if text is None else "whole",
+            text,
+            total=event.total,
+            proof="shown" if isinstance(event, FileRead) else "written",
+        )
+        if text is not None or isinstance(event, FileWrite):
+            self._known[event.path] = self._write(deed, cause, {**origin, "file_hash": event.version.hex}, "")
+
+    def _stored(self, name: ContentHash) -> str | None:
+        try:
+            return self._writer.store.get(name).decode()
+        except (MissingBlob, DamagedBlob, UnicodeDecodeError):
+            return None
+
+    def _home(self, path: str) -> str:
+        """Return what a path is relative to: nothing, or the session, whose folder is unknown."""
+        return "" if is_absolute(path) else f"session:{self._session}"
+
+    def _current(self, path: str) -> Version | None:
+        return self._writer.file_at(self._home(path), path)
+
+    def _write(self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str) -> Version:
+        request = request_name("file", cause.session, cause.entry, call, deed.path)
+        known = self._writer.store.answered(request)
+        if known is not None:
+            return known
+        current = self._current(deed.path)
+        home = self._home(deed.path)
+        object_id = object_name("file", home, deed.path, at=cause.at) if current is None else current.id
+        is_gone = deed.deed == "delete"
+        metadata: dict[str, object] = {
+            "path": None if is_gone else deed.path,
+            **({"last_path": deed.path} if is_gone else {}),
+            "home": home,
+            "file_type": file_type(deed.path),
+            "deed": deed.deed,
+            "known": deed.known,
+            **({"proof": deed.proof} if deed.proof else {}),
+            **({"lines": deed.total} if deed.total is not None else {}),
+            **({"call": Reference(call, relation="call")} if call else {}),
+            **origin,
+        }
+        type_ = object_type(deed.path) if current is None else current.type
+        additional: dict[str, Value] = {}
+        if deed.known == "part" and deed.text is not None:
+            additional["spans"] = ((deed.first, deed.first + deed.text.count("\n")),)
+        if type_ == "note" and deed.known == "whole" and deed.text is not None:
+            metadata |= note_facts(deed.text, deed.path, self._writer.target_of(home))
+        draft = Draft(
+            id=object_id,
+            type=type_,
+            content=deed.text,
+            metadata=metadata,
+            additional=additional,
+            nickname=self._writer.free_name(name_of(deed.path)) if type_ == "note" and current is None else None,
+            provenance=Provenance(deed.path, "agent"),
+            deleted=is_gone,
+        )
+        return self._writer.write(request, draft, cause)

@@ -1,0 +1,129 @@
+"""The indexer: follows the journals of a store, and keeps the objects made from them up to date.
+
+Rules of this file
+------------------
+1. Entries are followed in the order of their places, over all sessions. The place that was reached is stored in the same
+   transaction as the objects, so that the death of the process at any moment loses nothing and doubles nothing.
+2. A transaction is short: the writer of a journal never waits long for the indexer.
+3. Several processes may follow one store. Whoever finds that another was faster goes on from there.
+4. Objects of another form are dropped and made again from the journals.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pagein.memory.object_writer import IndexedStore, ObjectWriter
+from pagein.memory.session_index import SessionIndex
+from pagein.model.entries import Entry
+from pagein.model.messages import UnreadableLine
+
+LAYER: Final = "memory"
+FORM: Final = "1"
+"""Version of the objects' form. Objects of another form are made again."""
+_OWN: Final = "pagein."
+"""Beginning of the names of pagein's own journals, which are no sessions."""
+_AT_ONCE: Final = 64
+"""Entries followed in one transaction, at most."""
+_LONGEST_TURN: Final = 0.02
+"""Seconds after which a transaction ends."""
+_OPEN: Final = 24
+"""Sessions whose state is kept in memory."""
+
+Placed: TypeAlias = tuple[int, Entry | UnreadableLine]
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told after each transaction: the place that was reached, and the last place."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What a run of the indexer did.
+
+    entries: entries followed. versions: versions written.
+    behind: entries that are not followed yet, at most.
+    """
+
+    entries: int = 0
+    versions: int = 0
+    behind: int = 0
+
+
+class Indexer:
+    """Follows the journals of a store. Thread-safe; raises StoreError."""
+
+    def __init__(self, store: IndexedStore) -> None:
+        self._store = store
+        self._writer = ObjectWriter(store)
+        self._sessions: OrderedDict[str, SessionIndex] = OrderedDict()
+        self._turn = threading.Lock()
+
+    def catch_up(
+        self, within: float | None = None, stop: Callable[[], bool] = lambda: False, tell: Progress | None = None
+    ) -> IndexReport:
+        """Follow the journals to their end.
+
+        within: seconds after which to stop; None for no limit. stop: asked between transactions.
+        """
+        began, entries, versions = time.monotonic(), 0, self._writer.written
+        with self._turn:
+            while not stop() and (within is None or time.monotonic() - began < within):
+                done = self._follow_some()
+                if done == 0:
+                    break
+                entries += done
+                if tell is not None:
+                    tell(self._place(), self._store.last_place())
+        return IndexReport(entries, self._writer.written - versions, self.behind())
+
+    def behind(self) -> int:
+        """Return the number of places that are not followed yet."""
+        return max(0, self._store.last_place() - self._place())
+
+    def _place(self) -> int:
+        found = self._store.layer(LAYER)
+        return found[0] if found is not None and found[1] == FORM else 0
+
+    def _follow_some(self) -> int:
+        """Follow the next entries in one transaction, and return their number."""
+        if not self._store.places(self._place(), 1):
+            return 0
+        try:
+            with self._store.exclusive():
+                return self._follow_in_turn()
+        except BaseException:
+            self._sessions.clear()  # their states may hold versions that were rolled back
+            raise
+
+    def _follow_in_turn(self) -> int:
+        deadline = time.monotonic() + _LONGEST_TURN
+        place, count = self._place(), 0
+        readers: dict[str, Iterator[Placed]] = {}
+        for at, session in self._store.places(place, _AT_ONCE):
+            if not session.startswith(_OWN):
+                state = self._state(session)
+                if session not in readers:
+                    readers[session] = iter(self._store.news(session, state.place))
+                for place_of_entry, entry in readers[session]:
+                    if isinstance(entry, Entry):
+                        state.follow(place_of_entry, entry)
+                    if place_of_entry >= at:
+                        break
+            place, count = at, count + 1
+            if time.monotonic() > deadline:
+                break
+        self._store.set_layer(LAYER, place, FORM)
+        self._close_sessions()
+        return count
+
+    def _state(self, session: str) -> SessionIndex:
+        if session not in self._sessions:
+            self._sessions[session] = SessionIndex(session, self._writer)
+        self._sessions.move_to_end(session)
+        return self._sessions[session]
+
+    def _close_sessions(self) -> None:
+        while len(self._sessions) > _OPEN:
+            self._sessions.popitem(last=False)

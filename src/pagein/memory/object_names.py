@@ -1,0 +1,34 @@
+"""Ids of the objects made from journals: the same journal gives the same ids, so that dropped objects come back as they were."""
+
+import hashlib
+from typing import Final
+
+from pagein.model.identifiers import RANDOM_BYTES, uuid7
+
+_LONGEST_CALL: Final = 400
+_LAST_MILLISECOND: Final = (1 << 48) - 1
+
+
+def object_name(kind: str, *key: str, at: float | None) -> str:
+    """Return the id of an object: a UUIDv7 whose random digits are a hash of kind and key.
+
+    at: time of the first entry about it, seconds since 1970; None if unknown.
+    """
+    milliseconds = min(max(0, int((at or 0.0) * 1000)), _LAST_MILLISECOND)
+    return uuid7(milliseconds, _digest(kind, *key)[:RANDOM_BYTES])
+
+
+def second_call_name(call_id: str, session: str, entry: str) -> str:
+    """Return the id of a tool call whose own id another call has already."""
+    return f"{call_id[:_LONGEST_CALL]}~{_digest('toolcall', session, entry, call_id).hex()[:8]}"
+
+
+def request_name(*parts: str) -> str:
+    """Return the name of a write, the same for the same parts."""
+    return f"memory:{_digest(*parts).hex()[:32]}"
+
+
+def _digest(*parts: str) -> bytes:
+    # lengths in front, so that two lists of parts never give the same text
+    told = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()

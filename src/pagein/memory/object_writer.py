@@ -1,0 +1,100 @@
+"""Write the versions of objects that journals give: each once, however often a journal is followed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from pagein.errors import StoreError
+from pagein.model.values import Value
+from pagein.model.versions import Draft, Version, Writer
+from pagein.model.writes import Query, Write, Written
+from pagein.ports import BlobStore, JournalStore, LayerStore, ObjectStore
+from pagein.workspace.note_links import link_target
+
+INDEXER: Final = "index"
+"""Kind of the writer of every version made from a journal."""
+_LONGEST_NICKNAME: Final = 200
+_FILES: Final = frozenset({"file", "note"})
+
+
+class IndexedStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
+    """A store with journals and with the objects made from them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a version is made.
+
+    session, entry: the journal entry that it follows from.
+    at: time of the entry, seconds since 1970.
+    reason: the kind of change.
+    """
+
+    session: str
+    entry: str
+    at: float
+    reason: str
+
+
+class ObjectWriter:
+    """Writes versions into a store, with the names that people gave to the objects. Raises StoreError."""
+
+    def __init__(self, store: IndexedStore) -> None:
+        self.store = store
+        self.written = 0
+
+    def write(self, request: str, draft: Draft, cause: Cause) -> Version:
+        """Return the version of this request, as it was written before or now."""
+        known = self.store.answered(request)
+        if known is not None:
+            return known
+        current = self.store.current(draft.id)
+        outcome = self.store.write(self._write(request, _with_names(draft, current), cause))
+        if not isinstance(outcome, Written) and draft.carried:
+            outcome = self.store.write(self._write(request, _with_names(self._in_full(draft), current), cause))
+        if not isinstance(outcome, Written):
+            raise StoreError(f"the object {draft.id} of session {cause.session} could not be stored: {outcome.why}")
+        self.written += outcome.change != "unchanged"
+        return outcome.version
+
+    def _write(self, request: str, draft: Draft, cause: Cause) -> Write:
+        return Write(request, draft, cause.at, writer=Writer(INDEXER, cause.reason, cause.session))
+
+    def _in_full(self, draft: Draft) -> Draft:
+        """Return a draft without carried fields: another branch of the session has other pages now."""
+        wanted = {digest: name for name, digest in draft.carried.items()}
+        values: dict[str, Value] = {}
+        for version in reversed(self.store.history(draft.id)):
+            for name, digest in version.additional.items():
+                if wanted.get(digest) == name and name not in values:
+                    values[name] = self.store.additional(version, name)
+            if len(values) == len(wanted):
+                break
+        return replace(draft, carried={}, additional={**values, **draft.additional})
+
+    def free_name(self, name: str) -> str | None:
+        """Return a note's name as a nickname, unless it is no nickname or another object has it."""
+        told = name.strip()
+        is_nickname = 0 < len(told) <= _LONGEST_NICKNAME and len(told.splitlines()) == 1
+        return told if is_nickname and self.store.current(told) is None else None
+
+    def target_of(self, home: str) -> Callable[[str, str], str]:
+        """Return the function that finds the object behind a link in a note."""
+        return lambda target, path: link_target(self.store, home, target, path)
+
+    def file_at(self, home: str, path: str) -> Version | None:
+        """Return the newest version of the file at a path, or of the last deleted file there."""
+        for where in ({"path": path}, {"last_path": path}):
+            query = Query(types=_FILES, where={"home": home, **where}, deleted=None, limit=1)
+            found = self.store.objects(query)
+            if found:
+                return found[0]
+        return None
+
+
+def _with_names(draft: Draft, current: Version | None) -> Draft:
+    """Return the draft with the name, the view and the lock that the object has."""
+    if current is None:
+        return draft
+    nickname = draft.nickname if current.nickname is None else current.nickname
+    return replace(draft, nickname=nickname, view=current.view, locked=current.locked)

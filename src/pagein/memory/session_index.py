@@ -1,0 +1,274 @@
+"""Follow the journal of one session, and write the objects that it gives.
+
+Rules of this file
+------------------
+1. The objects depend on the entries alone, in the order of their places. Following an entry again writes nothing new.
+2. A thread is a conversation of its own: it begins with a message without messages before it. A session has several
+   where the client asks for something beside its main conversation. Each thread has a chat.
+3. After a rewind, the next version of the chat shows the new branch; the old one stays in the history.
+4. A file gets a version when a session shows, writes, changes or deletes it in a form that the session did not know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pagein.memory.chat_pages import NO_PAGES, ChatPages, shortened, user_words, without_results
+from pagein.memory.file_versions import FileVersions
+from pagein.memory.known_files import NO_TEXTS, KnownTexts, file_deeds
+from pagein.memory.object_names import object_name, request_name, second_call_name
+from pagein.memory.object_writer import Cause, ObjectWriter
+from pagein.memory.session_facts import SessionFacts, title_of
+from pagein.model.chats import ChatCall
+from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
+from pagein.model.journal_notes import ClientNote, ReadNote
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.references import Reference
+from pagein.model.shapes import text_draft, toolcall_draft
+from pagein.model.shared_map import SharedMap
+from pagein.model.versions import Draft, Provenance, Version
+from pagein.policy.clients.profiles import OTHER, PROFILES
+
+_KEPT: Final = 512
+"""Number of entries whose states are kept in memory; a rewind to an older entry follows its branch again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The state of a thread after an entry.
+
+    name: id of its first message; "" before it.
+    chat: the newest version of its chat on this branch.
+    calls: calls without a result.
+    texts: the content of files that the thread knows.
+    user: reference to the words that began the turn.
+    """
+
+    name: EntryId = ""
+    pages: ChatPages = NO_PAGES
+    chat: Version | None = None
+    title: str = ""
+    client: str = ""
+    calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
+    texts: KnownTexts = NO_TEXTS
+    user: Reference | None = None
+
+
+START: Final = Thread()
+
+
+class SessionIndex:
+    """The objects of one session, up to a place of its journal. Not thread-safe.
+
+    place: the last entry that was followed.
+    """
+
+    def __init__(self, name: str, writer: ObjectWriter) -> None:
+        self.name = name
+        self.place = 0
+        self._writer = writer
+        self._files = FileVersions(name, writer)
+        self._facts = SessionFacts()
+        self._told: SessionFacts | None = None
+        self._threads: dict[EntryId, Thread] = {}
+        self._began = 0.0
+        self._now = 0.0
+
+    def follow(self, place: int, entry: Entry) -> None:
+        """Write the objects that an entry gives. Raises StoreError."""
+        self._now = self._time_of(entry)
+        self._began = self._began or self._now
+        thread = START if entry.parent is None else self._thread_at(entry.parent)
+        match entry.body:
+            case MessageEntry(message):
+                thread = self._message(thread, entry, message)
+            case NoteEntry() as note:
+                thread = self._note(thread, entry, note)
+            case CompactionEntry(lost=True):
+                thread = replace(thread, texts=NO_TEXTS)
+            case _:
+                pass
+        self._threads[entry.id] = thread
+        if len(self._threads) > _KEPT:
+            del self._threads[next(iter(self._threads))]
+        self._save_session(entry)
+        self.place = place
+
+    def _thread_at(self, entry_id: EntryId) -> Thread:
+        """Return the state after an entry; after a rewind to an old entry, follow the branch of this entry again."""
+        if entry_id not in self._threads:
+            entries = {one.id: one for one in self._writer.store.entries(self.name) if isinstance(one, Entry)}
+            branch: list[Entry] = []
+            at: EntryId | None = entry_id
+            while at is not None and (one := entries.get(at)) is not None:
+                branch.append(one)
+                at = one.parent
+            again = SessionIndex(self.name, self._writer)
+            again._began = self._began
+            for one in reversed(branch):
+                again.follow(0, one)
+            self._threads[entry_id] = again._threads.get(entry_id, START)
+        return self._threads[entry_id]
+
+    def _time_of(self, entry: Entry) -> float:
+        told = entry.at
+        if told is None and isinstance(entry.body, MessageEntry):
+            told = entry.body.message.at
+        return self._now if told is None else told
+
+    def _cause(self, entry: Entry, reason: str) -> Cause:
+        return Cause(self.name, entry.id, self._now, reason)
+
+    # --- notes ---
+
+    def _note(self, thread: Thread, entry: Entry, entry_note: NoteEntry) -> Thread:
+        note = entry_note.note
+        if isinstance(note, ClientNote) and note.profile:
+            self._facts = replace(self._facts, harness=self._facts.harness or note.profile)
+            return replace(thread, client=note.profile)
+        if isinstance(note, ReadNote):
+            self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
+        return thread
+
+    # --- messages ---
+
+    def _message(self, thread: Thread, entry: Entry, message: Message) -> Thread:
+        words = user_words(message)
+        self._facts = self._facts.with_message(message, words)
+        if not thread.name:
+            thread = replace(thread, name=entry.id)
+            self._facts = replace(self._facts, chats=(*self._facts.chats, self._chat_id(thread)))
+        for number, block in enumerate(message.blocks):
+            if isinstance(block, ToolResult):
+                thread = self._result(thread, entry, number, block)
+        rest = without_results(message)
+        if message.role == "assistant":
+            return self._answer(thread, entry, message, rest)
+        if rest is None:
+            return self._save_chat_if_due(thread, entry)
+        if message.role == "system":
+            self._save_system_prompt(thread, entry, message)
+        if not (words or not thread.pages.turn or not thread.pages.place):
+            return self._save_chat_if_due(replace(thread, pages=thread.pages.with_step(rest)), entry)
+        thread = replace(thread, pages=thread.pages.with_said(rest), title=thread.title or title_of(words))
+        thread = self._save_chat(thread, entry)
+        return self._save_words(thread, entry, words) if words else thread
+
+    def _answer(self, thread: Thread, entry: Entry, message: Message, rest: Message | None) -> Thread:
+        calls = thread.calls
+        asked = [block for block in message.blocks if isinstance(block, ToolCall)]
+        for call in asked:
+            calls = calls.put(call.id, call)
+        pages = thread.pages if rest is None else thread.pages.with_step(rest)
+        thread = replace(thread, calls=calls, pages=pages)
+        return self._save_chat_if_due(thread, entry) if asked else self._save_chat(thread, entry)
+
+    def _result(self, thread: Thread, entry: Entry, number: int, result: ToolResult) -> Thread:
+        call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
+        profile = PROFILES.get(thread.client or self._facts.harness, OTHER)
+        texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
+        is_failure = profile.is_failure(call, result)
+        request = request_name("call", self.name, entry.id, str(number))
+        known = self._writer.store.answered(request)
+        name = self._call_name(entry, call) if known is None else known.id
+        origin = self._origin(thread)
+        files = tuple(self._files.note_deed(one, self._cause(entry, one.deed), origin, name) for one in deeds)
+        draft = toolcall_draft(
+            replace(call, id=name),
+            replace(result, is_error=is_failure),
+            chat=None if thread.chat is None else thread.chat.static(relation="chat"),
+            files=[one for one in files if one is not None],
+        )
+        metadata = {**draft.metadata, "turn": thread.pages.turn, "place": thread.pages.place + 1}
+        version = self._writer.write(request, replace(draft, metadata=metadata), self._cause(entry, "result"))
+        status = "fail" if is_failure else "ok"
+        step = ChatCall(result.call_id, call.name, shortened(call.arguments), status, version.static(relation="call"))
+        pages = thread.pages.with_step(step)
+        return replace(thread, calls=thread.calls.without(call.id), texts=texts, pages=pages)
+
+    def _call_name(self, entry: Entry, call: ToolCall) -> str:
+        """Return the id for a call's object: the provider's, unless another call has it."""
+        free = call.id.strip() and len(call.id) <= 512 and self._writer.store.current(call.id) is None  # noqa: PLR2004 - the longest id
+        return call.id if free else second_call_name(call.id, self.name, entry.id)
+
+    def _origin(self, thread: Thread) -> Mapping[str, object]:
+        """Return where in the chat something happened, as metadata."""
+        found: dict[str, object] = {"turn": thread.pages.turn}
+        if thread.chat is not None:
+            found["turn_ref"] = thread.chat.static(relation="chat")
+        if thread.user is not None:
+            found["user_ref"] = thread.user
+        return found
+
+    # --- objects of the conversation ---
+
+    def _chat_id(self, thread: Thread) -> str:
+        return object_name("chat", self.name, thread.name, at=self._began)
+
+    def _save_chat_if_due(self, thread: Thread, entry: Entry) -> Thread:
+        return self._save_chat(thread, entry) if thread.pages.is_due else thread
+
+    def _save_chat(self, thread: Thread, entry: Entry) -> Thread:
+        fields = thread.pages.fields()
+        held = {} if thread.chat is None else thread.chat.additional
+        draft = Draft(
+            id=self._chat_id(thread),
+            type="chat",
+            metadata={
+                "session_ref": Reference(self._session_id(), relation="session"),
+                "session_id": self.name,
+                "turn_count": thread.pages.turn,
+                "step_count": thread.pages.count,
+                "title": thread.title,
+            },
+            additional=fields,
+            carried={name: digest for name, digest in held.items() if name not in fields},
+            provenance=Provenance(self.name, "system"),
+        )
+        version = self._writer.write(request_name("chat", self.name, entry.id), draft, self._cause(entry, "turn"))
+        return replace(thread, chat=version, pages=thread.pages.after_version())
+
+    def _save_words(self, thread: Thread, entry: Entry, words: str) -> Thread:
+        draft = text_draft(
+            object_name("user", self.name, entry.id, at=self._now),
+            "user",
+            words,
+            origin="user-input",
+            generator="human",
+        )
+        chat = None if thread.chat is None else thread.chat.static(relation="chat")
+        draft = replace(draft, metadata={"chat_ref": chat, "turn": thread.pages.turn, "session_id": self.name})
+        version = self._writer.write(request_name("user", self.name, entry.id), draft, self._cause(entry, "words"))
+        return replace(thread, user=version.static(relation="asked"))
+
+    def _save_system_prompt(self, thread: Thread, entry: Entry, message: Message) -> None:
+        text = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+        name = object_name("system_prompt", self.name, thread.name, at=self._began)
+        draft = text_draft(name, "system_prompt", text, origin=self.name, generator="system")
+        request = request_name("system", self.name, entry.id)
+        self._writer.write(request, replace(draft, metadata={"session_id": self.name}), self._cause(entry, "prompt"))
+
+    def _session_id(self) -> str:
+        return object_name("session", self.name, at=self._began)
+
+    def _save_session(self, entry: Entry) -> None:
+        """Write a version of the session object if a fact of the session changed."""
+        facts = self._facts
+        if facts == self._told or not facts.chats:
+            return
+        chats = tuple(Reference(one, relation="chat") for one in facts.chats)
+        metadata: dict[str, object] = {
+            "session_id": self.name,
+            "harness": facts.harness,
+            "title": facts.title,
+            "models": facts.models,
+            "chat_ref": chats[0],
+            "chats": chats,
+            **({"cwd": facts.folder} if facts.folder else {}),
+            **({"parent": facts.parent} if facts.parent else {}),
+        }
+        draft = Draft(
+            id=self._session_id(), type="session", metadata=metadata, provenance=Provenance(self.name, "system")
+        )
+        self._writer.write(request_name("session", self.name, entry.id), draft, self._cause(entry, "session"))
+        self._told = facts
