@@ -72,9 +72,13 @@ class SealedDraft:
         hashes = (content_hash, _hash_of_view(_view_fields(fields, chars)), object_hash_of(record))
         return cls(draft, record, chars, content, kept, *hashes, references)
 
-    def carries(self, path: str) -> bool:
-        """Whether a place in the document is in a carried field."""
-        return any(path.startswith(f"/additional/{escape_name(name)}/") for name in self.draft.carried)
+    @property
+    def fresh_places(self) -> tuple[str, ...] | None:
+        """Beginnings of the places that are not in a carried field; None if no field is carried."""
+        if not self.draft.carried:
+            return None
+        own = (f"/additional/{escape_name(name)}/" for name, _ in self.additional)
+        return ("/metadata/", "/provenance/", *own)
 
     def version(self, *, sequence: int, number: int, at: float, writer: Writer) -> Version:
         """The version made from this draft at a place in time."""

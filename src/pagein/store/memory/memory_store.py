@@ -119,7 +119,9 @@ class MemoryStore(MemoryBlobs):
         history = self._history.setdefault(version.id, [])
         history.append(version)
         self._log.append(version)
-        carried = [one for one in self._links(history[-2]) if sealed.carries(one[0])] if len(history) > 1 else []
+        fresh = sealed.fresh_places
+        before = self._links(history[-2]) if fresh is not None and len(history) > 1 else ()
+        carried = [one for one in before if not one[0].startswith(fresh or "")]
         self._placed.append(tuple(sorted((*sealed.references, *carried), key=lambda one: place_order(one[0]))))
         self._undone_by(lambda: (history.pop(), self._log.pop(), self._placed.pop()))
         return version

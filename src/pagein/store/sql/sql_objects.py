@@ -29,6 +29,8 @@ from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
 _LONGEST_TARGET: Final = 500
+_BEHIND_SLASH: Final = "0"
+"""The character behind the slash, which ends the range of places below a field."""
 
 
 class SqlObjects(SqlBlobs):
@@ -338,14 +340,9 @@ def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
 
 def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft) -> None:
     """Store the references of an object's next version as changes."""
-    found = rows.execute(
-        "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL", (document,)
-    ).fetchall()
-    before = {(path, text): number for path, text, number in found}
+    before = {(path, text): number for path, text, number in _references_now(rows, document, sealed)}
     after = {(encode_text(path), canonical(reference)): reference for path, reference in sealed.references}
     for place in before.keys() - after.keys():
-        if sealed.carries(decode_text(place[0])):
-            continue
         rows.execute("UPDATE reference SET until = ? WHERE number = ?", (sequence, before[place]))
     for path, text in sorted(after.keys() - before.keys()):
         reference = after[path, text]
@@ -354,6 +351,17 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft
             "INSERT INTO reference(document, path, target, pinned, reference, since) VALUES(?, ?, ?, ?, ?, ?)",
             (document, path, _target(reference.target), pinned, text, sequence),
         )
+
+
+def _references_now(rows: Rows, document: int, sealed: SealedDraft) -> list[Row]:
+    """Return the references of an object's newest version that its next version may change."""
+    query = "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL"
+    beginnings = sealed.fresh_places
+    if beginnings is None:
+        return rows.execute(query, (document,)).fetchall()
+    ends = [bound for one in map(encode_text, beginnings) for bound in (one, one[:-1] + _BEHIND_SLASH)]
+    places = " OR ".join(["(path >= ? AND path < ?)"] * len(beginnings))
+    return rows.execute(f"{query} AND ({places})", (document, *ends)).fetchall()
 
 
 def _target(text: str) -> str:
