@@ -12,6 +12,8 @@ from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing import object_links, object_versions
 from pagein.testing.blob_store import BlobStoreContract, JournalStoreContract
 from pagein.testing.durable_store import DurableStoreContract, SnapshotStoreContract
+from pagein.testing.layer_store import LayerStoreContract
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.testing.object_store import ObjectStoreContract
 
 pytestmark = pytest.mark.damages_store
@@ -35,6 +37,20 @@ class OnDisk:
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> Callable[[], SqliteStore]:
         return lambda: SqliteStore(tmp_path / "one.pagein")
+
+
+class TestSqliteLayers(LayerStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[SqliteStore]:
+        store = SqliteStore(tmp_path / "one.pagein")
+        yield store
+        store.close()
+
+
+class TestMemoryLayers(LayerStoreContract):
+    @pytest.fixture
+    def store(self) -> MemoryUpkeep:
+        return MemoryUpkeep()
 
 
 class TestSqliteAfterRestarts(OnDisk, DurableStoreContract):
@@ -67,6 +83,10 @@ class TestPostgresBlobs(OnPostgres, BlobStoreContract):
 
 
 class TestPostgresJournals(OnPostgres, JournalStoreContract):
+    pass
+
+
+class TestPostgresLayers(OnPostgres, LayerStoreContract):
     pass
 
 

@@ -2,6 +2,8 @@
 
 # ruff: noqa: S101, PLR2004 -- these are tests that ship, with literal expectations
 
+from dataclasses import replace
+
 import pytest
 
 from pagein.model.names import ContentHash
@@ -41,6 +43,23 @@ class VersionContract:
         assert first.content_hash == second.content_hash
         assert first.object_hash != second.object_hash
         assert store.additional(first, "a") == "1"
+
+    def test_a_carried_field_stays_as_it_was_with_its_references(self, store: ObjectStore) -> None:
+        target = put(store, a_file(2))
+        page = {"to": Reference(target.id)}
+        first = put(store, Draft(id=object_number(1), type="chat", additional={"a/1": page, "b": "1"}))
+        carried = Draft(
+            id=object_number(1), type="chat", additional={"b": "2", "c": page}, carried={"a/1": first.additional["a/1"]}
+        )
+        second = put(store, carried)
+        whole = Draft(id=object_number(3), type="chat", additional={"a/1": page, "b": "2", "c": page})
+        assert second.additional == put(store, whole).additional
+        assert canonical(store.additional(second, "a/1")) == canonical(frozen_fields(page))
+        assert [link.path for link in store.references(second)] == ["/additional/a~11/to", "/additional/c/to"]
+        assert [link.path for link in store.references(first)] == ["/additional/a~11/to"]
+        third = put(store, Draft(id=object_number(1), type="chat", additional={"a/1": "gone"}))
+        assert store.references(third) == ()
+        assert [link.path for link in store.references(second)] == ["/additional/a~11/to", "/additional/c/to"]
 
     def test_a_tool_call_keeps_the_id_of_the_provider(self, store: ObjectStore) -> None:
         name = "call_\ud800|fc\\é\0 9"
@@ -133,10 +152,12 @@ class WriteContract:
 
     def test_a_request_sent_again_is_answered_as_before(self, store: ObjectStore) -> None:
         write = Write("one", a_file(1), 1.0, NEW)
+        assert store.answered("one") is None
         first = store.write(write)
         put(store, a_file(1, "later"))
         assert isinstance(first, Written)
         assert store.write(write) == Written(first.version, "created", repeated=True)
+        assert store.answered("one") == first.version
         assert len(store.log()) == 2
 
     def test_a_request_that_changed_nothing_is_remembered_too(self, store: ObjectStore) -> None:
@@ -159,6 +180,13 @@ class WriteContract:
             assert refusal_reason(store.write(Write("one", draft, 1.0, 5))) == "invalid_session_id"
         assert store.current(object_number(3)) is None
         put(store, Draft(id=object_number(3), type="session", metadata={"session_id": "s"}))
+
+    def test_a_write_that_carries_a_field_the_newest_version_has_otherwise_is_refused(self, store: ObjectStore) -> None:
+        first = put(store, Draft(id=object_number(1), type="chat", additional={"a": "1"}))
+        second = put(store, Draft(id=object_number(1), type="chat", additional={"a": "2"}))
+        carried = Draft(id=object_number(1), type="chat", carried={"a": first.additional["a"]})
+        assert send(store, carried) == WriteRefusal("version_conflict", second)
+        assert refusal_reason(send(store, replace(carried, id=object_number(2)))) == "version_conflict"
 
     def test_a_write_that_expects_another_version_is_refused(self, store: ObjectStore) -> None:
         assert refusal_reason(send(store, a_file(1), expected=1)) == "version_conflict"
