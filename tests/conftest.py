@@ -26,6 +26,7 @@ _FLOORS = (
     "engine",
     "tools",
     "store",
+    "memory",
     "simulator",
     "cli",
     "ui",

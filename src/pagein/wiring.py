@@ -20,6 +20,7 @@ from pagein.settings.sources import load_config
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
+    from pagein.memory.indexer import Indexer
     from pagein.store.postgres.postgres_store import PostgresStore
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
@@ -54,6 +55,26 @@ def open(  # noqa: A001 -- users write pagein.open
 
     Raises BadSetting, with file, key and remedy, for an invalid setting.
     """
+    return _open(store, workspace, counter, settings, patience)[0]
+
+
+def open_with_indexer(
+    store: str | Path | None = None, *, workspace: str | Path = ".", patience: float | None = None
+) -> "tuple[Engine, Indexer | None]":
+    """Open an engine as `open` does, with the indexer that makes objects from its journals; None for a store in memory."""
+    from pagein.memory.indexer import Indexer
+
+    engine, kept = _open(store, workspace, None, None, patience)
+    return engine, None if kept is None else Indexer(kept)
+
+
+def _open(
+    store: str | Path | None,
+    workspace: str | Path,
+    counter: TokenCounter | None,
+    settings: Settings | None,
+    patience: float | None,
+) -> "tuple[Engine, PostgresStore | SqliteStore | None]":
     store = _store_address(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
@@ -66,11 +87,12 @@ def open(  # noqa: A001 -- users write pagein.open
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
         reach = _reach(memory, settings, None)
-        return Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
+        engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
+        return engine, None
     kept = _open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings)
     reach = _reach(kept, settings, _log_beside(store, place))
-    return Engine(
+    engine = Engine(
         blobs=kept,
         journals=kept,
         snapshots=kept,
@@ -80,6 +102,7 @@ def open(  # noqa: A001 -- users write pagein.open
         outside=outside,
         reach=reach,
     )
+    return engine, kept
 
 
 def usual() -> Settings:

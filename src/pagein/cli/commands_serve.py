@@ -153,9 +153,10 @@ def _parts(
         return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
     from pagein.gateway.curation.engine_curator import EngineCurator
+    from pagein.gateway.curation.object_follower import ObjectFollower
     from pagein.gateway.pages.session_views import EngineLooker
 
-    engine = wiring.open(store, workspace=workspace, patience=settings.budget * _PATIENCE)
+    engine, indexer = wiring.open_with_indexer(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     return GatewayParts(
         EngineCurator(engine, recall=settings.recall),
         EngineLooker(engine, _search_in(store, workspace)),
@@ -163,6 +164,7 @@ def _parts(
         logger,
         look=wiring.file_watch(store, workspace=workspace),
         token=token,
+        follower=None if indexer is None or not settings.memory else ObjectFollower(indexer, logger),
     )
 
 

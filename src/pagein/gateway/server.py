@@ -15,6 +15,7 @@ from pagein import __version__
 from pagein.gateway.client_setup import CLIENTS
 from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
 from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
+from pagein.gateway.curation.object_follower import ObjectFollower
 from pagein.gateway.http import access_token
 from pagein.gateway.http.access import GatewayAccess
 from pagein.gateway.http.addresses import in_brackets, is_this_machine, with_token
@@ -52,6 +53,7 @@ class GatewayParts:
     clock: None for the machine's clock
     look: checks the store's soundness
     token: opens the gateway's pages; "" for a temporary token
+    follower: keeps the objects of the store up to date; None for objects that commands bring up to date
     """
 
     curator: Curator | None = None
@@ -61,6 +63,7 @@ class GatewayParts:
     clock: SleepClock | None = None
     look: Look | None = None
     token: str = ""
+    follower: ObjectFollower | None = None
 
 
 class Gateway:
@@ -72,6 +75,7 @@ class Gateway:
         self._curates = given.curator is not None
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
         self._looker = given.looker
+        self._follower = given.follower
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
         self.board = Board()
@@ -185,6 +189,8 @@ class Gateway:
             raise
         self.port = self._runner.addresses[0][1]
         await self._reporter.soundness.after(failed=False)
+        if self._follower is not None:
+            self._follower.start(lambda: self.under_way > 0)
 
     async def settle(self) -> None:
         """Wait until every finished call is reported."""
@@ -219,6 +225,8 @@ class Gateway:
             await self._relay.wait_until_told(settle)
         if self._http is not None:
             await self._http.close()
+        if self._follower is not None:
+            await asyncio.to_thread(self._follower.stop)
         await self._guard.close(settle)
         return whole
 

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from pagein.memory.object_writer import IndexedStore, ObjectWriter
+from pagein.memory.object_writer import INDEXER, IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
 from pagein.model.entries import Entry
 from pagein.model.messages import UnreadableLine
+from pagein.ports import WholeStore
 
 LAYER: Final = "memory"
 FORM: Final = "1"
@@ -77,6 +78,17 @@ class Indexer:
                 if tell is not None:
                     tell(self._place(), self._store.last_place())
         return IndexReport(entries, self._writer.written - versions, self.behind())
+
+    def drop(self, store: WholeStore) -> int:
+        """Drop the objects made from journals, and return their number; `catch_up` makes them again.
+
+        store: the same store, opened for upkeep.
+        """
+        with self._turn, store.exclusive():
+            dropped = store.drop_written_by(INDEXER)
+            store.set_layer(LAYER, 0, FORM)
+            self._sessions.clear()
+        return dropped
 
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""

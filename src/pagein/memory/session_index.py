@@ -71,6 +71,7 @@ class SessionIndex:
         self._facts = SessionFacts()
         self._told: SessionFacts | None = None
         self._threads: dict[EntryId, Thread] = {}
+        self._tips: dict[EntryId, EntryId] = {}
         self._began = 0.0
         self._now = 0.0
 
@@ -79,6 +80,7 @@ class SessionIndex:
         self._now = self._time_of(entry)
         self._began = self._began or self._now
         thread = START if entry.parent is None else self._thread_at(entry.parent)
+        self._save_left_branch(thread, entry)
         match entry.body:
             case MessageEntry(message):
                 thread = self._message(thread, entry, message)
@@ -89,10 +91,19 @@ class SessionIndex:
             case _:
                 pass
         self._threads[entry.id] = thread
+        self._tips[thread.name] = entry.id
         if len(self._threads) > _KEPT:
             del self._threads[next(iter(self._threads))]
         self._save_session(entry)
         self.place = place
+
+    def _save_left_branch(self, thread: Thread, entry: Entry) -> None:
+        """Before a rewind, write the chat with the steps that no version has yet."""
+        tip = self._tips.get(thread.name)
+        if thread.name and tip is not None and tip != entry.parent:
+            left = self._thread_at(tip)
+            if left.pages.unsaved:
+                self._save_chat(left, entry, "chat before")
 
     def _thread_at(self, entry_id: EntryId) -> Thread:
         """Return the state after an entry; after a rewind to an old entry, follow the branch of this entry again."""
@@ -161,9 +172,13 @@ class SessionIndex:
             calls = calls.put(call.id, call)
         pages = thread.pages if rest is None else thread.pages.with_step(rest)
         thread = replace(thread, calls=calls, pages=pages)
-        return self._save_chat_if_due(thread, entry) if asked else self._save_chat(thread, entry)
+        is_due = not asked or thread.chat is None or thread.pages.is_due
+        return self._save_chat(thread, entry) if is_due else thread
 
     def _result(self, thread: Thread, entry: Entry, number: int, result: ToolResult) -> Thread:
+        if thread.chat is None:  # a thread that begins with a result
+            thread = self._save_chat(thread, entry, "first chat")
+        chat_ref = None if thread.chat is None else thread.chat.static(relation="chat")
         call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
         profile = PROFILES.get(thread.client or self._facts.harness, OTHER)
         texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
@@ -176,7 +191,7 @@ class SessionIndex:
         draft = toolcall_draft(
             replace(call, id=name),
             replace(result, is_error=is_failure),
-            chat=None if thread.chat is None else thread.chat.static(relation="chat"),
+            chat=chat_ref,
             files=[one for one in files if one is not None],
         )
         metadata = {**draft.metadata, "turn": thread.pages.turn, "place": thread.pages.place + 1}
@@ -208,7 +223,7 @@ class SessionIndex:
     def _save_chat_if_due(self, thread: Thread, entry: Entry) -> Thread:
         return self._save_chat(thread, entry) if thread.pages.is_due else thread
 
-    def _save_chat(self, thread: Thread, entry: Entry) -> Thread:
+    def _save_chat(self, thread: Thread, entry: Entry, request: str = "chat") -> Thread:
         fields = thread.pages.fields()
         held = {} if thread.chat is None else thread.chat.additional
         draft = Draft(
@@ -225,7 +240,7 @@ class SessionIndex:
             carried={name: digest for name, digest in held.items() if name not in fields},
             provenance=Provenance(self.name, "system"),
         )
-        version = self._writer.write(request_name("chat", self.name, entry.id), draft, self._cause(entry, "turn"))
+        version = self._writer.write(request_name(request, self.name, entry.id), draft, self._cause(entry, "turn"))
         return replace(thread, chat=version, pages=thread.pages.after_version())
 
     def _save_words(self, thread: Thread, entry: Entry, words: str) -> Thread:

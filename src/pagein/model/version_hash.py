@@ -11,7 +11,7 @@ An additional field is hashed by its canonical form. So a record proves its obje
 depends on a time, a number, a writer or a store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
@@ -72,13 +72,15 @@ class SealedDraft:
         hashes = (content_hash, _hash_of_view(_view_fields(fields, chars)), object_hash_of(record))
         return cls(draft, record, chars, content, kept, *hashes, references)
 
-    @property
-    def fresh_places(self) -> tuple[str, ...] | None:
-        """Beginnings of the places that are not in a carried field; None if no field is carried."""
+    def changed_places(self, before: Collection[str]) -> tuple[str, ...] | None:
+        """Beginnings of the places where the next version may differ; None for anywhere, if no field is carried.
+
+        before: names of the additional fields of the newest version.
+        """
         if not self.draft.carried:
             return None
-        own = (f"/additional/{escape_name(name)}/" for name, _ in self.additional)
-        return ("/metadata/", "/provenance/", *own)
+        changed = {name for name, _ in self.additional} | (set(before) - set(self.draft.carried))
+        return ("/metadata/", "/provenance/", *(f"/additional/{escape_name(name)}/" for name in sorted(changed)))
 
     def version(self, *, sequence: int, number: int, at: float, writer: Writer) -> Version:
         """The version made from this draft at a place in time."""

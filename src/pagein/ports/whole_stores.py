@@ -69,6 +69,13 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         """
         ...
 
+    def drop_written_by(self, kind: str) -> int:
+        """Delete every object whose versions all have a writer of this kind, and return their number.
+
+        Their numbers in the order of all versions are not used again. Their blobs stay.
+        """
+        ...
+
     def drop_sessions(self, names: Sequence[str]) -> None:
         """Delete sessions with their journals. Objects stay."""
         ...

@@ -156,6 +156,11 @@ GATEWAY: Final[tuple[Key, ...]] = (
     number("silence", _GATEWAY["silence"], "Seconds without a byte from the provider after which a call fails."),
     number("grace", _GATEWAY["grace"], "Seconds that running calls get when the gateway stops."),
     flag("recall", default=_GATEWAY["recall"], says="Offer recall tools to the model."),
+    flag(
+        "memory",
+        default=_GATEWAY["memory"],
+        says="Keep the objects of sessions (chats, calls, files) up to date while the gateway runs. Else commands bring them up to date.",
+    ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
         "subscriptions",

@@ -109,6 +109,16 @@ class MemoryUpkeep(MemoryJournals):
         del write, number
         return False
 
+    def drop_written_by(self, kind: str) -> int:
+        with self._change(self._history, self._requests):
+            names = [name for name, history in self._history.items() if all(one.writer.kind == kind for one in history)]
+            for name in names:
+                del self._history[name]
+            gone = {request for request, one in self._requests.items() if one.version.id in names}
+            for request in gone:
+                del self._requests[request]
+        return len(names)
+
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
         with self._change(*held):

@@ -57,6 +57,8 @@ class VersionContract:
         assert canonical(store.additional(second, "a/1")) == canonical(frozen_fields(page))
         assert [link.path for link in store.references(second)] == ["/additional/a~11/to", "/additional/c/to"]
         assert [link.path for link in store.references(first)] == ["/additional/a~11/to"]
+        without = Draft(id=object_number(1), type="chat", carried={"a/1": second.additional["a/1"]})
+        assert [link.path for link in store.references(put(store, without))] == ["/additional/a~11/to"]
         third = put(store, Draft(id=object_number(1), type="chat", additional={"a/1": "gone"}))
         assert store.references(third) == ()
         assert [link.path for link in store.references(second)] == ["/additional/a~11/to", "/additional/c/to"]

@@ -119,9 +119,10 @@ class MemoryStore(MemoryBlobs):
         history = self._history.setdefault(version.id, [])
         history.append(version)
         self._log.append(version)
-        fresh = sealed.fresh_places
-        before = self._links(history[-2]) if fresh is not None and len(history) > 1 else ()
-        carried = [one for one in before if not one[0].startswith(fresh or "")]
+        before = history[-2] if len(history) > 1 else None
+        changed = None if before is None else sealed.changed_places(before.additional)
+        links = () if before is None or changed is None else self._links(before)
+        carried = [one for one in links if not one[0].startswith(changed or "")]
         self._placed.append(tuple(sorted((*sealed.references, *carried), key=lambda one: place_order(one[0]))))
         self._undone_by(lambda: (history.pop(), self._log.pop(), self._placed.pop()))
         return version

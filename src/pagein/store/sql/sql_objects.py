@@ -9,7 +9,7 @@ Rules of this file
 5. References and lookup keys are stored as changes between versions, so that a long chat costs only its growth.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, get_args
 
 from pagein.errors import CallerError, DamagedBlob, StoreError
@@ -236,7 +236,7 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
     document = _document(rows, version)
     _put_content(rows, sealed, _base_of(rows, current, number))
     _put_row(rows, document, version)
-    put_references(rows, document, sequence, sealed)
+    put_references(rows, document, sequence, sealed, () if current is None else current.additional)
     put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
     return version
 
@@ -338,9 +338,12 @@ def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
         put_blob(rows, data, None if base is None else base.additional.get(name))
 
 
-def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft) -> None:
-    """Store the references of an object's next version as changes."""
-    before = {(path, text): number for path, text, number in _references_now(rows, document, sealed)}
+def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft, fields: Collection[str] = ()) -> None:
+    """Store the references of an object's next version as changes.
+
+    fields: names of the additional fields of the version before; needed for a draft with carried fields.
+    """
+    before = {(path, text): number for path, text, number in _references_now(rows, document, sealed, fields)}
     after = {(encode_text(path), canonical(reference)): reference for path, reference in sealed.references}
     for place in before.keys() - after.keys():
         rows.execute("UPDATE reference SET until = ? WHERE number = ?", (sequence, before[place]))
@@ -353,10 +356,10 @@ def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft
         )
 
 
-def _references_now(rows: Rows, document: int, sealed: SealedDraft) -> list[Row]:
+def _references_now(rows: Rows, document: int, sealed: SealedDraft, before: Collection[str]) -> list[Row]:
     """Return the references of an object's newest version that its next version may change."""
     query = "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL"
-    beginnings = sealed.fresh_places
+    beginnings = sealed.changed_places(before)
     if beginnings is None:
         return rows.execute(query, (document,)).fetchall()
     ends = [bound for one in map(encode_text, beginnings) for bound in (one, one[:-1] + _BEHIND_SLASH)]

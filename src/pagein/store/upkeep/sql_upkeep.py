@@ -19,7 +19,7 @@ from pagein.model.store_listing import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain, remove_blob
 from pagein.store.sql.sql_layers import NOBODY
-from pagein.store.sql.sql_rows import Row, Rows
+from pagein.store.sql.sql_rows import Row, Rows, encode_text
 
 _PAGE: Final = 500
 
@@ -87,6 +87,22 @@ class SqlUpkeep(SqlBlobs):
                 "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
                 (place, plain(session), plain(entry.id), codec, line),
             )
+
+    def drop_written_by(self, kind: str) -> int:
+        with self._database.open_writer() as rows:
+            found = rows.execute(
+                "SELECT document FROM version GROUP BY document HAVING min(writer) = ? AND max(writer) = ?",
+                (encode_text(kind), encode_text(kind)),
+            ).fetchall()
+            for (document,) in found:
+                rows.execute(
+                    "DELETE FROM request WHERE sequence IN (SELECT sequence FROM version WHERE document = ?)",
+                    (document,),
+                )
+                for table in ("reference", "field", "version"):
+                    rows.execute(f"DELETE FROM {table} WHERE document = ?", (document,))  # noqa: S608 -- constants
+                rows.execute("DELETE FROM document WHERE number = ?", (document,))
+        return len(found)
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         with self._database.open_writer() as rows:
