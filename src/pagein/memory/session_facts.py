@@ -1,12 +1,17 @@
 """Facts of a session beside its messages: the client, the models, the folder, the threads."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.model.messages import Message, Text
 
-_FOLDER: Final = re.compile(r"<cwd>\s*(/[^<\n]{0,1000}?)\s*</cwd>")
+_FOLDER: Final = re.compile(
+    r"<cwd>[ \t]*(/[^<\n]{0,1000})</cwd>|^[ \t*-]{0,8}(?:[A-Z][a-z]{1,12} )?[Ww]orking directory: (/[^\n]{0,1000})$",
+    re.MULTILINE,
+)
+"""Where clients name the working folder: codex in a first message, Claude Code, opencode and pi in the system prompt."""
 _LONGEST_TITLE: Final = 120
 
 
@@ -39,18 +44,19 @@ class SessionFacts:
             facts = replace(facts, title=title_of(words))
         if message.model and message.model not in facts.models:
             facts = replace(facts, models=(*facts.models, message.model))
-        if not facts.folder and message.role == "user" and (folder := _folder_in(message)):
-            facts = replace(facts, folder=folder)
+        if message.role == "user":
+            facts = facts.with_folder(block.text for block in message.blocks if isinstance(block, Text))
         return facts
+
+    def with_folder(self, texts: Iterable[str]) -> "SessionFacts":
+        """Return the facts with the working folder that a client's own text names, unless the folder is known."""
+        if self.folder:
+            return self
+        found = next((match for text in texts if (match := _FOLDER.search(text))), None)
+        return self if found is None else replace(self, folder=found[1] or found[2])
 
 
 def title_of(words: str) -> str:
     """Return the first words of a text, in one line."""
     line = " ".join(words[: 4 * _LONGEST_TITLE].split())
     return line if len(line) <= _LONGEST_TITLE else line[: _LONGEST_TITLE - 1] + "…"
-
-
-def _folder_in(message: Message) -> str:
-    """Return the working folder that a client names in its first message; "" if it does not."""
-    texts = (block.text for block in message.blocks if isinstance(block, Text))
-    return next((found[1] for text in texts if (found := _FOLDER.search(text))), "")

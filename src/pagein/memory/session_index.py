@@ -21,7 +21,7 @@ from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.model.chats import ChatCall
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote, ReadNote
+from pagein.model.journal_notes import ClientNote, ReadNote, SystemPromptNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
@@ -137,6 +137,9 @@ class SessionIndex:
         if isinstance(note, ClientNote) and note.profile:
             self._facts = replace(self._facts, harness=self._facts.harness or note.profile)
             return replace(thread, client=note.profile)
+        if isinstance(note, SystemPromptNote):
+            self._facts = self._facts.with_folder((note.text,))
+            self._save_system_prompt(thread, entry, note.text)
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
         return thread
@@ -158,7 +161,9 @@ class SessionIndex:
         if rest is None:
             return self._save_chat_if_due(thread, entry)
         if message.role == "system":
-            self._save_system_prompt(thread, entry, message)
+            prompt = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+            self._facts = self._facts.with_folder((prompt,))
+            self._save_system_prompt(thread, entry, prompt)
         if not (words or not thread.pages.turn or not thread.pages.place):
             return self._save_chat_if_due(replace(thread, pages=thread.pages.with_step(rest)), entry)
         thread = replace(thread, pages=thread.pages.with_said(rest), title=thread.title or title_of(words))
@@ -256,8 +261,7 @@ class SessionIndex:
         version = self._writer.write(request_name("user", self.name, entry.id), draft, self._cause(entry, "words"))
         return replace(thread, user=version.static(relation="asked"))
 
-    def _save_system_prompt(self, thread: Thread, entry: Entry, message: Message) -> None:
-        text = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
+    def _save_system_prompt(self, thread: Thread, entry: Entry, text: str) -> None:
         name = object_name("system_prompt", self.name, thread.name, at=self._began)
         draft = text_draft(name, "system_prompt", text, origin=self.name, generator="system")
         request = request_name("system", self.name, entry.id)

@@ -43,6 +43,16 @@ class PrefixDigests:
 
 
 @dataclass(frozen=True, slots=True)
+class SystemPromptNote:
+    """The requests from here on have this system prompt, beside their messages.
+
+    text: its texts, one below the other.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CacheMarksNote:
     """The client began or stopped to set cache breakpoints."""
 
@@ -332,6 +342,7 @@ class OtherNote:
 
 Note: TypeAlias = (
     PrefixDigests
+    | SystemPromptNote
     | CacheMarksNote
     | ClientNote
     | BreakpointChoice

@@ -42,6 +42,7 @@ from pagein.model.journal_notes import (
     RecallNote,
     RestoredMessagesNote,
     StoredNote,
+    SystemPromptNote,
     ToolsLaterNote,
     ToolsNote,
     UsageNote,
@@ -285,6 +286,7 @@ def _mark(name: str, note: Note) -> NoteKind:
 KINDS: Final = (
     _kind("client.profile", ClientNote, lambda one: encode_json({"profile": one.profile}).decode(), _decode_client),
     _kind("request.head", PrefixDigests),
+    _kind("request.system", SystemPromptNote, has_words=True),
     _kind("request.caching", CacheMarksNote, lambda one: one.marks, _decode_marks),
     _kind("request.tools", ToolsNote, lambda one: _encode(one.tools), _decode_tools),
     _mark("request.tools.later", ToolsLaterNote()),

@@ -13,6 +13,7 @@ from pagein.engine.log.state import State
 from pagein.model.entries import Body, EntryId, NoteEntry
 from pagein.model.journal_notes import PrefixDigests
 from pagein.model.json_text import decode_json, encode_json
+from pagein.model.messages import Text
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
 from pagein.providers.validity import Api
@@ -102,6 +103,13 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
         _digest([b"{%s}" % settings]) if settings else "",
         _digest([encode_json(context)]) if context else "",
     )
+
+
+def system_prompt(envelope: Envelope) -> str:
+    """Return the texts of the system prompt beside the messages of a request; "" for none."""
+    form = format_named(envelope.api).requests
+    fields = {name: decode_json(bytes(envelope.fields[name])) for name in form.system_fields if name in envelope.fields}
+    return "\n".join(block.text for one in form.system(fields) for block in one.blocks if isinstance(block, Text))
 
 
 def _digest(raws: list[bytes]) -> str:
