@@ -9,7 +9,7 @@ from pagein.model.journal_notes import ClientNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.ports import JournalStore
 
-PATHS = ("/w/a.py", "/w/b.py", "/w/notes/plan.md")
+PATHS = ("/w/a.py", "/w/b.py", "/w/plan.md")
 
 
 class SessionStory:

@@ -32,6 +32,7 @@ from pagein.model.journal_notes import (
     ReadNote,
     RecallNote,
     RestoredMessagesNote,
+    SystemPromptNote,
     ToolsLaterNote,
     ToolsNote,
     UsageNote,
@@ -52,6 +53,7 @@ LEASE = CachedPrefixNote(300.0, sent=10.0, held=20.0, until=50.0, returns=2, kep
 # Notes with the text under which they are stored. It must not change: stores of earlier versions hold it.
 STORED: list[tuple[Note, str]] = [
     (ClientNote("claude-code"), '{"profile":"claude-code"}'),
+    (SystemPromptNote("Be brief.\nWorking directory: /w"), '{"text":"Be brief.\\nWorking directory: /w"}'),
     (PrefixDigests("m", "t"), '{"model":"m","tools":"t","system":"","settings":"","headers":""}'),
     (CacheMarksNote("front"), "front"),
     (

@@ -35,14 +35,7 @@ from pagein.engine.window.shown_once import calls_shown_last
 from pagein.engine.window_stages import WindowStages, gate_of
 from pagein.errors import HostError
 from pagein.model.entries import EntryId, MessageEntry, RequestSent
-from pagein.model.journal_notes import (
-    BreakpointChoice,
-    CacheMarksNote,
-    ClientNote,
-    PassthroughNote,
-    SystemPromptNote,
-    UsageNote,
-)
+from pagein.model.journal_notes import BreakpointChoice, CacheMarksNote, ClientNote, PassthroughNote, UsageNote
 from pagein.policy.economics.rewrite_cost import Economics, is_cold
 
 _NO_BYTES: Final = Bytes(b"")
@@ -355,9 +348,8 @@ class CallStages:
         """Journal a changed prompt prefix, and return the parts that the client changed."""
         head, before = call.pending.head, self._index.heads[call.parent]
         if before != head:
-            self._log.note(head)
-        if before.system != head.system and (prompt := prompt_prefix.system_prompt(call.pending.envelope)):
-            self._log.note(SystemPromptNote(prompt))
+            for note in prompt_prefix.notes_of_change(before, head, call.pending.envelope):
+                self._log.note(note)
         changed = () if before in (head, NO_HEAD) else prompt_prefix.changed_parts(before, head)
         return (*changed, "messages") if call.placed == "forked" else changed
 

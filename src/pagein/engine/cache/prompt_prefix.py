@@ -3,6 +3,7 @@
 Changes are journaled on the branch; a provider's cache holds nothing after the first changed part.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, Literal, TypeAlias
@@ -11,7 +12,7 @@ from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
 from pagein.model.entries import Body, EntryId, NoteEntry
-from pagein.model.journal_notes import PrefixDigests
+from pagein.model.journal_notes import PrefixDigests, SystemPromptNote
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Text
 from pagein.policy.clients.profile import Profile
@@ -105,7 +106,16 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
     )
 
 
-def system_prompt(envelope: Envelope) -> str:
+def notes_of_change(
+    before: PrefixDigests, head: PrefixDigests, envelope: Envelope
+) -> Iterator[PrefixDigests | SystemPromptNote]:
+    """Yield the facts to journal where a request's prompt prefix differs from the last one's."""
+    yield head
+    if before.system != head.system and (text := _system_text(envelope)):
+        yield SystemPromptNote(text)
+
+
+def _system_text(envelope: Envelope) -> str:
     """Return the texts of the system prompt beside the messages of a request; "" for none."""
     form = format_named(envelope.api).requests
     fields = {name: decode_json(bytes(envelope.fields[name])) for name in form.system_fields if name in envelope.fields}
