@@ -74,21 +74,26 @@ class Query:
     types: the types to include.
     where: metadata fields with their exact values, or with one element for list values; also `nickname`, `content_hash`
         (64 digits) and `session` (of the writer).
-    under: a field and the text it begins with.
+    under, ending: a field and the text that it begins or ends with.
+    beginning: the text that the id begins with.
     deleted: whether deleted objects are wanted; None for both.
     since, until: bounds of the transaction time, inclusive.
     limit: maximum number of objects.
     before: only objects whose newest version has a lower sequence (for the next page).
+    by_time: the latest first by the times of the newest versions, and not in the order of the store.
     """
 
     types: frozenset[str] = frozenset()
     where: Mapping[str, Value] = field(default_factory=dict)
     under: tuple[str, str] | None = None
+    ending: tuple[str, str] | None = None
+    beginning: str = ""
     deleted: bool | None = False
     since: float | None = None
     until: float | None = None
     before: int | None = None
     limit: int | None = None
+    by_time: bool = False
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 0:
@@ -111,9 +116,20 @@ def prefix_key(text: str) -> str:
 
     Raises BadInput for a beginning over the length limit.
     """
-    key = canonical(text)[:-1]
+    return _part_of_key(canonical(text)[:-1])
+
+
+def suffix_key(text: str) -> str:
+    """The common suffix of the keys of every text with this ending, keys of very long texts aside.
+
+    Raises BadInput for an ending over the length limit.
+    """
+    return _part_of_key(canonical(text)[1:])
+
+
+def _part_of_key(key: str) -> str:
     if len(key) > _LONGEST_KEY:
-        raise BadInput(f"a beginning to search for must not be longer than {_LONGEST_KEY} characters")
+        raise BadInput(f"a text to look up by its beginning or end must not be longer than {_LONGEST_KEY} characters")
     return key
 
 
@@ -142,10 +158,22 @@ def matches(query: Query, version: Version) -> bool:
         and (query.until is None or version.at <= query.until)
         and (query.before is None or version.sequence < query.before)
         and all((name, key_of(value)) in keys for name, value in query.where.items())
+        and version.id.startswith(query.beginning)
         and (query.under is None or _is_under(keys, *query.under))
+        and (query.ending is None or _has_ending(keys, *query.ending))
     )
+
+
+def query_order(query: Query, version: Version) -> tuple[float, int]:
+    """The sort key of a newest version in the answer to a query, the greatest first."""
+    return (version.at if query.by_time else 0.0, version.sequence)
 
 
 def _is_under(keys: frozenset[tuple[str, str]], name: str, beginning: str) -> bool:
     prefix = prefix_key(beginning)
     return any(field_name == name and key.startswith(prefix) for field_name, key in keys)
+
+
+def _has_ending(keys: frozenset[tuple[str, str]], name: str, ending: str) -> bool:
+    suffix = suffix_key(ending)
+    return any(field_name == name and key.endswith(suffix) for field_name, key in keys)

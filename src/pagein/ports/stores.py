@@ -237,9 +237,10 @@ class ObjectStore(Protocol):
         ...
 
     def as_of(self, object_id: str, at: float) -> Version | None:
-        """Return the version with the highest number among versions written at or before `at`.
+        """Return the latest version at or before a time, of several at the same time the one with the highest number.
 
-        Return None if the object did not exist yet.
+        Versions may be written out of the order of their times, as when old sessions are taken in. Return None if the
+        object did not exist yet.
         """
         ...
 
@@ -248,7 +249,7 @@ class ObjectStore(Protocol):
         ...
 
     def objects(self, query: Query) -> Sequence[Version]:
-        """Return the newest versions of the objects matching the query, newest first. Reads no content."""
+        """Return the newest versions of the objects matching the query, in its order. Reads no content."""
         ...
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:

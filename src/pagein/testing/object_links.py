@@ -179,6 +179,12 @@ class QueryContract:
             (Query(under=("path", "/a/")), [two, one]),
             (Query(under=("path", "/a/2")), [two]),
             (Query(under=("path", "/b")), []),
+            (Query(ending=("path", "/1")), [one]),
+            (Query(ending=("path", "a/1")), [one]),
+            (Query(ending=("path", "/x/a/1")), []),
+            (Query(beginning=note.id[:9]), [note, two, one]),
+            (Query(beginning=note.id), [note]),
+            (Query(beginning=note.id + "0"), []),
             (Query(limit=2), [note, two]),
             (Query(limit=2, before=two.sequence), [one]),
             (Query(limit=0), []),
@@ -201,6 +207,13 @@ class QueryContract:
         assert store.objects(Query(where={"session": "s0"})) == (made[2], made[0])
         assert store.objects(Query(where={"session": None})) == ()
 
+    def test_objects_are_listed_by_the_times_of_their_newest_versions(self, store: ObjectStore) -> None:
+        late, early = put(store, a_file(1, "x"), at=20.0), put(store, a_file(2, "x"), at=10.0)
+        same = put(store, a_file(3, "x"), at=10.0)
+        assert store.objects(Query(by_time=True)) == (late, same, early)
+        assert store.objects(Query(by_time=True, limit=1, until=15)) == (same,)
+        assert store.objects(Query()) == (same, early, late)
+
     def test_long_and_awkward_values_are_found(self, store: ObjectStore) -> None:
         texts = ["/" + "d" * 5_000 + "/a", "/" + "d" * 5_000 + "/b", "zero \0 \ud800 \\", 'quote "', "ü/%_", "ü~\x7f"]
         made = [put(store, a_file(number, path=text)) for number, text in enumerate(texts)]
@@ -208,6 +221,9 @@ class QueryContract:
             assert store.objects(Query(where={"path": text})) == (version,)
         assert store.objects(Query(under=("path", "/" + "d" * 600))) == (made[1], made[0])
         assert store.objects(Query(under=("path", "ü"))) == (made[5], made[4])
+        for text, version in zip(texts[2:], made[2:], strict=True):
+            assert version in store.objects(Query(ending=("path", text[1:])))
+            assert store.objects(Query(ending=("path", f"?{text}"))) == ()
         assert store.objects(Query(under=("path", "zero \0 \ud800"))) == (made[2],)
         assert len(store.objects(EVERYTHING)) == len(texts)
 

@@ -94,12 +94,18 @@ class VersionContract:
         assert {at: store.as_of(object_number(1), at) for at in wanted} == wanted
         assert store.as_of("nobody", 99.0) is None
 
+    def test_versions_written_out_of_the_order_of_their_times_are_found_by_time(self, store: ObjectStore) -> None:
+        made = [put(store, a_file(1, str(place)), at=at) for place, at in enumerate((20.0, 10.0, 30.0, 10.0, 25.0))]
+        wanted = {9.0: None, 10.0: made[3], 19.0: made[3], 24.0: made[0], 29.0: made[4], 1e300: made[2]}
+        assert {at: store.as_of(object_number(1), at) for at in wanted} == wanted
+        assert store.current(object_number(1)) == made[4]
+
     def test_clocks_that_go_backwards_do_not_change_the_order(self, store: ObjectStore) -> None:
         early, late = put(store, a_file(1, "first"), at=100.0), put(store, a_file(1, "second"), at=50.0)
         assert store.current(early.id) == late
         assert [version.number for version in store.history(early.id)] == [1, 2]
         assert store.as_of(early.id, 60.0) == late
-        assert store.as_of(early.id, 100.0) == late
+        assert store.as_of(early.id, 100.0) == early
 
     def test_writing_what_is_there_makes_no_version(self, store: ObjectStore) -> None:
         first = put(store, a_file(1))

@@ -1,6 +1,7 @@
 """In-memory objects with versions: the shortest implementation of ObjectStore, and the reference for other stores."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
@@ -9,7 +10,7 @@ from pagein.model.references import Reference
 from pagein.model.values import Value, place_order
 from pagein.model.version_hash import SealedDraft, decode_content, value_of
 from pagein.model.versions import Version
-from pagein.model.writes import Change, Outcome, Query, Write, Written, matches
+from pagein.model.writes import Change, Outcome, Query, Write, Written, matches, query_order
 from pagein.store.memory.memory_blobs import MemoryBlobs
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
@@ -54,13 +55,14 @@ class MemoryStore(MemoryBlobs):
         return next((one for one in self._history.get(object_id, ()) if one.number == number), None)
 
     def as_of(self, object_id: str, at: float) -> Version | None:
-        return next((one for one in reversed(self._history.get(object_id, ())) if one.at <= at), None)
+        until = (one for one in self._history.get(object_id, ()) if one.at <= at)
+        return max(until, key=lambda one: (one.at, one.number), default=None)
 
     def history(self, object_id: str) -> Sequence[Version]:
         return tuple(self._history.get(object_id, ()))
 
     def objects(self, query: Query) -> Sequence[Version]:
-        newest = sorted(self._heads(), key=lambda one: one.sequence, reverse=True)
+        newest = sorted(self._heads(), key=partial(query_order, query), reverse=True)
         return tuple(islice((one for one in newest if matches(query, one)), query.limit))
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:

@@ -77,7 +77,7 @@ class SqlObjects(SqlBlobs):
 
     def as_of(self, object_id: str, at: float) -> Version | None:
         with self._database.open_reader() as rows:
-            last = "document.id = ? AND at <= ? ORDER BY version.number DESC LIMIT 1"
+            last = "document.id = ? AND at <= ? ORDER BY at DESC, version.number DESC LIMIT 1"
             return _one(rows, last, encode_text(object_id), float(at))
 
     def history(self, object_id: str) -> Sequence[Version]:

@@ -2,13 +2,15 @@
 
 from typing import Final
 
-from pagein.model.writes import Query, key_of, prefix_key
+from pagein.model.writes import Query, key_of, prefix_key, suffix_key
 from pagein.store.sql.sql_rows import encode_text
 
 VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
 """The columns of a version."""
 # Keys are ASCII without DEL, so DEL ends the range of keys with a common prefix.
 _BEHIND_ALL: Final = "\x7f"
+# Ids may have any characters, in the order of code points.
+_BEHIND_IDS: Final = "\U0010ffff"
 
 
 def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
@@ -26,6 +28,16 @@ def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
         prefix = prefix_key(beginning)
         texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value >= ? AND value < ?)")
         values += [encode_text(name), prefix, prefix + _BEHIND_ALL]
+    if query.ending is not None:
+        name, ending = query.ending
+        suffix = suffix_key(ending)
+        texts.append(
+            "document.number IN (SELECT document FROM field WHERE name = ? AND substr(value, length(value) - ? + 1) = ?)"
+        )
+        values += [encode_text(name), len(suffix), suffix]
+    if query.beginning:
+        texts.append("document.id >= ? AND document.id < ?")
+        values += [encode_text(query.beginning), encode_text(query.beginning) + _BEHIND_IDS]
     bounds = (
         ("document.deleted = ?", None if query.deleted is None else int(query.deleted)),
         ("at >= ?", query.since),
@@ -37,4 +49,5 @@ def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
             texts.append(text)
             values.append(bound)
     values.append(2**62 if query.limit is None else query.limit)
-    return " AND ".join(texts) + " ORDER BY document.head DESC LIMIT ?", tuple(values)
+    order = "at DESC, document.head DESC" if query.by_time else "document.head DESC"
+    return f"{' AND '.join(texts)} ORDER BY {order} LIMIT ?", tuple(values)
