@@ -1,17 +1,25 @@
-"""Implement `pagein objects`, `history`, `show`, `search` and `backlinks` as functions with plain results.
+"""Implement `pagein objects`, `search` and `backlinks` as functions with plain results.
 
 The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/search.md. Times are seconds since 1970.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from pagein.errors import BadInput, BadName, NotRecallable
-from pagein.model.links import Backlink, Link
+from pagein.engine.recall.object_names import (
+    Paths,
+    VersionChoice,
+    as_given,
+    find_object,
+    split_name,
+    title_of,
+    version_of_object,
+)
+from pagein.engine.recall.stored_chats import TurnPlace, TurnPlaces, turn_in
+from pagein.errors import NotRecallable
+from pagein.model.links import Backlink
 from pagein.model.names import ContentHash
-from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import Reference, reference_to_fields
 from pagein.model.search_query import Hit, Results, Search
 from pagein.model.values import Fields, Value
@@ -19,11 +27,10 @@ from pagein.model.version_hash import metadata_view
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.recall.path_filter import path_matches
-from pagein.ports import BlobStore, ObjectStore
+from pagein.ports import ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
 _PAGE: Final = 200
-_LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer:
@@ -54,108 +61,6 @@ def _lies_at(version: Version, path: str) -> bool:
     return isinstance(where, str) and path_matches(path, where)
 
 
-def history(store: "ShownStore", name: str) -> Answer:
-    """Return every version of an object, newest first. Shape: `{"id", "versions": [...]}`."""
-    if store.current(name) is None and _paged_object(store, name) is not None:
-        raise NotRecallable(f"{name} left a window or was ingested and has no versions; `pagein show {name}` prints it")
-    meant = _find_version(store, name)
-    return {"id": meant.id, "versions": [describe_version(version) for version in reversed(store.history(meant.id))]}
-
-
-class ShownStore(ObjectStore, BlobStore, Protocol):
-    """A store with versioned and evicted objects."""
-
-
-def show(
-    store: ShownStore,
-    name: str,
-    *,
-    number: int | None = None,
-    at: float | None = None,
-    field: str | None = None,
-    lines: str | None = None,
-) -> Answer:
-    """Return a version with its content, or with another field, or with some lines of it.
-
-    Shape: that of an object, and `{"field", "content": text or null, "lines": [first, last] or null, "metadata", "provenance",
-    "additional": [names], "references": [...]}`. Raises NotRecallable for an unknown object, version or field.
-    """
-    paged = _paged_object(store, name) if store.current(name) is None else None
-    if paged is not None:
-        text, lines_shown = _select_lines(store.get(paged.content).decode("utf-8", "replace"), lines)
-        return {**_paged_out(paged), "content": text, "lines": lines_shown}
-    meant = _find_version(store, name)
-    version = _version(store, meant, number, at)
-    text, lines_shown = _select_lines(_text(store, version, field), lines)
-    return {
-        **describe_version(version),
-        "field": field or "content",
-        "content": text,
-        "lines": lines_shown,
-        "metadata": plain(version.metadata),
-        "provenance": {
-            "origin": version.provenance.origin,
-            "generator": version.provenance.generator,
-            "parents": [reference_to_fields(parent) for parent in version.provenance.parents],
-        },
-        "additional": sorted(version.additional),
-        "references": [_link(link) for link in store.references(version)],
-    }
-
-
-def _select_lines(text: str | None, lines: str | None) -> tuple[str | None, list[int] | None]:
-    """Return the selected lines of a text with their range; the full text if `lines` is None."""
-    if lines is None:
-        return text, None
-    first, last = _range(lines)
-    return None if text is None else "\n".join(text.split("\n")[first - 1 : last]), [first, last]
-
-
-def _paged_object(store: ShownStore, name: str) -> StoredObject | None:
-    try:
-        found = store.find(ObjectId.parse(name))
-    except BadName:
-        return None
-    return None if found is None or found.kind == EXPIRED else found
-
-
-def _paged_out(stored: StoredObject) -> Answer:
-    """Return an evicted object in the shape of a version, without record hashes and time."""
-    about = {"description": stored.description, "call_id": stored.origin.call_id, "tokens": stored.tokens}
-    return {
-        "id": str(stored.id),
-        "type": stored.kind,
-        "nickname": None,
-        "path": None,
-        "version": 1,
-        "sequence": None,
-        "at": None,
-        "chars": stored.chars,
-        "deleted": False,
-        "locked": False,
-        "session": stored.origin.session,
-        "writer": "system",
-        "content_hash": stored.content.hex,
-        "metadata_view_hash": None,
-        "object_hash": None,
-        "view": {"id": str(stored.id), "type": stored.kind, **about},
-        "field": "content",
-        "metadata": {**about, "workspace": stored.workspace},
-        "provenance": {"origin": stored.origin.call_id, "generator": "tool", "parents": []},
-        "additional": [],
-        "references": [],
-    }
-
-
-def _range(lines: str) -> tuple[int, int]:
-    found = _LINES.fullmatch(lines)
-    first = int(found[1]) if found else 0
-    last = int(found[2]) if found and found[2] else first
-    if not 1 <= first <= last:
-        raise BadInput(f"not a range of lines: {lines[:40]!r}; expected A-B with 1 <= A <= B")
-    return first, last
-
-
 def search(search_: Callable[[Search], Results], asked: Search) -> Answer:
     """Return a page of hits. Shape: `{"hits": [...], "next", "timed_out", "looked_into", "unsearched": [...]}`."""
     results = search_(asked)
@@ -168,15 +73,38 @@ def search(search_: Callable[[Search], Results], asked: Search) -> Answer:
     }
 
 
-def backlinks(store: ObjectStore, name: str, *, pinned: str | None = None, ever: bool = False) -> Answer:
-    """Return the references to an object, or to an unused name. Shape: `{"target", "backlinks": [...]}`.
+def backlinks(
+    store: ObjectStore,
+    name: str,
+    *,
+    pinned: str | None = None,
+    ever: bool = False,
+    limit: int | None = None,
+    paths: Paths = as_given,
+) -> Answer:
+    """Return the references to an object, or to an unused name, the latest first: what touched it, in which turn.
 
+    name: with a version, as in `NAME@3`, only static references to this version
     pinned: only static references to the version with this object hash
     ever: from every version, not only from newest versions
+
+    Shape: `{"target", "backlinks": [...], "more": whether there are more}`.
     """
     name_of_version = None if pinned is None else ContentHash.parse(pinned)
-    found = store.backlinks(name, pinned=name_of_version, ever=ever)
-    return {"target": name, "backlinks": [_backlink(one) for one in found]}
+    alone, number = split_name(store, name)
+    try:
+        target = find_object(store, alone, paths)
+    except NotRecallable:
+        if number is not None:
+            raise
+        target = None
+    if number is not None and target is not None:
+        name_of_version = version_of_object(store, target, VersionChoice(number)).object_hash
+    found = store.backlinks(alone if target is None else target.id, pinned=name_of_version, ever=ever)
+    latest = sorted(found, key=lambda one: one.source.at, reverse=True)
+    places = TurnPlaces(store)
+    shown = [_backlink(places, one) for one in latest[:limit]]
+    return {"target": alone if target is None else target.id, "backlinks": shown, "more": len(shown) < len(found)}
 
 
 # --- shapes ---
@@ -216,13 +144,10 @@ def _hit(hit: Hit) -> Answer:
     }
 
 
-def _link(link: Link) -> Answer:
-    return {"path": link.path, **reference_to_fields(link.reference), "resolved": link.resolved}
-
-
-def _backlink(link: Backlink) -> Answer:
+def _backlink(places: TurnPlaces, link: Backlink) -> Answer:
     source = link.source
     path = source.metadata.get("path")
+    place = _turn_place(places, link)
     return {
         "id": source.id,
         "type": source.type,
@@ -233,7 +158,25 @@ def _backlink(link: Backlink) -> Answer:
         "at": source.at,
         "place": link.path,
         "reference": reference_to_fields(link.reference),
+        "title": title_of(source),
+        "session": source.writer.session if place is None else place.session,
+        "agent": None if place is None else place.agent,
+        "turn": None if place is None else place.turn,
+        "said": None if place is None else place.said,
+        "status": plain(source.metadata.get("status")),
     }
+
+
+def _turn_place(places: TurnPlaces, link: Backlink) -> TurnPlace | None:
+    """Return the turn in which the source of a reference was made; of a reference in a chat, the turn with it."""
+    source = link.source
+    if source.type == "chat":
+        return places.place_in(source, turn_in(link.path))
+    reference = source.metadata.get("chat_ref", source.metadata.get("turn_ref"))
+    if not isinstance(reference, Reference):
+        return None
+    turn = source.metadata.get("turn")
+    return places.place(reference, turn if isinstance(turn, int) else None)
 
 
 def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON
@@ -246,41 +189,3 @@ def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON
         case Fields():
             return {name: plain(one) for name, one in value.items()}
     return value
-
-
-# --- resolving names ---
-
-
-def _find_version(store: ObjectStore, name: str) -> Version:
-    found = store.current(name)
-    if found is None:
-        raise NotRecallable(f"no object has the id or nickname {name[:80]!r}; `pagein objects` lists what there is")
-    return found
-
-
-def _version(store: ObjectStore, meant: Version, number: int | None, at: float | None) -> Version:
-    if number is None and at is None:
-        return meant
-    if number is not None:
-        found = store.version(meant.id, number)
-        asked = f"version {number}"
-    else:
-        found = store.as_of(meant.id, at if at is not None else 0.0)
-        asked = "version from before that time"
-    if found is None:
-        raise NotRecallable(f"{meant.id} has no {asked}; its versions are 1 to {meant.number}")
-    return found
-
-
-def _text(store: ObjectStore, version: Version, field: str | None) -> str | None:
-    if field is None or field == "content":
-        return store.content(version)
-    if field not in version.additional:
-        there = ", ".join(["content", *sorted(version.additional)])
-        raise NotRecallable(f"{version.id} has no field {field[:40]!r} that is kept as content; it has {there}")
-    value = store.additional(version, field)
-    if isinstance(value, str):
-        return value
-    import json
-
-    return json.dumps(plain(value), indent=2, ensure_ascii=False)

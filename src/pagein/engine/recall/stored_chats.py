@@ -1,0 +1,137 @@
+"""Read chats of a store: turns, page by page, and the turn that a reference to a chat means.
+
+A chat has the additional fields `turns.<turn>.<page>`, both numbers from 1. Only the first page of a turn has what was said.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pagein.model.chats import ChatCall, ChatTurn, turns_from_value
+from pagein.model.names import ContentHash
+from pagein.model.references import Reference
+from pagein.model.versions import Version
+from pagein.policy.stubs.turn_stubs import words_of
+from pagein.ports import ObjectStore
+
+_PAGE: Final = re.compile(r"turns\.([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlace:
+    """A turn in a session, as a person knows it.
+
+    session: name of the session; "" if unknown.
+    agent: the client; "" if unknown.
+    title: of the session.
+    chat: id of the chat object.
+    turn: number of the turn, from 1; None for the chat as a whole.
+    said: words of the user that began the turn, shortened.
+    """
+
+    session: str
+    agent: str
+    title: str
+    chat: str
+    turn: int | None
+    said: str
+
+
+class TurnPlaces:
+    """Finds the turns that references mean. Remembers what it read."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._chats: dict[Reference, Version | None] = {}
+        self._sessions: dict[str, Version | None] = {}
+        self._said: dict[ContentHash, str] = {}
+
+    def place(self, reference: Reference, turn: int | None = None) -> TurnPlace | None:
+        """Return the turn that a reference to a chat means, or None for a reference that leads nowhere.
+
+        turn: if known; otherwise the field of the reference tells.
+        """
+        whole = Reference(reference.target, reference.pin)
+        if whole not in self._chats:
+            found = self._store.resolve(whole)
+            self._chats[whole] = getattr(found, "version", None)
+        chat = self._chats[whole]
+        return None if chat is None else self.place_in(chat, turn_in(reference.field) if turn is None else turn)
+
+    def place_in(self, chat: Version, turn: int | None) -> TurnPlace:
+        """Return a turn of a chat."""
+        session = self.session_of(chat)
+        known = {} if session is None else session.metadata
+        name, agent, title = (_text(known.get(key)) for key in ("session_id", "harness", "title"))
+        said = "" if turn is None else self._words(chat, turn)
+        return TurnPlace(name, agent, title or _text(chat.metadata.get("title")), chat.id, turn, said)
+
+    def session_of(self, chat: Version) -> Version | None:
+        """Return the session of a chat, or None."""
+        reference = chat.metadata.get("session_ref")
+        if not isinstance(reference, Reference):
+            return None
+        if reference.target not in self._sessions:
+            self._sessions[reference.target] = self._store.current(reference.target)
+        return self._sessions[reference.target]
+
+    def _words(self, chat: Version, turn: int) -> str:
+        field = f"turns.{turn}.1"
+        name = chat.additional.get(field)
+        if name is None:
+            return ""
+        if name not in self._said:
+            begun = turns_from_value(self._store.additional(chat, field))
+            self._said[name] = words_of(message for one in begun for message in one.said)
+        return self._said[name]
+
+
+def turn_in(field: str | None) -> int | None:
+    """Return the turn that a field of a chat, or a place in one, belongs to."""
+    found = None if field is None else _PAGE.search(field)
+    return None if found is None else int(found[1])
+
+
+def pages_by_turn(chat: Version) -> dict[int, list[str]]:
+    """Return the fields of each turn of a chat, both in order."""
+    found = sorted(
+        (int(match[1]), int(match[2]), name) for name in chat.additional if (match := _PAGE.fullmatch(name)) is not None
+    )
+    turns: dict[int, list[str]] = {}
+    for turn, _, name in found:
+        turns.setdefault(turn, []).append(name)
+    return turns
+
+
+def read_turns(
+    store: ObjectStore, chat: Version, first: int = 1, last: int | None = None
+) -> Iterator[tuple[int, ChatTurn]]:
+    """Read turns of a chat, one after another, with their numbers. Raises DamagedBlob, and BadInput for turns in another form."""
+    for turn, fields in pages_by_turn(chat).items():
+        if turn >= first and (last is None or turn <= last):
+            pages = [page for field in fields for page in turns_from_value(store.additional(chat, field))]
+            said = tuple(message for page in pages for message in page.said)
+            yield turn, ChatTurn(said, tuple(step for page in pages for step in page.steps))
+
+
+def main_chat(store: ObjectStore, chats: Sequence[Version]) -> int:
+    """Return the place of the main conversation among the chats of a session, given in the order of their beginnings.
+
+    The main conversation begins before the sub-agents that it starts, and calls tools. A side call that only makes a title, or
+    asks for a quota, calls none. Without any call of a tool, it is the longest.
+    """
+    if len(chats) > 1:
+        for place, chat in enumerate(chats):
+            if any(isinstance(step, ChatCall) for _, turn in read_turns(store, chat) for step in turn.steps):
+                return place
+    return max(range(len(chats)), key=lambda place: _count(chats[place], "step_count"), default=0)
+
+
+def _count(version: Version, name: str) -> int:
+    value = version.metadata.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

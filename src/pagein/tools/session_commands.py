@@ -1,0 +1,270 @@
+"""Implement `pagein sessions` and `pagein chat` as functions with plain results.
+
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/sessions.md. Times are seconds since 1970.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+from pagein.engine.recall.object_names import (
+    HOW_TO_FILL,
+    Paths,
+    VersionChoice,
+    abbreviation,
+    as_given,
+    find_object,
+    split_name,
+    version_of_object,
+)
+from pagein.engine.recall.stored_chats import TurnPlaces, main_chat, pages_by_turn, read_turns, turn_in
+from pagein.errors import BadInput, NotRecallable
+from pagein.model.chats import ChatCall, ChatTurn, Step
+from pagein.model.links import Resolution
+from pagein.model.messages import Message, Text, Thinking, ToolCall
+from pagein.model.references import Reference
+from pagein.model.versions import Version
+from pagein.model.writes import Query
+from pagein.policy.stubs.turn_stubs import is_by_host
+from pagein.ports import ObjectStore
+
+Answer: TypeAlias = dict[str, Any]
+_PAGE: Final = 100
+_CHATS: Final = frozenset({"chat"})
+_TURNS: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_MILLISECONDS: Final = 1000
+
+
+def sessions(
+    store: ObjectStore,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    agent: str | None = None,
+    sub_agents: bool = False,
+    limit: int = 20,
+) -> Answer:
+    """Return the sessions that were active last, the latest first, without reading what was said.
+
+    since: active at this time or later
+    until: begun at this time or before
+    agent: the beginning of the client's name
+
+    Shape: `{"sessions": [...], "more": whether there are more}`.
+    """
+    found: list[Answer] = []
+    for session, at in _sessions_by_time(store, since):
+        known = session.metadata
+        if (
+            (agent is None or str(known.get("harness") or "").startswith(agent))
+            and (sub_agents or not known.get("parent"))
+            and (until is None or _began(session) <= until)
+        ):
+            if len(found) == limit:
+                return {"sessions": found, "more": True}
+            found.append(_session(store, session, at))
+    return {"sessions": found, "more": False}
+
+
+def _sessions_by_time(store: ObjectStore, since: float | None) -> Iterator[tuple[Version, float]]:
+    """Yield each session with the time of its newest chat, the latest first."""
+    places, seen = TurnPlaces(store), set[str]()
+    for chat in _chats_by_time(store, since):
+        session = places.session_of(chat)
+        if session is not None and session.type == "session" and session.id not in seen:
+            seen.add(session.id)
+            yield session, chat.at
+
+
+def _chats_by_time(store: ObjectStore, since: float | None) -> Iterator[Version]:
+    until, size, seen = None, _PAGE, set[str]()
+    while True:
+        page = store.objects(Query(types=_CHATS, since=since, until=until, by_time=True, limit=size))
+        fresh = [one for one in page if one.id not in seen]
+        yield from fresh
+        if len(page) < size:
+            return
+        seen.update(one.id for one in fresh)
+        until = page[-1].at
+        size = _PAGE if fresh else 2 * size  # more chats than a page at the same time
+
+
+def _session(store: ObjectStore, session: Version, at: float) -> Answer:
+    known = session.metadata
+    chats = chats_of(store, session)
+    models = known.get("models")
+    name = str(known.get("session_id") or "")
+    return {
+        "session": name,
+        "short": abbreviation(store, session, name),
+        "id": session.id,
+        "agent": known.get("harness") or "",
+        "title": known.get("title") or "",
+        "began": _began(session),
+        "at": at,
+        "turns": max((_count(chat, "turn_count") for chat in chats), default=0),
+        "steps": sum(_count(chat, "step_count") for chat in chats),
+        "threads": len(chats),
+        "models": list(models) if isinstance(models, tuple) else [],
+        "cwd": known.get("cwd"),
+        "parent": known.get("parent"),
+    }
+
+
+def _began(session: Version) -> float:
+    """Return the time of the first entry, which is in the id."""
+    return int(session.id[:8] + session.id[9:13], 16) / _MILLISECONDS
+
+
+def chats_of(store: ObjectStore, session: Version) -> list[Version]:
+    """Return the chats of a session, in the order of their beginnings: one per thread."""
+    named = session.metadata.get("chats")
+    listed = named if isinstance(named, tuple) else (session.metadata.get("chat_ref"),)
+    found = (store.current(one.target) for one in listed if isinstance(one, Reference))
+    return [one for one in found if one is not None]
+
+
+def chat(
+    store: ObjectStore,
+    name: str | None = None,
+    *,
+    turns: str | None = None,
+    at: float | None = None,
+    thread: int | None = None,
+    paths: Paths = as_given,
+) -> tuple[Answer, Iterator[Answer]]:
+    """Return a chat without its turns, and an iterator of the turns, which reads each when it is asked for.
+
+    name: a session, a chat, or an object of a turn, such as a tool call; None for the session that was active last
+    turns: `N` or `A-B`
+    thread: number of the thread in the session, from 1; None for the main conversation
+
+    Raises BadInput for an unknown turn or thread, NotRecallable for an unknown name.
+    """
+    version, turn = _named_chat(store, name, VersionChoice(at=at), thread, paths)
+    first, last = _chosen_turns(version, turns, turn)
+    return _head(store, version), (_turn(number, one) for number, one in read_turns(store, version, first, last))
+
+
+def _named_chat(
+    store: ObjectStore, name: str | None, choice: VersionChoice, thread: int | None, paths: Paths
+) -> tuple[Version, int | None]:
+    """Return the chat that is named, and the turn if the name is of an object in a turn."""
+    if name is None:
+        meant, number = _newest_session(store), None
+    else:
+        name, number = split_name(store, name)
+        meant = find_object(store, name, paths)
+    if number is not None:
+        choice = VersionChoice(number)
+    if meant.type == "session":
+        chats = chats_of(store, meant)
+        if not chats:
+            raise NotRecallable(f"nothing was said in session {meant.metadata.get('session_id')!r}")
+        return version_of_object(store, chats[_thread_place(store, chats, thread)], choice), None
+    if thread is not None:
+        raise BadInput(f"--thread chooses among the chats of a session, and {meant.id} is a {meant.type}")
+    if meant.type == "chat":
+        return version_of_object(store, meant, choice), None
+    reference = meant.metadata.get("chat_ref", meant.metadata.get("turn_ref"))
+    found = store.resolve(Reference(reference.target, reference.pin)) if isinstance(reference, Reference) else None
+    if not isinstance(found, Resolution) or not isinstance(reference, Reference):
+        raise NotRecallable(f"{meant.id} is a {meant.type} of no chat; `pagein show {meant.id}` prints it")
+    turn = meant.metadata.get("turn")
+    return found.version, turn if isinstance(turn, int) else turn_in(reference.field)
+
+
+def _newest_session(store: ObjectStore) -> Version:
+    for session, _ in _sessions_by_time(store, None):
+        if not session.metadata.get("parent"):
+            return session
+    raise NotRecallable(f"the store has no session; {HOW_TO_FILL}")
+
+
+def _thread_place(store: ObjectStore, chats: Sequence[Version], thread: int | None) -> int:
+    if thread is None:
+        return main_chat(store, chats)
+    if not 1 <= thread <= len(chats):
+        raise BadInput(f"there is no thread {thread}; the session has {_numbers(len(chats))}")
+    return thread - 1
+
+
+def _chosen_turns(chat: Version, turns: str | None, turn: int | None) -> tuple[int, int | None]:
+    if turns is None:
+        return (1, None) if turn is None else (turn, turn)
+    found = _TURNS.fullmatch(turns)
+    first = int(found[1]) if found else 0
+    last = int(found[2]) if found and found[2] else first
+    if not 1 <= first <= last:
+        raise BadInput(f"not a turn: {turns[:40]!r}; expected N, or A-B with 1 <= A <= B")
+    there = max(pages_by_turn(chat), default=0)
+    if first > there:
+        raise BadInput(f"there is no turn {first}; the chat has {_numbers(there)}")
+    return first, last
+
+
+def _numbers(count: int) -> str:
+    return {0: "none", 1: "only 1"}.get(count, f"1 to {count}")
+
+
+def _head(store: ObjectStore, chat: Version) -> Answer:
+    """Shape: `{"session", "agent", "title", "id", "version", "at", "turn_count", "thread", "threads": [...]}`."""
+    places = TurnPlaces(store)
+    session = places.session_of(chat)
+    place = places.place_in(chat, None)
+    chats = [chat] if session is None else chats_of(store, session)
+    return {
+        "session": place.session,
+        "agent": place.agent,
+        "title": place.title,
+        "id": chat.id,
+        "version": chat.number,
+        "at": chat.at,
+        "turn_count": max(pages_by_turn(chat), default=0),
+        "thread": next((number for number, one in enumerate(chats, start=1) if one.id == chat.id), None),
+        "threads": [
+            {
+                "thread": number,
+                "id": one.id,
+                "title": one.metadata.get("title") or "",
+                "turns": _count(one, "turn_count"),
+                "steps": _count(one, "step_count"),
+                "at": one.at,
+            }
+            for number, one in enumerate(chats, start=1)
+        ],
+    }
+
+
+def _turn(number: int, turn: ChatTurn) -> Answer:
+    """Shape: `{"turn", "at", "said": [step], "steps": [step]}`."""
+    times = (one.at for one in (*turn.said, *turn.steps) if isinstance(one, Message))
+    return {
+        "turn": number,
+        "at": next((at for at in times if at is not None), None),
+        "said": [part for message in turn.said for part in _parts(message)],
+        "steps": [part for step in turn.steps for part in _parts(step)],
+    }
+
+
+def _parts(step: Step) -> Iterator[Answer]:
+    if isinstance(step, ChatCall):
+        called = {"call_id": step.call_id, "tool": step.tool, "args": step.args, "status": step.status}
+        yield {"kind": "call", **called, "object": step.object.target}
+        return
+    for block in step.blocks:
+        match block:
+            case Text():
+                by_host = step.role != "assistant" and is_by_host(block)
+                yield {"kind": "text", "role": step.role, "text": block.text, "by_client": by_host}
+            case Thinking():
+                yield {"kind": "thinking", "text": block.text}
+            case ToolCall():
+                pass  # shown with its outcome
+            case _:
+                yield {"kind": type(block).__name__.lower()}
+
+
+def _count(version: Version, name: str) -> int:
+    value = version.metadata.get(name)
+    return value if isinstance(value, int) else 0

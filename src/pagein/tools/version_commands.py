@@ -1,0 +1,267 @@
+"""Implement `pagein history`, `show` and `diff` as functions with plain results.
+
+The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/sessions.md and docs/search.md. Times
+are seconds since 1970. Versions are in the order of their times.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final, Protocol, TypeAlias
+
+from pagein.engine.recall.object_names import (
+    NEWEST,
+    Paths,
+    VersionChoice,
+    as_given,
+    find_object,
+    find_version,
+    latest_first,
+    title_of,
+    version_of_object,
+)
+from pagein.engine.recall.stored_chats import TurnPlaces
+from pagein.errors import BadInput, BadName, NotRecallable
+from pagein.model.links import Link
+from pagein.model.objects import EXPIRED, ObjectId, StoredObject
+from pagein.model.references import Reference, reference_to_fields
+from pagein.model.versions import Version
+from pagein.policy.reads.line_diff import LineChange, changes, split_lines, unified_diff
+from pagein.ports import BlobStore, ObjectStore
+from pagein.tools.store_commands import describe_version, plain
+
+Answer: TypeAlias = dict[str, Any]
+_LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_RANGE: Final = re.compile(r"(.+)@([0-9]{1,15})(?:(\.\.)([0-9]{1,15})?)?", re.DOTALL)
+
+
+class ShownStore(ObjectStore, BlobStore, Protocol):
+    """A store with versioned and evicted objects."""
+
+
+# --- history ---
+
+
+def history(store: ShownStore, name: str, *, limit: int | None = None, paths: Paths = as_given) -> Answer:
+    """Return the versions of an object, the latest first: who wrote or saw which, when, and what the user had asked for.
+
+    Shape: `{"id", "versions": [...], "more": whether there are more}`. A version is an object with `deed`, `known`, `spans`,
+    `agent`, `chat`, `turn` and `said`.
+    """
+    if store.current(name) is None and _paged_object(store, name) is not None:
+        raise NotRecallable(f"{name} left a window or was ingested and has no versions; `pagein show {name}` prints it")
+    meant = find_object(store, name, paths)
+    found = latest_first(store.history(meant.id))
+    shown = found[:limit]
+    places = TurnPlaces(store)
+    return {
+        "id": meant.id,
+        "versions": [{**describe_version(one), **knowledge_of(one), **_origin(places, one)} for one in shown],
+        "more": len(shown) < len(found),
+    }
+
+
+def knowledge_of(version: Version) -> Answer:
+    """Return how much of a file a version holds. Shape: `{"known": whole, part, name or null, "spans": [[first, last], ...]}`."""
+    known, spans = version.metadata.get("known"), version.metadata.get("spans")
+    return {"known": known if isinstance(known, str) else None, "spans": plain(spans) if spans is not None else []}
+
+
+def _origin(places: TurnPlaces, version: Version) -> Answer:
+    """Return who made a version, in which turn."""
+    writer = version.writer
+    nobody = {"session": writer.session, "agent": None, "chat": None, "turn": None, "said": None}
+    if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
+        return {**nobody, "deed": writer.reason}
+    deed, reference = version.metadata.get("deed"), version.metadata.get("turn_ref")
+    deeds = {"deed": deed if isinstance(deed, str) else None}
+    place = places.place(reference) if isinstance(reference, Reference) else None
+    if place is None:
+        return {**nobody, **deeds}
+    told = {"agent": place.agent, "chat": place.chat, "turn": place.turn, "said": place.said}
+    return {"session": place.session or writer.session, **told, **deeds}
+
+
+# --- show ---
+
+
+def show(
+    store: ShownStore,
+    name: str,
+    *,
+    choice: VersionChoice = NEWEST,
+    field: str | None = None,
+    lines: str | None = None,
+    paths: Paths = as_given,
+) -> Answer:
+    """Return a version with its content, or with another field, or with some lines of it.
+
+    Shape: that of an object, and `{"known", "spans", "field", "content": text or null, "lines": [first, last] or null, "metadata",
+    "provenance", "additional": [names], "references": [...]}`. Raises NotRecallable for an unknown object, version or field.
+    """
+    paged = _paged_object(store, name) if store.current(name) is None else None
+    if paged is not None:
+        text, lines_shown = _select_lines(store.get(paged.content).decode("utf-8", "replace"), lines)
+        return {**_paged_out(paged), "content": text, "lines": lines_shown}
+    version = find_version(store, name, choice, paths)
+    text, lines_shown = _select_lines(_text(store, version, field), lines)
+    return {
+        **describe_version(version),
+        **knowledge_of(version),
+        "field": field or "content",
+        "content": text,
+        "lines": lines_shown,
+        "metadata": plain(version.metadata),
+        "provenance": {
+            "origin": version.provenance.origin,
+            "generator": version.provenance.generator,
+            "parents": [reference_to_fields(parent) for parent in version.provenance.parents],
+        },
+        "additional": sorted(version.additional),
+        "references": [_link(link) for link in store.references(version)],
+    }
+
+
+def _select_lines(text: str | None, lines: str | None) -> tuple[str | None, list[int] | None]:
+    """Return the selected lines of a text with their range; the full text if `lines` is None."""
+    if lines is None:
+        return text, None
+    first, last = _range(lines)
+    return None if text is None else "\n".join(text.split("\n")[first - 1 : last]), [first, last]
+
+
+def _paged_object(store: ShownStore, name: str) -> StoredObject | None:
+    try:
+        found = store.find(ObjectId.parse(name))
+    except BadName:
+        return None
+    return None if found is None or found.kind == EXPIRED else found
+
+
+def _paged_out(stored: StoredObject) -> Answer:
+    """Return an evicted object in the shape of a version, without record hashes and time."""
+    about = {"description": stored.description, "call_id": stored.origin.call_id, "tokens": stored.tokens}
+    return {
+        "id": str(stored.id),
+        "type": stored.kind,
+        "nickname": None,
+        "path": None,
+        "version": 1,
+        "sequence": None,
+        "at": None,
+        "chars": stored.chars,
+        "deleted": False,
+        "locked": False,
+        "session": stored.origin.session,
+        "writer": "system",
+        "content_hash": stored.content.hex,
+        "metadata_view_hash": None,
+        "object_hash": None,
+        "view": {"id": str(stored.id), "type": stored.kind, **about},
+        "field": "content",
+        "metadata": {**about, "workspace": stored.workspace},
+        "provenance": {"origin": stored.origin.call_id, "generator": "tool", "parents": []},
+        "additional": [],
+        "references": [],
+        "known": None,
+        "spans": [],
+    }
+
+
+def _range(lines: str) -> tuple[int, int]:
+    found = _LINES.fullmatch(lines)
+    first = int(found[1]) if found else 0
+    last = int(found[2]) if found and found[2] else first
+    if not 1 <= first <= last:
+        raise BadInput(f"not a range of lines: {lines[:40]!r}; expected A-B with 1 <= A <= B")
+    return first, last
+
+
+def _link(link: Link) -> Answer:
+    return {"path": link.path, **reference_to_fields(link.reference), "resolved": link.resolved}
+
+
+def _text(store: ObjectStore, version: Version, field: str | None) -> str | None:
+    if field is None or field == "content":
+        return store.content(version)
+    if field not in version.additional:
+        there = ", ".join(["content", *sorted(version.additional)])
+        raise NotRecallable(f"{version.id} has no field {field[:40]!r} that is kept as content; it has {there}")
+    value = store.additional(version, field)
+    if isinstance(value, str):
+        return value
+    return json.dumps(plain(value), indent=2, ensure_ascii=False)
+
+
+# --- diff ---
+
+
+def diff(
+    store: ObjectStore,
+    name: str,
+    *,
+    read_file: Callable[[str], str],
+    paths: Paths = as_given,
+    folder: str = "",
+) -> Answer:
+    """Return the difference of two versions as a unified diff.
+
+    name: `NAME@A..B`; `NAME@A` for A against the newest; `NAME@A..` for A against the file on disk; `NAME` for the last change
+    read_file: returns the text of a file on disk
+    folder: the paths in the diff are relative to it
+
+    Shape: `{"id", "path", "old": version, "new": version, "added", "removed", "diff": text}`; a version is `{"version": number, or
+    null for the file on disk, "at", "known", "spans"}`.
+    """
+    found = _RANGE.fullmatch(name) if store.current(name) is None else None
+    meant = find_object(store, found[1] if found else name, paths)
+    path = title_of(meant)
+    if found is None:
+        old, new = _last_change(latest_first(store.history(meant.id)), path)
+    else:
+        old = version_of_object(store, meant, VersionChoice(int(found[2])))
+        number = VersionChoice(int(found[4])) if found[4] else NEWEST
+        new = None if found[3] and not found[4] else version_of_object(store, meant, number)
+    before = _content(store, old)
+    after = _content(store, new) if new is not None else read_file(path)
+    a, b = split_lines(before), split_lines(after)
+    label = path.removeprefix(f"{folder.rstrip('/')}/").lstrip("/")
+    made = unified_diff(a, b, label, changes(a, b), LineChange(0, len(a), 0, len(b)))
+    return {
+        "id": meant.id,
+        "path": path,
+        "old": _side(old),
+        "new": {"version": None, "at": None, "known": "whole", "spans": []} if new is None else _side(new),
+        "added": made.added,
+        "removed": made.removed,
+        "diff": made.text if made.added or made.removed else "",
+    }
+
+
+def _side(version: Version) -> Answer:
+    return {"version": version.number, "at": version.at, **knowledge_of(version)}
+
+
+def _last_change(versions: Sequence[Version], path: str) -> tuple[Version, Version]:
+    """Return the two latest versions with different texts, of those known whole if there are two.
+
+    versions: the latest first
+    """
+    texts = [one for one in versions if one.content_hash is not None]
+    whole = [one for one in texts if one.metadata.get("known", "whole") == "whole"]
+    for known in (whole, texts):
+        for new, old in pairwise(known):
+            if new.content_hash != old.content_hash:
+                return old, new
+    raise NotRecallable(
+        f"the store knows one text of {path}, so there is no change to show; `pagein history` lists its versions"
+    )
+
+
+def _content(store: ObjectStore, version: Version) -> str:
+    text = store.content(version)
+    if text is None:
+        why = "it was deleted by then" if version.deleted else "only its name is known"
+        raise NotRecallable(f"version {version.number} of {title_of(version)} holds no text: {why}")
+    return text
