@@ -6,11 +6,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pagein import wiring
+from pagein.engine.recall.object_names import HOW_TO_FILL
+from pagein.errors import BadInput
+from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
 from pagein.model.search_query import Results, Search
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import ObjectStore, WholeStore
+from pagein.settings.sources import load_config
 from pagein.store.random_ids import RandomIds
 from pagein.store.search.index_builder import Builder
 from pagein.store.search.paged_shelf import PagedShelf
@@ -25,6 +30,8 @@ from pagein.workspace.folder import Folder
 from pagein.workspace.folder_watch import Tell, Watcher
 from pagein.workspace.followed_files import FileObjects, Rim
 from pagein.workspace.machine import home_of
+
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,48 @@ def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None
         watcher.stop()
 
 
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """A store to be opened.
+
+    store, workspace: as for `open_archive`
+    told: what to tell a person who did not name the store; "" for the store of the own folder
+    """
+
+    store: str | Path | None
+    workspace: str | Path
+    told: str = ""
+
+
+def find_store(store: str | Path | None = None, workspace: str | Path | None = None) -> StorePlace:
+    """Find the store that is meant: the named one, the configured one, that of a running gateway, or that of the current folder.
+
+    Raises BadInput if nothing is named and there is no store, and BadSetting as `wiring.open`.
+    """
+    named = store not in (None, "") or workspace is not None
+    if named or load_config().store:
+        return StorePlace(store, "." if workspace is None else workspace)
+    own = wiring.store_file()
+    found = running_stores(default_folder())
+    running = nearest_store(found, str(Path.cwd()))
+    if running is not None:
+        others = sorted({one.store for one in found} - {running.store})
+        told = f"the store of the gateway at {running.url}: {running.store}"
+        more = f"; other gateways use {', '.join(others)}, named with --store" if others else ""
+        return StorePlace(running.store, running.workspace, told + more if running.store != str(own) or others else "")
+    if own is not None and not own.is_file():
+        raise BadInput(f"no gateway runs, and this folder has no store yet ({own}); {HOW_TO_FILL}{_other_stores(own)}")
+    return StorePlace(None, ".")
+
+
+def _other_stores(own: Path) -> str:
+    """Return the stores of other folders in words, the last used first."""
+    there = sorted(own.parent.glob(f"*{own.suffix}"), key=lambda one: one.stat().st_mtime, reverse=True)
+    return (
+        f"; stores of other folders are named with --store: {', '.join(map(str, there[:_MOST_NAMED]))}" if there else ""
+    )
+
+
 @contextlib.contextmanager
 def open_archive(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[Archive]:
     """Open the objects of a store, named as for `wiring.open_for_upkeep`.
@@ -77,6 +126,10 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
     kept = wiring.open_for_upkeep(store, workspace=workspace)
     with contextlib.closing(kept), archive_of(kept) as archive:
         yield archive
+
+
+def catch_up(archive: Archive) -> None:
+    """Bring the objects of a store up to its journals. Every command calls it before it answers a question about objects."""
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.log.trajectory import SUFFIX as LOG_SUFFIX
@@ -205,6 +206,22 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         return None
     return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+
+
+def public_address(store: str | Path | None = None, *, workspace: str | Path = ".") -> str | None:
+    """Return the path of the named store's file, or the address of its database without a password; None for a store in memory.
+
+    Raises BadSetting as `open`.
+    """
+    named = _store_address(store, workspace)
+    if named == MEMORY:
+        return None
+    if not isinstance(named, str) or not named.startswith(_ADDRESSES):
+        return str(Path(store_file(store, workspace=workspace) or "").absolute())
+    parts = urlsplit(named)
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    return parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query)).geturl()
 
 
 def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") -> "FileWatch | None":

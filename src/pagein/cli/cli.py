@@ -21,10 +21,12 @@ from pagein.cli import (
     commands_recall,
     commands_replay,
     commands_serve,
+    commands_sessions,
     commands_status,
     commands_store,
     commands_switch,
     commands_upkeep,
+    commands_versions,
 )
 from pagein.cli.standard_streams import drop_output, open_streams
 from pagein.errors import PageinError, StoreError
@@ -142,6 +144,6 @@ _add_to("Measure", commands_replay.add_to)
 _add_to("Serve", commands_serve.add_to, commands_doctor.add_to, commands_switch.add_to, commands_status.add_to)
 _add_to("Read and recall", commands_reads.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_pins.add_to)
-_add_to("Store", commands_store.add_to)
+_add_to("Memory", commands_sessions.add_to, commands_versions.add_to, commands_store.add_to)
 _add_to("Upkeep", commands_upkeep.add_to, commands_forget.add_to)
 _add_to("Test", commands_provider.add_to)

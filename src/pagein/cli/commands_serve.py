@@ -6,6 +6,9 @@ Heavy imports are inside the commands, as in `cli`.
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -112,9 +115,34 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         _refuse_idle(given | {"store": None if said_to_all else store})
     settings = _settings(given, workspace, may_ask=None if measure else not as_json)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    whole = _run(settings, _parts(store, workspace, log, settings, measure=measure), as_json=as_json)
+    parts = _parts(store, workspace, log, settings, measure=measure)
+    with ExitStack() as open_until_the_end:
+
+        def announce(url: str) -> None:
+            if not measure:
+                _announce(open_until_the_end, store, workspace, url)
+
+        whole = _run(settings, parts, announce, as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
+
+
+def _announce(until: ExitStack, store: str | None, workspace: Path, url: str) -> None:
+    """Tell the commands of this user which store the gateway uses, until the gateway ends."""
+    from pagein import wiring
+    from pagein.gateway.announced_store import AnnouncedStore, announce, default_folder
+
+    address = wiring.public_address(store, workspace=workspace)
+    if address is None:
+        return
+    told = AnnouncedStore(address, str(workspace.resolve()), url, time.time())  # noqa: TID251 - the rim reads the clock
+    try:
+        until.enter_context(announce(default_folder(), told))
+    except OSError as problem:
+        typer.echo(
+            f"warning: {problem}; commands in other folders need --store {address} to find this gateway's store",
+            err=True,
+        )
 
 
 def _refuse_idle(given: dict[str, Any]) -> None:
@@ -212,12 +240,13 @@ def _log_stream(log: Path | None) -> TextIO:
         raise BadSetting(f"--log {log}: {problem.strerror}") from problem
 
 
-def _run(settings: "GatewaySettings", parts: "GatewayParts", *, as_json: bool) -> bool:
+def _run(settings: "GatewaySettings", parts: "GatewayParts", announce: Callable[[str], None], *, as_json: bool) -> bool:
     from pagein.gateway.farewell import at_the_end
     from pagein.gateway.process import serve_until_signal
     from pagein.gateway.server import Gateway
 
     def tell(gateway: "Gateway") -> None:
+        announce(gateway.url)
         told = _greet(gateway, as_json=as_json, curates=parts.curator is not None)
         if gateway.is_open:
             typer.echo(

@@ -3,22 +3,26 @@
 Heavy imports are inside the commands, as in `cli`.
 """
 
-import json
-import re
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from pagein.cli.options import AsJson, Store, Workspace
-from pagein.errors import BadSetting
+from pagein.cli.archive_access import (
+    GivenWorkspace,
+    Name,
+    Since,
+    Until,
+    file_paths,
+    in_archive,
+    moment,
+    print_answer,
+)
+from pagein.cli.options import AsJson, Store
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
 
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="ID", help="The object's id or nickname.")]
 Types: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--type", "-t", metavar="TYPE", help="Only objects of this type: file, note, toolcall, chat, ..."),
@@ -30,15 +34,8 @@ InPath: TypeAlias = Annotated[
 SessionName: TypeAlias = Annotated[
     str | None, typer.Option("--session", "-s", metavar="NAME", help="Only what this session stored.")
 ]
-Since: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--since", metavar="TIME", help="Stored at this time or later: 2026-11-21T10:00, or 2h, 3d ago."),
-]
-Until: TypeAlias = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Stored at this time or before.")]
 Versions: TypeAlias = Literal["newest", "current", "all"]
 
-_AGO: Final = re.compile(r"([0-9]{1,9})\s*(s|min|m|h|d|w)")
-_SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 # Versions and places in a store are far below this.
 _MOST: Final = 10**15
 # Time for updating the index after a search, seconds; the next search is then faster.
@@ -50,15 +47,11 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Examples:\n\npagein objects --type file --path src\n\npagein objects --since 2h --json")(
         objects
     )
-    app.command(epilog="Example: pagein history 0193a5e8-7c1d-7000-8000-000000000001")(history)
-    app.command(
-        epilog="Examples:\n\npagein show auth-notes\n\npagein show toolu_01A --lines 10-40\n\npagein show auth-notes --version 3 --json"
-    )(show)
     app.command(
         epilog="Examples:\n\npagein search 'connection refused'\n\npagein search -e 'def \\w+_test' --path 'src/**/*.py' -C 2\n\n"
         "pagein search TODO --versions current --json"
     )(search)
-    app.command(epilog="Example: pagein backlinks auth-notes --ever")(backlinks)
+    app.command(epilog="Examples:\n\npagein backlinks src/app.py\n\npagein backlinks auth-notes@2 --ever")(backlinks)
 
 
 def objects(  # noqa: PLR0913 - a command has as many options as it has
@@ -74,7 +67,7 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
         int | None,
         typer.Option("--before", metavar="SEQUENCE", min=0, max=_MOST, help="The next page: objects older than this."),
     ] = None,
-    workspace: Workspace = Path(),
+    workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
@@ -87,56 +80,13 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
         types=frozenset(types or ()),
         where={} if session is None else {"session": session},
         deleted=None if deleted else False,
-        since=_time(since),
-        until=_time(until),
+        since=moment(since),
+        until=moment(until),
         before=before,
         limit=limit,
     )
-    answer = _in_archive(store, workspace, lambda archive: commands.objects(archive.objects, query, path))
-    _print(answer, show_objects, as_json=as_json)
-
-
-def history(name: Name, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
-    """List all versions of an object, newest first."""
-    from pagein.tools import store_commands as commands
-    from pagein.ui.store_views import show_history
-
-    answer = _in_archive(store, workspace, lambda archive: commands.history(archive.objects, name))
-    _print(answer, show_history, as_json=as_json)
-
-
-def show(  # noqa: PLR0913 - a command has as many options as it has
-    name: Name,
-    *,
-    version: Annotated[
-        int | None, typer.Option("--version", metavar="N", min=1, max=_MOST, help="This version, not the newest.")
-    ] = None,
-    at: Annotated[str | None, typer.Option("--at", metavar="TIME", help="The version of that time.")] = None,
-    field: Annotated[
-        str | None, typer.Option("--field", metavar="NAME", help="Another field than the content, such as a summary.")
-    ] = None,
-    lines: Annotated[str | None, typer.Option("--lines", metavar="A-B", help="Only these lines, from 1.")] = None,
-    metadata: Annotated[bool, typer.Option("--metadata", help="What is known of it, instead of its content.")] = False,
-    workspace: Workspace = Path(),
-    store: Store = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print an object's content exactly as stored, or the metadata of the object."""
-    from pagein.tools import store_commands as commands
-    from pagein.ui.store_views import show_metadata
-
-    if version is not None and at is not None:
-        raise BadSetting("--version and --at name a version in two ways; give one of them")
-    moment = _time(at)
-    answer = _in_archive(
-        store,
-        workspace,
-        lambda archive: commands.show(archive.objects, name, number=version, at=moment, field=field, lines=lines),
-    )
-    if as_json or metadata:
-        _print(answer, show_metadata, as_json=as_json)
-    else:
-        _print_content(answer)
+    answer = in_archive(store, workspace, lambda archive: commands.objects(archive.objects, query, path))
+    print_answer(answer, show_objects, as_json=as_json)
 
 
 def search(  # noqa: PLR0913 - a command has as many options as it has
@@ -178,7 +128,7 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=0.0, help="Stop looking after this.")
     ] = 60.0,
-    workspace: Workspace = Path(),
+    workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
@@ -194,8 +144,8 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
         types=frozenset(types or ()),
         path=path,
         session=session,
-        since=_time(since),
-        until=_time(until),
+        since=moment(since),
+        until=moment(until),
         ids=frozenset(within or ()),
         fields=frozenset(field or ()),
         versions=versions,
@@ -207,13 +157,13 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     )
 
     def work(archive: "Archive") -> None:
-        _print(commands.search(archive.search, asked), show_hits, as_json=as_json)
+        print_answer(commands.search(archive.search, asked), show_hits, as_json=as_json)
         if archive.builder is not None:
             sys.stdout.flush()
             archive.builder.start()
             archive.builder.wait(_LINGER)
 
-    _in_archive(store, workspace, work)
+    in_archive(store, workspace, work)
 
 
 def backlinks(
@@ -224,66 +174,23 @@ def backlinks(
         typer.Option("--pinned", metavar="HASH", help="Only references to the version with this object hash."),
     ] = None,
     ever: Annotated[bool, typer.Option("--ever", help="Also from versions that are not the newest.")] = False,
-    workspace: Workspace = Path(),
+    limit: Annotated[int, typer.Option("--limit", "-n", metavar="N", min=1, max=100_000, help="At most so many.")] = 50,
+    workspace: GivenWorkspace = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the references to an object, or to a name without an object so far."""
+    """List what refers to an object: the turns and calls that touched it, and the notes that link to it.
+
+    The name may also be one that no object has so far.
+    """
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_backlinks
 
-    answer = _in_archive(
-        store, workspace, lambda archive: commands.backlinks(archive.objects, name, pinned=pinned, ever=ever)
+    answer = in_archive(
+        store,
+        workspace,
+        lambda archive: commands.backlinks(
+            archive.objects, name, pinned=pinned, ever=ever, limit=limit, paths=file_paths
+        ),
     )
-    _print(answer, show_backlinks, as_json=as_json)
-
-
-def _in_archive(store: str | None, workspace: Path, work: "Callable[[Archive], Any]") -> Any:  # noqa: ANN401 - what work gives
-    from pagein.archive import open_archive
-
-    with open_archive(store, workspace=workspace) as archive:
-        return work(archive)
-
-
-def _print(answer: dict[str, Any], view: Callable[..., None], *, as_json: bool) -> None:
-    from pagein.ui.console import console
-
-    if as_json:
-        # ASCII, so that text in an unknown encoding is escaped, not refused
-        sys.stdout.write(json.dumps(answer, allow_nan=False, separators=(",", ":")) + "\n")
-    else:
-        view(console(), answer)
-
-
-def _print_content(answer: dict[str, Any]) -> None:
-    content = answer["content"]
-    if content is None:
-        sys.stderr.write(f"pagein: {answer['id']} has no content\n")
-        return
-    if sys.stdout.isatty():
-        from pagein.ui.store_views import terminal_text
-
-        sys.stdout.write(terminal_text(content) + ("" if content.endswith("\n") else "\n"))
-        return
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content.encode("utf-8", "surrogatepass"))
-
-
-def _time(text: str | None) -> float | None:
-    """Parse a moment, as seconds since 1970.
-
-    text: a date with or without time (local without a zone), `2h` ago, or the seconds themselves.
-    """
-    import time
-    from datetime import datetime
-
-    if text is None:
-        return None
-    if ago := _AGO.fullmatch(text.strip()):
-        return time.time() - int(ago[1]) * _SECONDS[ago[2]]  # noqa: TID251 - the rim reads the clock
-    try:
-        return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise BadSetting(
-            f"not a time: {text[:40]!r}; write 2026-11-21, 2026-11-21T10:00, or 30min, 2h, 3d, 1w ago"
-        ) from None
+    print_answer(answer, show_backlinks, as_json=as_json)

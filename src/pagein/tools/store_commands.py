@@ -118,6 +118,7 @@ def describe_version(version: Version) -> Answer:
         "type": version.type,
         "nickname": version.nickname,
         "path": path if isinstance(path, str) else None,
+        "title": title_of(version),
         "version": version.number,
         "sequence": version.sequence,
         "at": version.at,

@@ -147,6 +147,7 @@ def _paged_out(stored: StoredObject) -> Answer:
         "type": stored.kind,
         "nickname": None,
         "path": None,
+        "title": stored.description,
         "version": 1,
         "sequence": None,
         "at": None,
@@ -217,6 +218,7 @@ def diff(
     found = _RANGE.fullmatch(name) if store.current(name) is None else None
     meant = find_object(store, found[1] if found else name, paths)
     path = title_of(meant)
+    new: Version | None
     if found is None:
         old, new = _last_change(latest_first(store.history(meant.id)), path)
     else:

@@ -8,20 +8,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagein.ui.figures import ABSENT, amount, plain
+from pagein.ui.figures import ABSENT, amount, plain, short
 
 Answer = Mapping[str, Any]
-_DIGEST: Final = 12
+_WRAPPED: Final = frozenset({"what", "title", "the user said", "models", "folder"})
+_SHORT_NAME: Final = 20
+_BEGINNING: Final = 13
+_WORDS: Final = 60
 
 
 def show_objects(console: Console, answer: Answer) -> None:
     """Print one line per object, newest first."""
     rows = answer["objects"]
     if not rows:
-        told = "no objects; `pagein search` finds what left a window or was ingested, `pagein window` lists a session's"
+        told = (
+            "no objects; `pagein search` finds what left a window or was ingested, `pagein window` lists a session's; "
+            "`pagein serve` and `pagein remember` take in sessions"
+        )
         console.print(Text(told))
         return
-    table = _table(
+    table = columns(
         ("id", "left"), ("type", "left"), ("v", "right"), ("chars", "right"), ("when (UTC)", "left"), ("what", "left")
     )
     for row in rows:
@@ -30,28 +36,6 @@ def show_objects(console: Console, answer: Answer) -> None:
     console.print(table)
     if answer["next"] is not None:
         console.print(Text(f"more: --before {answer['next']}", style="dim"))
-
-
-def show_history(console: Console, answer: Answer) -> None:
-    """Print one line per version, newest first."""
-    versions = answer["versions"]
-    first = versions[0]
-    console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"))
-    table = _table(
-        ("v", "right"), ("sequence", "right"), ("when (UTC)", "left"), ("chars", "right"), ("writer", "left"), ("object hash", "left"), ("changed", "left")
-    )  # fmt: skip
-    for version, before in zip(versions, [*versions[1:], None], strict=True):
-        cells = (
-            str(version["version"]),
-            str(version["sequence"]),
-            when(version["at"]),
-            amount(version["chars"]),
-            version["writer"],
-            version["object_hash"][:_DIGEST],
-            ", ".join(_change_lines(version, before)),
-        )
-        table.add_row(*(Text(plain(cell)) for cell in cells))
-    console.print(table)
 
 
 def show_hits(console: Console, answer: Answer) -> None:
@@ -115,62 +99,39 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 
 def show_backlinks(console: Console, answer: Answer) -> None:
-    """Print one line per reference to the target."""
+    """Print one line per reference to the target: what touched it, in which turn of which session."""
     rows = answer["backlinks"]
     if not rows:
         console.print(Text(plain(f"nothing refers to {answer['target']}")))
         return
-    table = _table(
-        ("from", "left"), ("type", "left"), ("v", "right"), ("what", "left"), ("place", "left"), ("means", "left")
+    table = columns(
+        ("when (UTC)", "left"),
+        ("session", "left"),
+        ("turn", "right"),
+        ("deed", "left"),
+        ("version", "left"),
+        ("from", "left"),
+        ("what", "left"),
     )
     for row in rows:
         reference = row["reference"]
-        means = ("pinned" if "pin" in reference else "newest") + (
-            f", {reference['field']}" if "field" in reference else ""
+        cells = (
+            when(row["at"]),
+            session_label(row["agent"], row["session"]),
+            "" if row["turn"] is None else str(row["turn"]),
+            reference.get("relation", "link"),
+            "pinned" if "pin" in reference else "newest",
+            row["id"],
+            " ".join(part for part in (row["type"], row["title"], row["status"] or "", _asked(row)) if part),
         )
-        cells = (row["id"], row["type"], str(row["version"]), row["path"] or row["nickname"] or "", row["place"], means)
         table.add_row(*(Text(plain(cell)) for cell in cells))
     console.print(table)
+    if answer["more"]:
+        console.print(Text(f"more: --limit {2 * len(rows)}", style="dim"))
 
 
-def show_metadata(console: Console, answer: Answer) -> None:
-    """Print the facts about a version, one per line."""
-    facts = {
-        "id": answer["id"],
-        "type": answer["type"]
-        + (" (deleted)" if answer["deleted"] else "")
-        + (" (locked)" if answer["locked"] else ""),
-        "nickname": answer["nickname"],
-        "version": f"{answer['version']}"
-        + (f" (sequence {answer['sequence']})" if answer["sequence"] is not None else ""),
-        "when": None if answer["at"] is None else when(answer["at"]) + " UTC",
-        "session": answer["session"],
-        "chars": f"{answer['chars']:,}",
-        "content hash": answer["content_hash"],
-        "object hash": answer["object_hash"],
-        "origin": f"{answer['provenance']['origin']} ({answer['provenance']['generator']})",
-        "fields": ", ".join(answer["additional"]) or None,
-    }
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, fact in facts.items():
-        if fact is not None:
-            table.add_row(name, Text(plain(fact)))
-    for name, value in answer["metadata"].items():
-        table.add_row(Text(plain(name)), Text(plain(value if isinstance(value, str) else _compact(value))))
-    for link in answer["references"]:
-        arrow = "->" if link["resolved"] else "-/->"
-        table.add_row(
-            "reference", Text(plain(f"{link['path']} {arrow} {link['id']}{' (pinned)' if 'pin' in link else ''}"))
-        )
-    console.print(table)
-
-
-def _compact(value: object) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
+def _asked(row: Answer) -> str:
+    return f"({short(row['said'], _WORDS)})" if row["said"] else ""
 
 
 def when(at: float) -> str:
@@ -181,33 +142,29 @@ def when(at: float) -> str:
         return ABSENT
 
 
+def session_label(agent: str | None, session: str | None) -> str:
+    """Return the client and the beginning of the session's name, which mostly means this session alone."""
+    if session is None:
+        return ABSENT
+    name = session if len(session) <= _SHORT_NAME else f"{session[:_BEGINNING]}"
+    return f"{agent} {name}" if agent else name
+
+
 def object_label(row: Answer) -> str:
-    """Return a short label of an object: its path or nickname, else facts from its view, or "deleted"."""
+    """Return a short label of an object: its path, nickname or title, else facts from its view, or "deleted"."""
     view = row["view"]
     if row["deleted"]:
         return "deleted"
-    if row["path"] or row["nickname"]:
-        return str(row["path"] or row["nickname"])
+    if row["title"]:
+        return str(row["title"])
     said = [str(view[name]) for name in ("tool", "args_display", "status", "turn_count") if view.get(name) is not None]
     return " ".join(said)
 
 
-def _change_lines(version: Answer, before: Answer | None) -> list[str]:
-    if before is None:
-        return ["created"]
-    named = ("content_hash", "content"), ("path", "path"), ("nickname", "nickname"), ("deleted", "deleted")
-    found = [label for field, label in named if version[field] != before[field]]
-    return found or ["metadata"]
-
-
-def _table(*columns: tuple[str, Any]) -> Table:
+def columns(*titles: tuple[str, Any]) -> Table:
+    """Return an empty table with these columns. Only those for words may be wrapped."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title, justify in columns:
-        last = title in {"what", "changed", "means"}
+    for title, justify in titles:
+        last = title in _WRAPPED
         table.add_column(title, justify=justify, no_wrap=not last, overflow="fold")
     return table
-
-
-def terminal_text(text: str) -> str:
-    """Return content safe for a terminal: line ends and tabs stay, other control characters become question marks."""
-    return "".join(letter if letter in "\n\t" or letter.isprintable() else "?" for letter in text)

@@ -1,0 +1,150 @@
+"""Versions of objects, as tables and lines for people. Takes plain values, as printed by `--json`."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pagein.ui.figures import amount, plain, short
+from pagein.ui.store_views import columns, object_label, session_label, when
+
+Answer = Mapping[str, Any]
+_WORDS: Final = 100
+_MOST_SPANS: Final = 6
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def show_history(console: Console, answer: Answer) -> None:
+    """Print one line per version, the latest first."""
+    versions = answer["versions"]
+    first = versions[0]
+    console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"))
+    table = columns(
+        ("v", "right"), ("when (UTC)", "left"), ("deed", "left"), ("known", "left"), ("chars", "right"), ("session", "left"),
+        ("turn", "right"), ("the user said", "left"),
+    )  # fmt: skip
+    before = [*versions[1:], {} if answer["more"] else None]
+    for version, earlier in zip(versions, before, strict=True):
+        cells = (
+            str(version["version"]),
+            when(version["at"]),
+            version["deed"] or ", ".join(_change_lines(version, earlier)),
+            known_part(version),
+            amount(version["chars"]),
+            session_label(version["agent"], version["session"]),
+            "" if version["turn"] is None else str(version["turn"]),
+            short(version["said"] or "", _WORDS),
+        )
+        table.add_row(*(Text(plain(cell)) for cell in cells), style="dim" if version["deleted"] else "")
+    console.print(table)
+    if answer["more"]:
+        console.print(Text(f"more: --limit {2 * len(versions)}", style="dim"))
+
+
+def _change_lines(version: Answer, before: Answer | None) -> list[str]:
+    if before is None:
+        return ["created"]
+    named = ("content_hash", "content"), ("path", "path"), ("nickname", "nickname"), ("deleted", "deleted")
+    found = [label for field, label in named if field in before and version[field] != before[field]]
+    return found or ["metadata"]
+
+
+def known_part(version: Answer) -> str:
+    """Return how much of a file is known: whole, name, or the lines."""
+    if version["known"] != "part":
+        return version["known"] or ""
+    spans = version["spans"]
+    more = ", ..." if len(spans) > _MOST_SPANS else ""
+    return "lines " + ", ".join(_span(span) for span in spans[:_MOST_SPANS]) + more if spans else "part"
+
+
+def _span(span: Sequence[int]) -> str:
+    first, last = span
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def show_metadata(console: Console, answer: Answer) -> None:
+    """Print the facts about a version, one per line."""
+    facts = {
+        "id": answer["id"],
+        "type": answer["type"]
+        + (" (deleted)" if answer["deleted"] else "")
+        + (" (locked)" if answer["locked"] else ""),
+        "nickname": answer["nickname"],
+        "version": f"{answer['version']}"
+        + (f" (sequence {answer['sequence']})" if answer["sequence"] is not None else ""),
+        "when": None if answer["at"] is None else when(answer["at"]) + " UTC",
+        "session": answer["session"],
+        "chars": f"{answer['chars']:,}",
+        "content hash": answer["content_hash"],
+        "object hash": answer["object_hash"],
+        "origin": f"{answer['provenance']['origin']} ({answer['provenance']['generator']})",
+        "fields": ", ".join(answer["additional"]) or None,
+    }
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        if fact is not None:
+            table.add_row(name, Text(plain(fact)))
+    for name, value in answer["metadata"].items():
+        table.add_row(Text(plain(name)), Text(plain(value if isinstance(value, str) else _compact(value))))
+    for link in answer["references"]:
+        arrow = "->" if link["resolved"] else "-/->"
+        table.add_row(
+            "reference", Text(plain(f"{link['path']} {arrow} {link['id']}{' (pinned)' if 'pin' in link else ''}"))
+        )
+    console.print(table)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def missing_text(answer: Answer) -> str:
+    """Return what the printed content of a version lacks, in words; "" for a whole content."""
+    name = f"version {answer['version']} of {answer['title'] or answer['id']}"
+    if answer["field"] == "content" and answer["content"] is None:
+        if answer["type"] in ("chat", "session"):
+            return (
+                f"`pagein chat {answer['id']}` prints what was said, --metadata what is known of the {answer['type']}"
+            )
+        if answer["deleted"]:
+            return f"{name} is a deletion; `pagein history {answer['id']}` lists the versions before it"
+        return f"{name} has no content; --metadata shows what is known of it"
+    if answer["known"] == "part" and answer["field"] == "content":
+        return f"{name} is known in part: {known_part(answer)} of the file"
+    return ""
+
+
+def partial_sides(answer: Answer) -> Iterator[str]:
+    """Yield a warning for each side of a difference that is known in part."""
+    for side in (answer["old"], answer["new"]):
+        if side["known"] == "part":
+            yield f"version {side['version']} is known in part: {known_part(side)} of the file; the rest counts as absent"
+
+
+def show_diff(console: Console, answer: Answer) -> None:
+    """Print a unified diff, on a terminal in colour, below a line that says which versions it is of."""
+    old, new = answer["old"], answer["new"]
+    sides = f"{_side(old)} to {_side(new)}"
+    if not answer["diff"]:
+        console.print(Text(plain(f"{answer['path']}: no difference from {sides}")), soft_wrap=True)
+        return
+    console.print(Text(plain(f"{answer['path']}: {sides}"), style="bold"), soft_wrap=True)
+    for line in answer["diff"].splitlines():
+        head = line.startswith(("--- a/", "+++ b/"))
+        style = "bold" if head else _STYLES.get(line[:1], "")
+        console.print(Text(terminal_text(line), style=style), soft_wrap=True)
+
+
+def _side(side: Answer) -> str:
+    return "the file on disk" if side["version"] is None else f"version {side['version']} ({when(side['at'])})"
+
+
+def terminal_text(text: str) -> str:
+    """Return content safe for a terminal: line ends and tabs stay, other control characters become question marks."""
+    return "".join(letter if letter in "\n\t" or letter.isprintable() else "?" for letter in text)
