@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein import wiring
-from pagein.engine.recall.object_names import HOW_TO_FILL
+from pagein.engine.recall.named_objects import HOW_TO_FILL
 from pagein.errors import BadInput
 from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
 from pagein.model.search_query import Results, Search

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from pagein.cli import commands_store
+from pagein.cli import commands_store, commands_versions
 from pagein.errors import PageinError
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
@@ -67,6 +67,7 @@ def paged(place: Path) -> str:
 def run(place: Path) -> Run:
     app = typer.Typer()
     commands_store.add_to(app)
+    commands_versions.add_to(app)
 
     def run(*arguments: str) -> Result:
         return CliRunner().invoke(app, [*arguments, "--store", str(place)], env={"COLUMNS": "160"})
@@ -266,6 +267,7 @@ def test_backlinks_tell_who_refers_to_an_object(run: Run) -> None:
 def test_a_missing_store_is_named(tmp_path: Path) -> None:
     app = typer.Typer()
     commands_store.add_to(app)
+    commands_versions.add_to(app)
     result = CliRunner().invoke(app, ["objects", "--store", str(tmp_path / "none.pagein")])
     assert "none.pagein" in str(result.exception)
     assert not (tmp_path / "none.pagein").exists()

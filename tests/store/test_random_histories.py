@@ -174,7 +174,12 @@ def _queries() -> Iterator[Query]:
         Query(until=1.0),
     )
     yield from (Query(types=frozenset({"file", "toolcall"})), Query(under=("path", "/a")), Query(under=("tags", "")))
-    yield from (Query(ending=("path", "a")), Query(by_time=True), Query(by_time=True, limit=2), Query(beginning=IDS[0][:9]))
+    yield from (
+        Query(ending=("path", "a")),
+        Query(by_time=True),
+        Query(by_time=True, limit=2),
+        Query(beginning=IDS[0][:9]),
+    )
     values: list[Value] = [None, True, 1, 1.0, "x", "/a/c\ud800"]
     yield from (
         Query(where={name: value}, deleted=None) for name in ("path", "tags", "nickname", "session") for value in values

@@ -67,7 +67,7 @@ def show(  # noqa: PLR0913 - a command has as many options as it has
     as_json: AsJson = False,
 ) -> None:
     """Print an object's content exactly as stored, or the metadata of the object."""
-    from pagein.engine.recall.object_names import VersionChoice
+    from pagein.engine.recall.named_objects import VersionChoice
     from pagein.tools import version_commands as commands
     from pagein.ui.version_views import show_metadata
 
@@ -100,7 +100,7 @@ def diff(
 ) -> None:
     """Print the difference of two versions of a file as a unified diff."""
     from pagein.tools import version_commands as commands
-    from pagein.ui.version_views import partial_sides, show_diff
+    from pagein.ui.version_views import diff_title, partial_sides, show_diff
 
     answer = in_archive(
         store,
@@ -111,7 +111,10 @@ def diff(
     )
     for told in partial_sides(answer):
         sys.stderr.write(f"pagein: {told}\n")
-    print_answer(answer, show_diff, as_json=as_json)
+    if as_json or sys.stdout.isatty():
+        print_answer(answer, show_diff, as_json=as_json)
+    else:
+        _print_exactly(f"{diff_title(answer)}\n{answer['diff']}")
 
 
 def _text_on_disk(path: str) -> str:
@@ -135,5 +138,9 @@ def _print_content(answer: dict[str, Any]) -> None:
     if sys.stdout.isatty():
         sys.stdout.write(terminal_text(content) + ("" if content.endswith("\n") else "\n"))
         return
+    _print_exactly(content)
+
+
+def _print_exactly(text: str) -> None:
     sys.stdout.flush()
-    sys.stdout.buffer.write(content.encode("utf-8", "surrogatepass"))
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))

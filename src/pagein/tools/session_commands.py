@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from pagein.engine.recall.object_names import (
+from pagein.engine.recall.named_objects import (
     HOW_TO_FILL,
     Paths,
     VersionChoice,

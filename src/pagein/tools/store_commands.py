@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final, TypeAlias
 
-from pagein.engine.recall.object_names import (
+from pagein.engine.recall.named_objects import (
     Paths,
     VersionChoice,
     as_given,
@@ -173,11 +173,7 @@ def _turn_place(places: TurnPlaces, link: Backlink) -> TurnPlace | None:
     source = link.source
     if source.type == "chat":
         return places.place_in(source, turn_in(link.path))
-    reference = source.metadata.get("chat_ref", source.metadata.get("turn_ref"))
-    if not isinstance(reference, Reference):
-        return None
-    turn = source.metadata.get("turn")
-    return places.place(reference, turn if isinstance(turn, int) else None)
+    return places.of(source)
 
 
 def plain(value: Value | Mapping[str, Value]) -> Any:  # noqa: ANN401 - JSON

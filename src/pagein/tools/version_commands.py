@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol, TypeAlias
 
-from pagein.engine.recall.object_names import (
+from pagein.engine.recall.named_objects import (
     NEWEST,
     Paths,
     VersionChoice,
@@ -25,13 +25,15 @@ from pagein.engine.recall.stored_chats import TurnPlaces
 from pagein.errors import BadInput, BadName, NotRecallable
 from pagein.model.links import Link
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
-from pagein.model.references import Reference, reference_to_fields
+from pagein.model.references import reference_to_fields
 from pagein.model.versions import Version
 from pagein.policy.reads.line_diff import LineChange, changes, split_lines, unified_diff
 from pagein.ports import BlobStore, ObjectStore
 from pagein.tools.store_commands import describe_version, plain
 
 Answer: TypeAlias = dict[str, Any]
+ORDERS: Final = ("name", "view")
+"""Reasons of versions that a person ordered."""
 _LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _RANGE: Final = re.compile(r"(.+)@([0-9]{1,15})(?:(\.\.)([0-9]{1,15})?)?", re.DOTALL)
 
@@ -57,15 +59,17 @@ def history(store: ShownStore, name: str, *, limit: int | None = None, paths: Pa
     places = TurnPlaces(store)
     return {
         "id": meant.id,
-        "versions": [{**describe_version(one), **knowledge_of(one), **_origin(places, one)} for one in shown],
+        "versions": [{**describe_version(one), **knowledge_of(store, one), **_origin(places, one)} for one in shown],
         "more": len(shown) < len(found),
     }
 
 
-def knowledge_of(version: Version) -> Answer:
+def knowledge_of(store: ObjectStore, version: Version) -> Answer:
     """Return how much of a file a version holds. Shape: `{"known": whole, part, name or null, "spans": [[first, last], ...]}`."""
     known, spans = version.metadata.get("known"), version.metadata.get("spans")
-    return {"known": known if isinstance(known, str) else None, "spans": plain(spans) if spans is not None else []}
+    if known == "part" and spans is None:
+        spans = store.additional(version, "spans")
+    return {"known": plain(known), "spans": plain(spans or ())}
 
 
 def _origin(places: TurnPlaces, version: Version) -> Answer:
@@ -73,10 +77,9 @@ def _origin(places: TurnPlaces, version: Version) -> Answer:
     writer = version.writer
     nobody = {"session": writer.session, "agent": None, "chat": None, "turn": None, "said": None}
     if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
-        return {**nobody, "deed": writer.reason}
-    deed, reference = version.metadata.get("deed"), version.metadata.get("turn_ref")
-    deeds = {"deed": deed if isinstance(deed, str) else None}
-    place = places.place(reference) if isinstance(reference, Reference) else None
+        return {**nobody, "deed": writer.reason if writer.reason in ORDERS else None}
+    deeds = {"deed": plain(version.metadata.get("deed"))}
+    place = places.of(version)
     if place is None:
         return {**nobody, **deeds}
     told = {"agent": place.agent, "chat": place.chat, "turn": place.turn, "said": place.said}
@@ -108,7 +111,7 @@ def show(
     text, lines_shown = _select_lines(_text(store, version, field), lines)
     return {
         **describe_version(version),
-        **knowledge_of(version),
+        **knowledge_of(store, version),
         "field": field or "content",
         "content": text,
         "lines": lines_shown,
@@ -233,16 +236,16 @@ def diff(
     return {
         "id": meant.id,
         "path": path,
-        "old": _side(old),
-        "new": {"version": None, "at": None, "known": "whole", "spans": []} if new is None else _side(new),
+        "old": _side(store, old),
+        "new": {"version": None, "at": None, "known": "whole", "spans": []} if new is None else _side(store, new),
         "added": made.added,
         "removed": made.removed,
         "diff": made.text if made.added or made.removed else "",
     }
 
 
-def _side(version: Version) -> Answer:
-    return {"version": version.number, "at": version.at, **knowledge_of(version)}
+def _side(store: ObjectStore, version: Version) -> Answer:
+    return {"version": version.number, "at": version.at, **knowledge_of(store, version)}
 
 
 def _last_change(versions: Sequence[Version], path: str) -> tuple[Version, Version]:

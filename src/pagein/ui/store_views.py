@@ -155,10 +155,10 @@ def object_label(row: Answer) -> str:
     view = row["view"]
     if row["deleted"]:
         return "deleted"
-    if row["title"]:
-        return str(row["title"])
-    said = [str(view[name]) for name in ("tool", "args_display", "status", "turn_count") if view.get(name) is not None]
-    return " ".join(said)
+    if row["path"] or row["nickname"]:
+        return str(row["path"] or row["nickname"])
+    said = [str(view[name]) for name in ("tool", "args_display", "status") if view.get(name) is not None]
+    return " ".join(said) or row["title"]
 
 
 def columns(*titles: tuple[str, Any]) -> Table:

@@ -129,16 +129,17 @@ def partial_sides(answer: Answer) -> Iterator[str]:
 
 def show_diff(console: Console, answer: Answer) -> None:
     """Print a unified diff, on a terminal in colour, below a line that says which versions it is of."""
-    old, new = answer["old"], answer["new"]
-    sides = f"{_side(old)} to {_side(new)}"
-    if not answer["diff"]:
-        console.print(Text(plain(f"{answer['path']}: no difference from {sides}")), soft_wrap=True)
-        return
-    console.print(Text(plain(f"{answer['path']}: {sides}"), style="bold"), soft_wrap=True)
+    console.print(Text(diff_title(answer), style="bold"), soft_wrap=True)
     for line in answer["diff"].splitlines():
         head = line.startswith(("--- a/", "+++ b/"))
         style = "bold" if head else _STYLES.get(line[:1], "")
         console.print(Text(terminal_text(line), style=style), soft_wrap=True)
+
+
+def diff_title(answer: Answer) -> str:
+    """Return the line that says which versions a difference is of."""
+    sides = f"{_side(answer['old'])} to {_side(answer['new'])}"
+    return plain(f"{answer['path']}: {'' if answer['diff'] else 'no difference from '}{sides}")
 
 
 def _side(side: Answer) -> str:

@@ -59,6 +59,14 @@ class TurnPlaces:
         chat = self._chats[whole]
         return None if chat is None else self.place_in(chat, turn_in(reference.field) if turn is None else turn)
 
+    def of(self, version: Version) -> TurnPlace | None:
+        """Return the turn in which a version was made, or None."""
+        reference = version.metadata.get("chat_ref", version.metadata.get("turn_ref"))
+        turn = version.metadata.get("turn")
+        return (
+            self.place(reference, turn if isinstance(turn, int) else None) if isinstance(reference, Reference) else None
+        )
+
     def place_in(self, chat: Version, turn: int | None) -> TurnPlace:
         """Return a turn of a chat."""
         session = self.session_of(chat)

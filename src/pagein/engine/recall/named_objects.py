@@ -145,7 +145,10 @@ def _files_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
 
 def _files_once_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
     """Return the deleted files that had one of the paths."""
-    meant = frozenset(paths(name))
+    meant = paths(name)
+    for path in meant:
+        if found := store.objects(Query(types=FILES, where={"last_path": path}, deleted=True, limit=_MOST)):
+            return found
     gone = store.objects(Query(types=FILES, deleted=True))
     return [one for one in gone if one.provenance.origin in meant]
 

@@ -1,0 +1,275 @@
+"""The commands about sessions, chats and versions, run as a person runs them, on a real store."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from tests.tools.made_memory import HOUR, MadeSession, file_id
+from typer.testing import CliRunner, Result
+
+from pagein.cli import commands_sessions, commands_store, commands_versions
+from pagein.errors import PageinError
+from pagein.store.sqlite.sqlite_store import SqliteStore
+
+Run = Callable[..., Result]
+MONDAY, TUESDAY = 1_763_000_000.0, 1_763_086_400.0
+MAIN = "3f2a9c1e-7b40-4c55-9d1e-000000000001"
+OLD = "019a7b00-0000-7000-8000-00000000000a"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A store with a session of Tuesday, its sub-agent, and a session of Monday that was taken in later."""
+    path = tmp_path / "store.pagein"
+    store = SqliteStore(path)
+    app = str(tmp_path / "w" / "src" / "app.py")
+
+    tuesday = MadeSession(store, MAIN, TUESDAY, title="Fix the login", cwd=str(tmp_path / "w"))
+    quota = tuesday.thread("quota")
+    quota.say("quota")
+    main = tuesday.thread("Fix the login")
+    main.say("Fix the login\nand its test")
+    read = main.file(app, "a = 1\nb = 2\n", "read")
+    main.call("toolu_read", "Read", '{"file_path":"src/app.py"}', "a = 1\nb = 2\n", files={"read": read})
+    main.answer("I see.", thinking="what about b?")
+    main.say("Now change b")
+    main.file(app, "a = 1\nb = 3\n", "edit")
+    main.call("toolu_edit", "Edit", '{"new":"b = 3"}', "failed", status="fail", files={"edit": read})
+    part = main.file(app + ".log", "error\n", "read", known="part", spans=[[40, 40], [90, 95]])
+    main.call("toolu_part", "Bash", '{"command":"tail app.log"}', "error\n", files={"read": part})
+    main.answer("Done.\x1b[31m")
+    sub = tuesday.thread("look around")
+    sub.say("look around")
+    for number in range(9):
+        sub.call(f"toolu_sub{number}", "Grep", "{}", "")
+    sub.answer("nothing")
+
+    agent = MadeSession(store, f"{MAIN}/agent-1", TUESDAY + HOUR, title="Review", parent=MAIN)
+    reviewer = agent.thread()
+    reviewer.say("Review it")
+    reviewer.answer("Fine.")
+
+    monday = MadeSession(store, OLD, MONDAY, harness="codex", title="Write the app")
+    first = monday.thread()
+    first.say("Write the app")
+    first.file(app, "a = 1\n", "write")
+    first.call("call_1", "apply_patch", "{}", "ok", files={"write": read})
+    first.answer("Written.")
+    store.close()
+    (tmp_path / "w" / "src").mkdir(parents=True)
+    (tmp_path / "w" / "src" / "app.py").write_text("a = 1\nb = 4\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    app = typer.Typer()
+    for commands in (commands_store, commands_sessions, commands_versions):
+        commands.add_to(app)
+    monkeypatch.chdir(place.parent / "w")
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, [*arguments, "--store", str(place)], env={"COLUMNS": "250"})
+
+    return run
+
+
+def answer(result: Result) -> Any:  # noqa: ANN401 - JSON
+    assert result.exit_code == 0, result.exception
+    return json.loads(result.stdout)
+
+
+# --- sessions ---
+
+
+def test_sessions_are_listed_by_when_they_were_active(run: Run) -> None:
+    said = answer(run("sessions", "--json"))
+    assert [one["session"] for one in said["sessions"]] == [MAIN, OLD]
+    newest = said["sessions"][0]
+    assert (newest["title"], newest["agent"], newest["turns"], newest["threads"]) == (
+        "Fix the login",
+        "claude-code",
+        2,
+        3,
+    )
+    assert (newest["short"], newest["models"], newest["more"] if "more" in newest else said["more"]) == (
+        "3f2a9c1e",
+        ["claude-opus-4-6"],
+        False,
+    )
+    assert newest["began"] == TUESDAY
+    assert newest["at"] > TUESDAY
+    shown = run("sessions").stdout
+    assert "3f2a9c1e" in shown
+    assert "Write the app" in shown
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (["--sub-agents"], [f"{MAIN}/agent-1", MAIN, OLD]),
+        (["--agent", "codex"], [OLD]),
+        (["--agent", "claude"], [MAIN]),
+        (["--since", str(TUESDAY)], [MAIN]),
+        (["--until", str(TUESDAY - 1)], [OLD]),
+        (["--limit", "1"], [MAIN]),
+        (["--agent", "pi"], []),
+    ],
+)
+def test_sessions_are_chosen(run: Run, asked: list[str], found: list[str]) -> None:
+    said = answer(run("sessions", *asked, "--json"))
+    assert [one["session"] for one in said["sessions"]] == found
+    assert said["more"] == ("--limit" in asked)
+
+
+def test_sessions_with_the_same_time_are_all_listed(tmp_path: Path, run: Run) -> None:
+    store = SqliteStore(tmp_path / "same.pagein")
+    for number in range(130):
+        made = MadeSession(store, f"s{number}", TUESDAY)
+        made.thread().say("hello")
+    store.close()
+    said = answer(run("sessions", "--json", "--limit", "1000", "--store", str(tmp_path / "same.pagein")))
+    assert len({one["session"] for one in said["sessions"]}) == len(said["sessions"])
+
+
+# --- chat ---
+
+
+def test_the_chat_of_the_newest_session_is_the_default(run: Run) -> None:
+    shown = run("chat").stdout
+    assert "claude-code 3f2a9c1e-7b40  Fix the login" in shown
+    assert "--- turn 1" in shown
+    assert "> and its test" in shown
+    assert "* Read" in shown
+    assert "ok  toolu_read" in shown
+    assert "fail  toolu_edit" in shown
+    assert "what about b?" not in shown
+    assert "\x1b" not in shown
+    assert "what about b?" in run("chat", "--thinking").stdout
+
+
+def test_the_main_conversation_is_the_first_that_calls_tools(run: Run) -> None:
+    said = answer(run("chat", "--json"))
+    assert (said["thread"], len(said["threads"])) == (2, 3)
+    assert [turn["said"][0]["text"] for turn in said["turns"]] == ["Fix the login\nand its test", "Now change b"]
+    calls = [step for turn in said["turns"] for step in turn["steps"] if step["kind"] == "call"]
+    assert [(one["tool"], one["status"], one["object"]) for one in calls] == [
+        ("Read", "ok", "toolu_read"),
+        ("Edit", "fail", "toolu_edit"),
+        ("Bash", "ok", "toolu_part"),
+    ]
+    assert answer(run("chat", "--thread", "3", "--json"))["title"] == "Fix the login"
+    assert len(answer(run("chat", "--thread", "3", "--json"))["turns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "turns"),
+    [
+        (["--turn", "2"], [2]),
+        (["--turn", "1-2"], [1, 2]),
+        (["--turn", "2-9"], [2]),
+        (["3f2a9c1e"], [1, 2]),
+        (["toolu_edit"], [2]),
+        (["toolu_edit", "--turn", "1"], [1]),
+        (["3f2a9c1e", "--as-of", str(TUESDAY + 9)], [1]),
+        (["019a7b00-0000"], [1]),
+    ],
+)
+def test_turns_are_chosen(run: Run, asked: list[str], turns: list[int]) -> None:
+    assert [turn["turn"] for turn in answer(run("chat", *asked, "--json"))["turns"]] == turns
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["chat", "--turn", "9"], "the chat has 1 to 2"),
+        (["chat", "--turn", "0"], "not a turn"),
+        (["chat", "--thread", "4"], "the session has 1 to 3"),
+        (["chat", "src/app.py.log@1", "--thread", "1"], "--thread chooses"),
+        (["chat", "nobody"], "`pagein sessions` list what there is"),
+        (["chat", "--as-of", "5"], "no version from before that time"),
+        (["diff", "src/app.py.log"], "knows one text"),
+        (["diff", "src/app.py@1..9"], "its versions are 1 to 3"),
+        (["show", "src/app.py@1", "--as-of", "2h"], "so does an option"),
+        (["show", "toolu_"], "may be one of several objects"),
+    ],
+)
+def test_a_failure_says_what_to_do(run: Run, asked: list[str], said: str) -> None:
+    result = run(*asked)
+    assert isinstance(result.exception, PageinError)
+    assert said in str(result.exception)
+
+
+# --- versions ---
+
+
+def test_a_history_tells_who_wrote_or_saw_which_version(run: Run) -> None:
+    said = answer(run("history", "src/app.py", "--json"))
+    told = [
+        (one["version"], one["deed"], one["session"], one["turn"], one["said"], one["known"])
+        for one in said["versions"]
+    ]
+    assert told == [
+        (2, "edit", MAIN, 2, "Now change b", "whole"),
+        (1, "read", MAIN, 1, "Fix the login and its test", "whole"),
+        (3, "write", OLD, 1, "Write the app", "whole"),
+    ]
+    shown = run("history", "src/app.py").stdout
+    assert "codex 019a7b00-0000" in shown
+    assert "lines 40, 90-95" in run("history", "app.py.log").stdout
+    assert answer(run("history", "app.py", "--limit", "1", "--json"))["more"]
+    assert "more: --limit 2" in run("history", "app.py", "--limit", "1").stdout
+
+
+@pytest.mark.parametrize("name", ["src/app.py", "./src/../src/app.py", "app.py", "w/src/app.py"])
+def test_a_file_is_named_by_its_path_or_the_end_of_it(run: Run, name: str) -> None:
+    assert run("show", name).stdout == "a = 1\nb = 3\n"
+    assert run("show", f"{name}@1").stdout == "a = 1\nb = 2\n"
+    assert run("show", name, "--as-of", str(TUESDAY - 1)).stdout == "a = 1\n"
+
+
+def test_an_id_may_be_abbreviated(run: Run, place: Path) -> None:
+    app = file_id(str(place.parent / "w" / "src" / "app.py"))
+    assert run("show", app[:24]).stdout == "a = 1\nb = 3\n"
+    assert run("show", "toolu_pa").stdout == "error\n"
+
+
+def test_a_content_known_in_part_says_so(run: Run) -> None:
+    result = run("show", "app.py.log")
+    assert result.stdout == "error\n"
+    assert "known in part: lines 40, 90-95 of the file" in result.stderr
+    assert "`pagein chat" in run("show", "3f2a9c1e").stderr
+
+
+def test_differences_are_shown_between_versions(run: Run, place: Path) -> None:
+    last = run("diff", "src/app.py").stdout
+    assert "--- a/src/app.py\t\n+++ b/src/app.py\t\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+b = 3\n" in last
+    assert "version 1 (" in last
+    assert "+b = 3" in run("diff", "src/app.py@3").stdout
+    assert "-b = 2" in run("diff", "src/app.py@1..3").stdout
+    disk = answer(run("diff", "src/app.py@2..", "--json"))
+    assert (disk["added"], disk["removed"], disk["new"]["version"]) == (1, 1, None)
+    assert "+b = 4" in disk["diff"]
+    assert "no difference" in run("diff", "src/app.py@2..2").stdout
+    (place.parent / "w" / "src" / "app.py").unlink()
+    assert "No such file" in str(run("diff", "src/app.py@2..").exception)
+
+
+def test_backlinks_tell_the_turns_that_touched_a_file(run: Run) -> None:
+    said = answer(run("backlinks", "src/app.py", "--json"))
+    told = [
+        (one["id"], one["reference"]["relation"], one["session"], one["turn"], one["status"])
+        for one in said["backlinks"]
+    ]
+    assert told == [
+        ("toolu_edit", "edit", MAIN, 2, "fail"),
+        ("toolu_read", "read", MAIN, 1, "ok"),
+        ("call_1", "write", OLD, 1, "ok"),
+    ]
+    shown = run("backlinks", "src/app.py").stdout
+    assert "Now change b" in shown
+    assert [one["turn"] for one in answer(run("backlinks", "toolu_read", "--json"))["backlinks"]] == [1]
+    assert "more: --limit" in run("backlinks", "app.py", "--limit", "1").stdout
