@@ -248,6 +248,13 @@ class ObjectStore(Protocol):
         """Return every version of an object, oldest first; empty for an unknown object."""
         ...
 
+    def latest_versions(self, object_id: str, most: int | None = None) -> Sequence[Version]:
+        """Return the latest versions of an object by their times, the latest first, at most so many.
+
+        Of several at the same time, the one with the highest number comes first.
+        """
+        ...
+
     def objects(self, query: Query) -> Sequence[Version]:
         """Return the newest versions of the objects matching the query, in its order. Reads no content."""
         ...
@@ -285,13 +292,16 @@ class ObjectStore(Protocol):
         """
         ...
 
-    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+    def backlinks(
+        self, target: str, *, pinned: ContentHash | None = None, ever: bool = False, most: int | None = None
+    ) -> Sequence[Backlink]:
         """Return references to an object (by id or nickname), from newest versions, or with `ever` from every version.
 
         pinned: only static references to the version with this object hash
+        most: at most so many
 
         A dynamic reference by nickname counts for the nickname's current holder. Works for targets that do not exist
-        yet. Sorted by the source's sequence, highest first, then by place.
+        yet. Sorted by the source's time, the latest first, then by its sequence, highest first, then by place.
         """
         ...
 

@@ -99,6 +99,9 @@ class VersionContract:
         wanted = {9.0: None, 10.0: made[3], 19.0: made[3], 24.0: made[0], 29.0: made[4], 1e300: made[2]}
         assert {at: store.as_of(object_number(1), at) for at in wanted} == wanted
         assert store.current(object_number(1)) == made[4]
+        assert store.latest_versions(object_number(1)) == (made[2], made[4], made[0], made[3], made[1])
+        assert store.latest_versions(object_number(1), 2) == (made[2], made[4])
+        assert store.latest_versions("nobody") == ()
 
     def test_clocks_that_go_backwards_do_not_change_the_order(self, store: ObjectStore) -> None:
         early, late = put(store, a_file(1, "first"), at=100.0), put(store, a_file(1, "second"), at=50.0)

@@ -29,7 +29,7 @@ from pagein.policy.stubs.turn_stubs import is_by_host
 from pagein.ports import ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
-_PAGE: Final = 100
+_PAGE: Final = 8
 _CHATS: Final = frozenset({"chat"})
 _TURNS: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _MILLISECONDS: Final = 1000
@@ -53,7 +53,7 @@ def sessions(
     Shape: `{"sessions": [...], "more": whether there are more}`.
     """
     found: list[Answer] = []
-    for session, at in _sessions_by_time(store, since):
+    for session, at in _sessions_by_time(store, since, 2 * limit):
         known = session.metadata
         if (
             (agent is None or str(known.get("harness") or "").startswith(agent))
@@ -66,18 +66,18 @@ def sessions(
     return {"sessions": found, "more": False}
 
 
-def _sessions_by_time(store: ObjectStore, since: float | None) -> Iterator[tuple[Version, float]]:
+def _sessions_by_time(store: ObjectStore, since: float | None, size: int = _PAGE) -> Iterator[tuple[Version, float]]:
     """Yield each session with the time of its newest chat, the latest first."""
     places, seen = TurnPlaces(store), set[str]()
-    for chat in _chats_by_time(store, since):
+    for chat in _chats_by_time(store, since, size):
         session = places.session_of(chat)
         if session is not None and session.type == "session" and session.id not in seen:
             seen.add(session.id)
             yield session, chat.at
 
 
-def _chats_by_time(store: ObjectStore, since: float | None) -> Iterator[Version]:
-    until, size, seen = None, _PAGE, set[str]()
+def _chats_by_time(store: ObjectStore, since: float | None, size: int) -> Iterator[Version]:
+    until, seen = None, set[str]()
     while True:
         page = store.objects(Query(types=_CHATS, since=since, until=until, by_time=True, limit=size))
         fresh = [one for one in page if one.id not in seen]
@@ -86,7 +86,7 @@ def _chats_by_time(store: ObjectStore, since: float | None) -> Iterator[Version]
             return
         seen.update(one.id for one in fresh)
         until = page[-1].at
-        size = _PAGE if fresh else 2 * size  # more chats than a page at the same time
+        size = size if fresh else 2 * size  # more chats than a page at the same time
 
 
 def _session(store: ObjectStore, session: Version, at: float) -> Answer:

@@ -100,10 +100,10 @@ def backlinks(
         target = None
     if number is not None and target is not None:
         name_of_version = version_of_object(store, target, VersionChoice(number)).object_hash
-    found = store.backlinks(alone if target is None else target.id, pinned=name_of_version, ever=ever)
-    latest = sorted(found, key=lambda one: one.source.at, reverse=True)
+    most = None if limit is None else limit + 1
+    found = store.backlinks(alone if target is None else target.id, pinned=name_of_version, ever=ever, most=most)
     places = TurnPlaces(store)
-    shown = [_backlink(places, one) for one in latest[:limit]]
+    shown = [_backlink(places, one) for one in found[:limit]]
     return {"target": alone if target is None else target.id, "backlinks": shown, "more": len(shown) < len(found)}
 
 

@@ -17,7 +17,6 @@ from pagein.engine.recall.named_objects import (
     as_given,
     find_object,
     find_version,
-    latest_first,
     title_of,
     version_of_object,
 )
@@ -34,6 +33,7 @@ from pagein.tools.store_commands import describe_version, plain
 Answer: TypeAlias = dict[str, Any]
 ORDERS: Final = ("name", "view")
 """Reasons of versions that a person ordered."""
+_LOOKED_AT: Final = 50
 _LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _RANGE: Final = re.compile(r"(.+)@([0-9]{1,15})(?:(\.\.)([0-9]{1,15})?)?", re.DOTALL)
 
@@ -54,7 +54,7 @@ def history(store: ShownStore, name: str, *, limit: int | None = None, paths: Pa
     if store.current(name) is None and _paged_object(store, name) is not None:
         raise NotRecallable(f"{name} left a window or was ingested and has no versions; `pagein show {name}` prints it")
     meant = find_object(store, name, paths)
-    found = latest_first(store.history(meant.id))
+    found = store.latest_versions(meant.id, None if limit is None else limit + 1)
     shown = found[:limit]
     places = TurnPlaces(store)
     return {
@@ -223,7 +223,13 @@ def diff(
     path = title_of(meant)
     new: Version | None
     if found is None:
-        old, new = _last_change(latest_first(store.history(meant.id)), path)
+        some = store.latest_versions(meant.id, _LOOKED_AT)
+        change = _last_change(some) or _last_change(store.latest_versions(meant.id))
+        if change is None:
+            raise NotRecallable(
+                f"the store knows one text of {path}, so there is no change to show; `pagein history` lists its versions"
+            )
+        old, new = change
     else:
         old = version_of_object(store, meant, VersionChoice(int(found[2])))
         number = VersionChoice(int(found[4])) if found[4] else NEWEST
@@ -248,7 +254,7 @@ def _side(store: ObjectStore, version: Version) -> Answer:
     return {"version": version.number, "at": version.at, **knowledge_of(store, version)}
 
 
-def _last_change(versions: Sequence[Version], path: str) -> tuple[Version, Version]:
+def _last_change(versions: Sequence[Version]) -> tuple[Version, Version] | None:
     """Return the two latest versions with different texts, of those known whole if there are two.
 
     versions: the latest first
@@ -259,9 +265,7 @@ def _last_change(versions: Sequence[Version], path: str) -> tuple[Version, Versi
         for new, old in pairwise(known):
             if new.content_hash != old.content_hash:
                 return old, new
-    raise NotRecallable(
-        f"the store knows one text of {path}, so there is no change to show; `pagein history` lists its versions"
-    )
+    return None
 
 
 def _content(store: ObjectStore, version: Version) -> str:

@@ -110,15 +110,10 @@ def find_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Versi
 def abbreviation(store: ObjectStore, meant: Version, name: str) -> str:
     """Return the beginning of an object's long name that means this object alone, or else the name."""
     for length in _LENGTHS if len(name) > _SHORT_ENOUGH else ():
-        found = _abbreviated(store, name[:length], as_given)
+        found = _beginning_so(store, name[:length])
         if [one.id for one in found] == [meant.id] and store.current(name[:length]) is None:
             return name[:length]
     return name
-
-
-def latest_first(versions: Sequence[Version]) -> list[Version]:
-    """Return the versions of an object, the latest by time first."""
-    return sorted(versions, key=lambda one: (one.at, one.number), reverse=True)
 
 
 def title_of(version: Version) -> str:
@@ -156,10 +151,17 @@ def _files_once_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Vers
 def _abbreviated(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
     found = [*store.objects(Query(types=FILES, ending=("path", f"/{name.strip('/')}"), limit=_MOST))]
     if len(name) >= _SHORTEST:
-        found += _main_session(store.objects(Query(types=SESSIONS, under=("session_id", name), limit=_MOST)))
-        found += store.objects(Query(under=("nickname", name), deleted=None, limit=_MOST))
-        found += store.objects(Query(beginning=name, deleted=None, limit=_MOST))
+        found += _beginning_so(store, name)
     return list({one.id: one for one in found}.values())
+
+
+def _beginning_so(store: ObjectStore, text: str) -> Sequence[Version]:
+    """Return the sessions, the nicknames and the ids that begin with a text."""
+    return [
+        *_main_session(store.objects(Query(types=SESSIONS, under=("session_id", text), limit=_MOST))),
+        *store.objects(Query(under=("nickname", text), deleted=None, limit=_MOST)),
+        *store.objects(Query(beginning=text, deleted=None, limit=_MOST)),
+    ]
 
 
 def _main_session(found: Sequence[Version]) -> Sequence[Version]:

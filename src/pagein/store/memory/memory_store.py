@@ -61,6 +61,10 @@ class MemoryStore(MemoryBlobs):
     def history(self, object_id: str) -> Sequence[Version]:
         return tuple(self._history.get(object_id, ()))
 
+    def latest_versions(self, object_id: str, most: int | None = None) -> Sequence[Version]:
+        versions = self._history.get(object_id, ())
+        return tuple(sorted(versions, key=lambda one: (one.at, one.number), reverse=True)[:most])
+
     def objects(self, query: Query) -> Sequence[Version]:
         newest = sorted(self._heads(), key=partial(query_order, query), reverse=True)
         return tuple(islice((one for one in newest if matches(query, one)), query.limit))
@@ -81,15 +85,18 @@ class MemoryStore(MemoryBlobs):
     def references(self, version: Version) -> Sequence[Link]:
         return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in self._links(version))
 
-    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+    def backlinks(
+        self, target: str, *, pinned: ContentHash | None = None, ever: bool = False, most: int | None = None
+    ) -> Sequence[Backlink]:
         wanted = target_of(self, target, pinned)
-        sources = sorted(self._log if ever else self._heads(), key=lambda one: one.sequence, reverse=True)
-        return tuple(
+        sources = sorted(self._log if ever else self._heads(), key=lambda one: (one.at, one.sequence), reverse=True)
+        found = (
             Backlink(source, path, reference)
             for source in sources
             for path, reference in self._links(source)
             if wanted.met_by(reference)
         )
+        return tuple(islice(found, most))
 
     def contents(self) -> Iterator[ContentHash]:
         needed = {one.content_hash for one in self._log if one.content_hash is not None}

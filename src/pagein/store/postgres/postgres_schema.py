@@ -6,7 +6,14 @@ A step is never edited once it has been released. The table `migration` says whi
 import re
 from typing import Final, TypeAlias
 
-from pagein.store.sql.sqlite_schema import BLOB_TABLES, FORGETTING_TABLES, LAYER_TABLE, OBJECT_TABLES, SNAPSHOT_TABLE
+from pagein.store.sql.sqlite_schema import (
+    BLOB_TABLES,
+    FORGETTING_TABLES,
+    LAYER_TABLE,
+    OBJECT_TABLES,
+    SNAPSHOT_TABLE,
+    TIME_INDEX,
+)
 
 # The order matters: the pattern for generated numbers comes before the pattern for plain numbers. COLLATE "C" compares code points, as
 # SQLite does.
@@ -98,4 +105,6 @@ STEPS: Final[Steps] = (
     ),
     # What is derived from the journals, with the place of the last entry in it.
     ("derived layers", (dialect(LAYER_TABLE),)),
+    # Versions are looked up by time, and not all are written in the order of their times.
+    ("versions by time", (TIME_INDEX,)),
 )

@@ -16,12 +16,13 @@ from pagein.errors import CallerError, DamagedBlob, StoreError
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.values import Value, canonical, parse_value, place_order
+from pagein.model.values import Value, canonical, place_order
 from pagein.model.version_hash import SealedDraft, decode_content, object_hash_of, value_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import Change, Outcome, Query, Write, Written, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
+from pagein.store.sql.sql_backlinks import reference_in, references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_queries import VERSION, conditions
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
@@ -31,6 +32,7 @@ _STEP: Final = 16
 _LONGEST_TARGET: Final = 500
 _BEHIND_SLASH: Final = "0"
 """The character behind the slash, which ends the range of places below a field."""
+_AT_ONCE: Final = 500
 
 
 class SqlObjects(SqlBlobs):
@@ -83,6 +85,12 @@ class SqlObjects(SqlBlobs):
     def history(self, object_id: str) -> Sequence[Version]:
         return self._versions("document.id = ? ORDER BY version.number", encode_text(object_id))
 
+    def latest_versions(self, object_id: str, most: int | None = None) -> Sequence[Version]:
+        limit = 2**62 if most is None else most
+        return self._versions(
+            "document.id = ? ORDER BY at DESC, version.number DESC LIMIT ?", encode_text(object_id), limit
+        )
+
     def objects(self, query: Query) -> Sequence[Version]:
         wanted, values = conditions(query)
         return self._versions(f"sequence = document.head AND {wanted}", *values)
@@ -114,24 +122,24 @@ class SqlObjects(SqlBlobs):
                 (version.sequence,),
             ).fetchall()
         placed = sorted(
-            ((decode_text(path), _reference(text)) for path, text in found), key=lambda one: place_order(one[0])
+            ((decode_text(path), reference_in(text)) for path, text in found), key=lambda one: place_order(one[0])
         )
         return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in placed)
 
-    def backlinks(self, target: str, *, pinned: ContentHash | None = None, ever: bool = False) -> Sequence[Backlink]:
+    def backlinks(
+        self, target: str, *, pinned: ContentHash | None = None, ever: bool = False, most: int | None = None
+    ) -> Sequence[Backlink]:
         wanted = target_of(self, target, pinned)
         texts = sorted({_target(one) for one in (wanted.id, *wanted.names)})
-        valid = (
-            "since <= sequence AND (until IS NULL OR until > sequence)" if ever else "until IS NULL AND sequence = head"
-        )
-        query = f"""SELECT {VERSION}, path, reference FROM reference
-            JOIN document ON document.number = reference.document JOIN version ON version.document = document.number
-            WHERE target IN ({", ".join("?" * len(texts))}) AND {valid}"""  # noqa: S608 -- constants and question marks
         with self._database.open_reader() as rows:
-            found = rows.execute(query, texts).fetchall()
-        links = [Backlink(version_in(row[:-2]), decode_text(row[-2]), _reference(row[-1])) for row in found]
-        met = [link for link in links if wanted.met_by(link.reference)]
-        return tuple(sorted(met, key=lambda one: (-one.source.sequence, place_order(one.path))))
+            listed = references_to(rows, wanted, texts, ever=ever, most=most)
+            numbers = sorted({one.sequence for one in listed})
+            sources: dict[int, Version] = {}
+            for first in range(0, len(numbers), _AT_ONCE):
+                some = numbers[first : first + _AT_ONCE]
+                found = _select(rows, f"sequence IN ({', '.join('?' * len(some))})", some)
+                sources.update((version.sequence, version) for version in map(version_in, found))
+        return tuple(Backlink(sources[one.sequence], one.path, one.reference) for one in listed)
 
     def contents(self) -> Iterator[ContentHash]:
         needed: set[ContentHash] = set()
@@ -184,16 +192,6 @@ def version_in(row: Row) -> Version:
         return version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=who)
     except CallerError as problem:
         raise DamagedBlob(f"version {sequence} cannot be read: {problem}") from problem
-
-
-def _reference(text: str) -> Reference:
-    try:
-        value = parse_value(text)
-    except CallerError as problem:
-        raise DamagedBlob(f"a reference cannot be read: {problem}") from problem
-    if not isinstance(value, Reference):
-        raise DamagedBlob("a reference is not one")
-    return value
 
 
 def _texts(sealed: SealedDraft) -> Iterator[bytes]:

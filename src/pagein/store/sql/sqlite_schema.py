@@ -61,6 +61,7 @@ FORGETTING_TABLES: Final = (
     "INSERT INTO forgetting VALUES(0)",
 )
 LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL)"
+TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, number)"
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -131,6 +132,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ),
     # What is derived from the journals, with the place of the last entry in it.
     ("derived layers", (LAYER_TABLE,)),
+    # Versions are looked up by time, and not all are written in the order of their times.
+    ("versions by time", (TIME_INDEX,)),
 )
 
 
