@@ -190,7 +190,7 @@ def open_kept_session(
     def stored_names() -> list[str]:
         with contextlib.closing(open_for_upkeep(store, workspace=workspace)) as kept:
             newest = sorted(kept.sessions(), key=lambda one: -(one.touched or 0.0))
-        return [one.name for one in newest if one.leaf is not None]
+        return [one.name for one in newest if one.leaf is not None and not one.is_own]
 
     open_for_upkeep(store, workspace=workspace).close()  # asking for a stored session must not create a store
     with open(store, workspace=workspace) as engine:

@@ -23,6 +23,8 @@ from pagein.model.journal_notes import (
     ForgottenReadNote,
     IngestNote,
     Note,
+    ObjectNameNote,
+    ObjectViewNote,
     OfferedTool,
     OneShotNote,
     OtherNote,
@@ -115,6 +117,10 @@ STORED: list[tuple[Note, str]] = [
         IngestNote("o", "/a", HASH, 2, 4, "text"),
         f'{{"object_id":"o","pathKey":"/a","servedHash":"{HASH.hex}","tokens":2,"chars":4,"description":"text"}}',
     ),
+    (ObjectNameNote("o", "plan\ud800"), '{"object_id":"o","nickname":"plan\\ud800"}'),
+    (ObjectNameNote("o"), '{"object_id":"o","nickname":null}'),
+    (ObjectViewNote("o", ("path", "summary")), '{"object_id":"o","fields":["path","summary"]}'),
+    (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
 ]
 
 

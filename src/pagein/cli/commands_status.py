@@ -94,7 +94,7 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
     found = StoreStatus(where=where, problem="", bytes=None, sessions=0, ended=0, newest=None)
     try:
         with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
-            sessions = kept.sessions()
+            sessions = [one for one in kept.sessions() if not one.is_own]
     except (BadInput, StoreError) as problem:
         return {**found, "problem": str(problem)}
     files = [] if file is None else [file, file.with_name(file.name + "-wal")]

@@ -4,14 +4,18 @@ Heavy imports are inside the commands, as in `cli`.
 """
 
 import sys
+import time
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from pagein.cli.archive_access import AsOf, GivenWorkspace, Name, file_paths, in_archive, moment, print_answer
 from pagein.cli.options import AsJson, Store
 from pagein.errors import BadInput, BadSetting
+
+if TYPE_CHECKING:
+    from pagein.archive import Archive
 
 # Versions of an object are far below this.
 _MOST: Final = 10**15
@@ -28,6 +32,10 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\npagein diff src/app.py\n\npagein diff src/app.py@3..5\n\npagein diff src/app.py@3\n\n"
         "pagein diff src/app.py@3.. --json"
     )(diff)
+    app.command(epilog="Examples:\n\npagein name src/app.py app\n\npagein name app --remove")(name)
+    app.command(epilog="Examples:\n\npagein view app\n\npagein view app path summary\n\npagein view app --default")(
+        view
+    )
 
 
 def history(
@@ -115,6 +123,59 @@ def diff(
         print_answer(answer, show_diff, as_json=as_json)
     else:
         _print_exactly(f"{diff_title(answer)}\n{answer['diff']}")
+
+
+def name(
+    target: Name,
+    nickname: Annotated[
+        str | None, typer.Argument(metavar="[NICK]", help="The nickname, which no other object has.")
+    ] = None,
+    *,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the nickname away.")] = False,
+    workspace: GivenWorkspace = None,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give an object a nickname, which is good wherever an id is."""
+    from pagein.tools import naming_commands as commands
+    from pagein.ui.version_views import show_naming
+
+    if (nickname is None) != remove:
+        raise BadSetting("give a nickname, or --remove to take it away")
+    now = time.time()  # noqa: TID251 - the rim reads the clock
+    answer = in_archive(
+        store, workspace, lambda archive: commands.name(archive.objects, target, nickname, at=now, paths=file_paths)
+    )
+    print_answer(answer, show_naming, as_json=as_json)
+
+
+def view(
+    target: Name,
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIELDS]...", help="Names of fields, in the order in which they are shown."),
+    ] = None,
+    *,
+    default: Annotated[bool, typer.Option("--default", help="Show the fields of the object's type again.")] = False,
+    workspace: GivenWorkspace = None,
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose the fields that stand for an object while its content is not loaded; without fields, print them."""
+    from pagein.tools import naming_commands as commands
+    from pagein.ui.version_views import show_view
+
+    if fields and default:
+        raise BadSetting("give the names of fields, or --default")
+    chosen = [one for field in fields or () for one in field.split(",") if one]
+    now = time.time()  # noqa: TID251 - the rim reads the clock
+
+    def work(archive: "Archive") -> dict[str, Any]:
+        if not chosen and not default:
+            return commands.shown_view(archive.objects, target, paths=file_paths)
+        return commands.view(archive.objects, target, tuple(chosen) or None, at=now, paths=file_paths)
+
+    print_answer(in_archive(store, workspace, work), show_view, as_json=as_json)
 
 
 def _text_on_disk(path: str) -> str:

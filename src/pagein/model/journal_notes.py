@@ -332,6 +332,33 @@ class IngestNote:
     description: str
 
 
+# --- orders about stored objects ---
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectNameNote:
+    """A person gave an object a nickname.
+
+    object_id: id of the object.
+    nickname: None if the object has none from here on.
+    """
+
+    object_id: str
+    nickname: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectViewNote:
+    """A person chose the fields of an object's metadata view.
+
+    object_id: id of the object.
+    fields: None for the fields of its type.
+    """
+
+    object_id: str
+    fields: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class OtherNote:
     """A note that pagein does not understand: of another program, of a newer version, or damaged."""
@@ -365,6 +392,8 @@ Note: TypeAlias = (
     | PinNote
     | RecallNote
     | IngestNote
+    | ObjectNameNote
+    | ObjectViewNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

@@ -32,6 +32,8 @@ from pagein.model.journal_notes import (
     ForgottenReadNote,
     IngestNote,
     Note,
+    ObjectNameNote,
+    ObjectViewNote,
     OfferedTool,
     OneShotNote,
     OtherNote,
@@ -254,6 +256,31 @@ def _decode_ingest(data: str) -> IngestNote:
     raise ValueError(data)
 
 
+def _encode_object_name(note: ObjectNameNote) -> str:
+    return encode_json({"object_id": note.object_id, "nickname": note.nickname}).decode()
+
+
+def _decode_object_name(data: str) -> ObjectNameNote:
+    match _plain(data):
+        case {"object_id": str(object_id), "nickname": str() | None as nickname}:
+            return ObjectNameNote(object_id, nickname)
+    raise ValueError(data)
+
+
+def _encode_object_view(note: ObjectViewNote) -> str:
+    fields = None if note.fields is None else list(note.fields)
+    return encode_json({"object_id": note.object_id, "fields": fields}).decode()
+
+
+def _decode_object_view(data: str) -> ObjectViewNote:
+    match _plain(data):
+        case {"object_id": str(object_id), "fields": None}:
+            return ObjectViewNote(object_id)
+        case {"object_id": str(object_id), "fields": [*names]}:
+            return ObjectViewNote(object_id, tuple(str(one) for one in names))
+    raise ValueError(data)
+
+
 def _nonempty(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value}
 
@@ -308,6 +335,8 @@ KINDS: Final = (
     _kind("hand", PinNote, _encode_pin, _decode_pin, has_words=True),
     _kind("recall", RecallNote, _encode_recall, _decode_recall, has_words=True),
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
+    _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
+    _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
 )
 """Every kind of note that pagein writes."""
 _OF_CLASS: Final = {one.note: one for one in KINDS}

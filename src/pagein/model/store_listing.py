@@ -1,8 +1,12 @@
 """Listings of a store for maintenance: sessions with their age, and lines of journals."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from pagein.model.entries import EntryId
+
+OWN_JOURNALS: Final = "pagein."
+"""Beginning of the names of pagein's own journals, which are no sessions and never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,11 @@ class KeptSession:
     touched: float | None
     ended: bool
     size: int = 0
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a journal of pagein's own, and no session."""
+        return self.name.startswith(OWN_JOURNALS)
 
 
 @dataclass(frozen=True, slots=True)

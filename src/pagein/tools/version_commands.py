@@ -22,6 +22,7 @@ from pagein.engine.recall.named_objects import (
 )
 from pagein.engine.recall.stored_chats import TurnPlaces
 from pagein.errors import BadInput, BadName, NotRecallable
+from pagein.memory.object_orders import REASONS
 from pagein.model.links import Link
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import reference_to_fields
@@ -31,8 +32,6 @@ from pagein.ports import BlobStore, ObjectStore
 from pagein.tools.store_commands import describe_version, plain
 
 Answer: TypeAlias = dict[str, Any]
-ORDERS: Final = ("name", "view")
-"""Reasons of versions that a person ordered."""
 _LOOKED_AT: Final = 50
 _LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _RANGE: Final = re.compile(r"(.+)@([0-9]{1,15})(?:(\.\.)([0-9]{1,15})?)?", re.DOTALL)
@@ -77,7 +76,7 @@ def _origin(places: TurnPlaces, version: Version) -> Answer:
     writer = version.writer
     nobody = {"session": writer.session, "agent": None, "chat": None, "turn": None, "said": None}
     if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
-        return {**nobody, "deed": writer.reason if writer.reason in ORDERS else None}
+        return {**nobody, "deed": writer.reason if writer.reason in REASONS else None}
     deeds = {"deed": plain(version.metadata.get("deed"))}
     place = places.of(version)
     if place is None:

@@ -146,6 +146,23 @@ def _side(side: Answer) -> str:
     return "the file on disk" if side["version"] is None else f"version {side['version']} ({when(side['at'])})"
 
 
+def show_naming(console: Console, answer: Answer) -> None:
+    """Print the nickname that an object has now."""
+    what = f"{answer['type']} {answer['path'] or answer['id']}"
+    was = f", until now {answer['was']!r}" if answer["was"] and answer["was"] != answer["nickname"] else ""
+    told = "has no nickname" if answer["nickname"] is None else f"is named {answer['nickname']!r}"
+    console.print(Text(plain(f"{what} {told}{was}")), soft_wrap=True)
+
+
+def show_view(console: Console, answer: Answer) -> None:
+    """Print the fields of an object's view, one per line."""
+    if not answer["view"]:
+        console.print(Text(plain(f"the view of {answer['type']} {answer['id']} has no fields")), soft_wrap=True)
+    for name, value in answer["view"].items():
+        shown = value if isinstance(value, str) else _compact(value)
+        console.print(Text.assemble((f"{plain(name)}  ", "dim"), plain(shown)), soft_wrap=True)
+
+
 def terminal_text(text: str) -> str:
     """Return content safe for a terminal: line ends and tabs stay, other control characters become question marks."""
     return "".join(letter if letter in "\n\t" or letter.isprintable() else "?" for letter in text)

@@ -94,9 +94,9 @@ def split_name(store: ObjectStore, text: str) -> tuple[str, int | None]:
 
 def find_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Version:
     """Return the version of an object that was stored last. Raises BadInput or NotRecallable as `find_version`."""
-    if (exact := store.current(name)) is not None:
+    if (exact := exact_object(store, name, paths)) is not None:
         return exact
-    for look in (_sessions_named, _files_at, _files_once_at, _abbreviated):
+    for look in (_files_once_at, _abbreviated):
         if found := look(store, name, paths):
             return _only(name, found)
     if not store.log(0, 1):
@@ -105,6 +105,13 @@ def find_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Versi
         f"no object has the id or nickname {name[:80]!r}, and no session and no file of the store is named so; "
         "`pagein objects` and `pagein sessions` list what there is"
     )
+
+
+def exact_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Version | None:
+    """Return the object with this id, nickname, name of a session, or path; None if there is none. Raises BadInput for several."""
+    exact = store.current(name)
+    found = () if exact is not None else _sessions_named(store, name, paths) or _files_at(store, name, paths)
+    return _only(name, found) if found else exact
 
 
 def abbreviation(store: ObjectStore, meant: Version, name: str) -> str:

@@ -178,7 +178,8 @@ def _release_needs(names: set[ContentHash], counts: dict[ContentHash, int]) -> s
 
 def _ended_sessions(sessions: Sequence[KeptSession], retention: Retention, now: float) -> list[KeptSession]:
     """Return the ended sessions, least recently used first."""
-    idle = [one for one in sessions if one.ended or (one.touched is not None and now - one.touched >= retention.idle)]
+    others = [one for one in sessions if not one.is_own]
+    idle = [one for one in others if one.ended or (one.touched is not None and now - one.touched >= retention.idle)]
     return sorted(idle, key=lambda one: one.touched or 0.0)
 
 

@@ -1,0 +1,72 @@
+"""Orders of people about stored objects: nicknames, and the fields of metadata views.
+
+Rules of this file
+------------------
+1. An order is an entry of the journal `ORDERS`, stored in the transaction that stores the object's new version.
+2. Carried out again from the journal, at its place in it, an order gives the same version. So objects that were dropped and made
+   again have the names and views that people gave.
+3. The version of an order has the content of the latest version by time, and the time of the order.
+"""
+
+from dataclasses import replace
+from typing import Final, Protocol, TypeAlias
+
+from pagein.engine.log.journal import entry_name
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote
+from pagein.model.versions import Draft, Version, Writer
+from pagein.model.writes import Outcome, Write, Written
+from pagein.ports import JournalStore, ObjectStore
+
+ORDERS: Final = "pagein.orders"
+"""Name of the journal of orders about objects."""
+NAME: Final = "name"
+VIEW: Final = "view"
+REASONS: Final = (NAME, VIEW)
+"""Reasons of the versions that orders make; their writer is of kind `client`."""
+ObjectOrder: TypeAlias = ObjectNameNote | ObjectViewNote
+
+
+class OrderedStore(JournalStore, ObjectStore, Protocol):
+    """A store with journals and objects."""
+
+
+def give_order(store: OrderedStore, order: ObjectOrder, at: float) -> Outcome | None:
+    """Journal an order and carry it out, both or neither.
+
+    at: seconds since 1970
+
+    Returns the outcome; None for an unknown object. A refused order is not journaled. Raises StoreError.
+    """
+    with store.exclusive():
+        body, parent = NoteEntry.of(order), store.leaf(ORDERS)
+        entry = Entry(entry_name(parent, body), parent, body, at)
+        outcome = carry_out(store, entry)
+        if isinstance(outcome, Written) and outcome.change != "unchanged":
+            store.append(ORDERS, [entry])
+        return outcome
+
+
+def carry_out(store: OrderedStore, entry: Entry) -> Outcome | None:
+    """Write the version that a journaled order gives. An order carried out before changes nothing.
+
+    Returns None for an entry without an order, and for an object that is not there.
+    """
+    order = entry.body.note if isinstance(entry.body, NoteEntry) else None
+    if not isinstance(order, ObjectNameNote | ObjectViewNote):
+        return None
+    head, latest = store.current(order.object_id), store.latest_versions(order.object_id, 1)
+    if head is None or not latest:
+        return None
+    draft = replace(_copy(store, latest[0]), nickname=head.nickname, view=head.view, locked=head.locked)
+    if isinstance(order, ObjectNameNote):
+        draft, reason = replace(draft, nickname=order.nickname), NAME
+    else:
+        draft, reason = replace(draft, view=order.fields), VIEW
+    at = max(entry.at or 0.0, latest[0].at)  # it is the latest from here on
+    return store.write(Write(f"{ORDERS}:{entry.id}", draft, at, writer=Writer("client", reason)))
+
+
+def _copy(store: OrderedStore, version: Version) -> Draft:
+    additional = {name: store.additional(version, name) for name in version.additional}
+    return version.draft(store.content(version), additional)
