@@ -5,6 +5,7 @@ PageinError
 ├── CallerError      the request cannot be fulfilled; the message says what to change
 │   ├── BadName          malformed name: text of another kind than expected
 │   ├── BadInput         unusable file or argument; the message names file and line
+│   │   └── NoSession        a readable file without a recorded session
 │   ├── BadSetting       setting or option with a value outside its range
 │   ├── NotRecallable    missing object; the message says why
 │   └── Aborted          the caller cancelled the work
@@ -32,6 +33,10 @@ class BadName(CallerError):
 
 class BadInput(CallerError):
     """An unusable file or argument. The message names the file, the line where known, and the remedy."""
+
+
+class NoSession(BadInput):
+    """A readable file without a recorded session."""
 
 
 class BadSetting(CallerError):

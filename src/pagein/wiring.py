@@ -22,6 +22,7 @@ from pagein.settings.sources import load_config
 if TYPE_CHECKING:
     from pagein.engine.session import Session
     from pagein.memory.indexer import Indexer
+    from pagein.past_sessions.intake import Intake
     from pagein.store.postgres.postgres_store import PostgresStore
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
@@ -195,6 +196,41 @@ def open_kept_session(
     open_for_upkeep(store, workspace=workspace).close()  # asking for a stored session must not create a store
     with open(store, workspace=workspace) as engine:
         yield existing_session(engine, name, stored_names)
+
+
+@contextlib.contextmanager
+def open_intake(
+    store: str | Path | None = None, *, workspace: str | Path = ".", looks: bool = False
+) -> "Iterator[Intake]":
+    """Open a store, named as for `open`, to take recorded sessions into it. It is created if it does not exist.
+
+    looks: write nothing; a missing store then counts as an empty one.
+    """
+    from pagein.past_sessions.intake import Intake
+
+    address = _store_address(store, workspace)
+    if address == MEMORY:
+        raise BadInput("a store in memory ends with its process, so it remembers nothing; name a file")
+    with contextlib.ExitStack() as stack:
+        file = store_file(store, workspace=workspace) if looks else None
+        if file is None:
+            kept = _open_kept_store(address, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+        else:
+            kept = _store_to_look_at(file, stack)
+        stack.callback(kept.close)
+        yield Intake(kept, default_counter(), load_config(workspace).engine.excluded, looks=looks)
+
+
+def _store_to_look_at(file: Path, stack: contextlib.ExitStack) -> "SqliteStore":
+    """Open a store's file read-only; an empty store elsewhere if there is no file."""
+    from tempfile import TemporaryDirectory
+
+    from pagein.store.sqlite.sqlite_database import is_outdated
+    from pagein.store.sqlite.sqlite_store import SqliteStore
+
+    if file.is_file():
+        return SqliteStore(file, looks=not is_outdated(file))
+    return SqliteStore(Path(stack.enter_context(TemporaryDirectory())) / file.name)
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:

@@ -42,6 +42,8 @@ from pagein.model.journal_notes import (
     PrefixDigests,
     ReadNote,
     RecallNote,
+    RecordedNote,
+    RememberedNote,
     RestoredMessagesNote,
     StoredNote,
     SystemPromptNote,
@@ -337,6 +339,8 @@ KINDS: Final = (
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
+    _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
+    _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""
 _OF_CLASS: Final = {one.note: one for one in KINDS}

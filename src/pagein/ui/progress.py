@@ -1,4 +1,4 @@
-"""The progress of a replay, on stderr, shown only to a person at a terminal."""
+"""The progress of work on many files, on stderr, shown only to a person at a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ class ProgressListener(Protocol):
 
 
 @contextmanager
-def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[ProgressListener], None]]:
+def progress_bar(console: Console, *, wanted: bool, doing: str = "replaying") -> Iterator[Callable[[ProgressListener], None]]:
     """Show a progress bar during the block and remove it afterwards; nothing without a terminal or if unwanted."""
     if not (wanted and console.is_terminal):
         yield lambda _step: None
@@ -39,7 +39,7 @@ def progress_bar(console: Console, *, wanted: bool) -> Iterator[Callable[[Progre
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("replaying", total=None, at="")
+        task = bar.add_task(doing, total=None, at="")
 
         def advance(step: ProgressListener) -> None:
             # bytes predict the rest better than sessions, because one session may be a hundred times another

@@ -9,7 +9,7 @@ Rules of this file
 
 import contextlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from pagein.engine.log.pageout import Pager
@@ -101,10 +101,14 @@ class Privacy:
 
     def redact_message(self, state: State, message: Message) -> Message:
         """Redact a new message for the journal. The state is the state before the message."""
-        self._look_again()
         asked = {block.call_id for block in message.blocks if isinstance(block, ToolResult)}
         private = _private(state.draft.tip, asked) if asked else frozenset()
         self.withholding.shown |= state.withheld
+        return self.redact(message, private)
+
+    def redact(self, message: Message, private: Collection[str]) -> Message:
+        """Redact a message. private: calls with results to leave out, because they may show an excluded file."""
+        self._look_again()
         return self.withholding.of(message, private)
 
     def shows(self, message: Message) -> Message:
@@ -128,6 +132,12 @@ class Privacy:
             return self._own
 
 
+def withheld_calls(message: Message) -> set[str]:
+    """Return the ids of the calls in a journaled message that may show an excluded file."""
+    calls = (block for block in message.blocks if isinstance(block, ToolCall))
+    return {one.id for one in calls if one.withheld is not None and not one.withheld.part}
+
+
 def _private(tip: Cell | None, asked: set[str]) -> frozenset[str]:
     """Return the calls that may show an excluded file. Costs a single step if the last message made the calls, as
     usual.
@@ -135,10 +145,9 @@ def _private(tip: Cell | None, asked: set[str]) -> frozenset[str]:
     found: set[str] = set()
     waiting = set(asked)
     while tip is not None and waiting:
-        for block in tip.piece.message.blocks:
-            if isinstance(block, ToolCall) and block.id in waiting:
-                waiting.discard(block.id)
-                if block.withheld is not None and not block.withheld.part:
-                    found.add(block.id)
+        calls = {block.id for block in tip.piece.message.blocks if isinstance(block, ToolCall)} & waiting
+        if calls:
+            waiting -= calls
+            found |= calls & withheld_calls(tip.piece.message)
         tip = tip.before
     return frozenset(found)

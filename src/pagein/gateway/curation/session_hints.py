@@ -44,9 +44,9 @@ class Hint:
 def from_headers(headers: Iterable[tuple[str, str]]) -> Hint | None:
     """Return the hint in the headers, or None."""
     given = list(headers)
-    agent = _short(value_of(given, AGENT))
+    agent = fit_for_logs(value_of(given, AGENT))
     for name in HEADERS:
-        if value := _short(value_of(given, name)):
+        if value := fit_for_logs(value_of(given, name)):
             return Hint(value, name, agent)
     return None
 
@@ -64,7 +64,7 @@ def name_in_fields(fields: Mapping[str, bytes]) -> str | None:
 
 def _cache_key(fields: Mapping[str, bytes]) -> Hint | None:
     value = _value(fields.get("prompt_cache_key", b""))
-    name = _short(value) if isinstance(value, str) else ""
+    name = fit_for_logs(value) if isinstance(value, str) else ""
     return Hint(name, "prompt_cache_key") if name else None
 
 
@@ -80,13 +80,13 @@ def _user_id(fields: Mapping[str, bytes]) -> Hint | None:
     inner = _value(told.encode("utf-8", "surrogatepass"))
     name = inner.get("session_id") if isinstance(inner, dict) else told.rpartition("_session_")[2]
     found = isinstance(inner, dict) or "_session_" in told
-    return Hint(_short(name), "metadata.user_id") if found and isinstance(name, str) and _short(name) else None
+    return Hint(fit_for_logs(name), "metadata.user_id") if found and isinstance(name, str) and fit_for_logs(name) else None
 
 
 _BODY: Final[tuple[Callable[[Mapping[str, bytes]], Hint | None], ...]] = (_cache_key, _user_id)
 
 
-def _short(text: str) -> str:
+def fit_for_logs(text: str) -> str:
     """Return a name fit for logs: printable, and of limited length."""
     return "".join(char for char in text.strip()[:_LONGEST] if char.isprintable())
 

@@ -3,6 +3,17 @@
 from pagein.replay.readers.detection import read_source
 from pagein.replay.readers.discovery import FoundSession, discover
 from pagein.replay.readers.source import SkippedSource, Source
-from pagein.replay.readers.source_paths import find, snapshots_beside
+from pagein.replay.readers.source_paths import SessionFile, find, session_files, snapshots_beside, sources_of
 
-__all__ = ["FoundSession", "SkippedSource", "Source", "discover", "find", "read_source", "snapshots_beside"]
+__all__ = [
+    "FoundSession",
+    "SessionFile",
+    "SkippedSource",
+    "Source",
+    "discover",
+    "find",
+    "read_source",
+    "session_files",
+    "snapshots_beside",
+    "sources_of",
+]

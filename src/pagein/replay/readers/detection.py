@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, NoSession
 from pagein.model.messages import UnreadableLine
 from pagein.replay.readers import claude_code, codex, copilot_cli, corpus, gemini_cli, opencode, pi, requests_log
 from pagein.replay.readers.line_index import IndexedLine, indexed_lines
@@ -98,7 +98,7 @@ def _head(source: Source) -> bytes:
     except DAMAGE as error:
         raise BadInput(f"{source.label}: cannot be read: {str(error) or type(error).__name__}") from error
     if not head.strip():
-        raise BadInput(f"{source.label}: an empty file. Give one with a recorded session in it")
+        raise NoSession(f"{source.label}: an empty file. Give one with a recorded session in it")
     if _is_wide(head):
         raise BadInput(f"{source.label}: text in UTF-16 or UTF-32. Save it as UTF-8, for example with iconv")
     if b"\0" in head:
@@ -230,7 +230,7 @@ def _document(source: Source, found: Sequence[IndexedLine] = ()) -> Iterator[Rec
     elif any(requests_log.is_request(row) for row in rows):
         yield from requests_log.sessions_of_list(source, rows)
     else:
-        raise BadInput(f"{source.label}, line 1: JSON, but no session. Give a file in one of these formats: {_KNOWN}")
+        raise NoSession(f"{source.label}, line 1: JSON, but no session. Give a file in one of these formats: {_KNOWN}")
 
 
 def _decode_source(source: Source, found: Sequence[IndexedLine]) -> object:
@@ -250,13 +250,13 @@ def _decode_source(source: Source, found: Sequence[IndexedLine]) -> object:
         raise BadInput(f"{source.label}: the JSON document is torn or damaged ({error}). Export it again") from error
 
 
-def _useless(source: Source, found: Sequence[IndexedLine]) -> BadInput:
+def _useless(source: Source, found: Sequence[IndexedLine]) -> NoSession:
     known = next((mark for mark in found if mark.format), None)
     if known is not None:
         kind = "pagein-session/1" if known.format == "corpus" else known.format
         if any(map(_speaks, found)):
             why = f"lines as {kind} has them, but none that only {kind} writes"
-            return BadInput(f"{source.label}, line {known.line}: {why}. Give a file in one of these formats: {_KNOWN}")
-        return BadInput(f"{source.label}, line {known.line}: a {kind} file without a message in it")
+            return NoSession(f"{source.label}, line {known.line}: {why}. Give a file in one of these formats: {_KNOWN}")
+        return NoSession(f"{source.label}, line {known.line}: a {kind} file without a message in it")
     first = found[0] if found else IndexedLine(1, "", why="blank")
-    return BadInput(f"{source.label}, line {first.line}: {first.why}. Give a file in one of these formats: {_KNOWN}")
+    return NoSession(f"{source.label}, line {first.line}: {first.why}. Give a file in one of these formats: {_KNOWN}")

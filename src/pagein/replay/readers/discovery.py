@@ -33,7 +33,7 @@ class FoundSession:
     cwd: str | None = None
 
 
-def discover(home: Path, env: Mapping[str, str]) -> list[FoundSession]:
+def discover(home: Path, env: Mapping[str, str], *, titles: bool = True) -> list[FoundSession]:
     """Return the recorded sessions of Claude Code, codex, pi, OpenCode, Gemini CLI and Copilot CLI, newest first.
 
     Reads only; an unreadable file or folder is omitted.
@@ -41,9 +41,11 @@ def discover(home: Path, env: Mapping[str, str]) -> list[FoundSession]:
     home: the user's home folder.
     env: CLAUDE_CONFIG_DIR, CODEX_HOME, PI_CODING_AGENT_DIR, XDG_DATA_HOME, OPENCODE_DB, GEMINI_CLI_HOME and
     COPILOT_HOME move folders.
+    titles: whether to look into the files for titles and folders.
     """
-    readers = (_claude_code, _codex, _pi, _opencode, _gemini_cli, _copilot_cli)
-    found = [session for reader in readers for session in reader(home, env)]
+    readers = (_claude_code, _codex, _pi, _gemini_cli, _copilot_cli)
+    files = [file for reader in readers for file in reader(home, env)]
+    found = [*(one for path, agent in files for one in _looked_at(path, agent, titles)), *_opencode(home, env)]
     return sorted(found, key=lambda session: (-session.mtime, str(session.path), session.source.label))
 
 
@@ -52,16 +54,16 @@ def _folder(env: Mapping[str, str], key: str, default: Path) -> Path:
     return Path(told).expanduser() if told else default
 
 
-def _claude_code(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
+def _claude_code(home: Path, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     told = env.get("CLAUDE_CONFIG_DIR", "")
     folders = [Path(part) for part in told.split(",") if part] or [home / ".claude", home / ".config" / "claude"]
     for folder in folders:
         for path in _files(folder / "projects", ("*.jsonl",)):
             name = "claude-code/subagent" if path.name.startswith("agent-") else "claude-code"
-            yield from _looked_at(path, name)
+            yield path, name
 
 
-def _codex(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
+def _codex(home: Path, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     root = _folder(env, "CODEX_HOME", home / ".codex")
     seen: set[str] = set()
     for folder in (root / "sessions", root / "archived_sessions"):
@@ -69,29 +71,29 @@ def _codex(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
             name = path.name.removesuffix(".zst")
             if name not in seen:
                 seen.add(name)
-                yield from _looked_at(path, "codex")
+                yield path, "codex"
 
 
-def _pi(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
+def _pi(home: Path, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     root = _folder(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
     for path in _files(root / "sessions", ("*.jsonl",)):
-        yield from _looked_at(path, "pi")
+        yield path, "pi"
 
 
-def _gemini_cli(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
+def _gemini_cli(home: Path, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     root = _folder(env, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
     for path in _files(root, ("session-*.json", "session-*.jsonl")):
         if path.parent.name == "chats":
-            yield from _looked_at(path, "gemini-cli")
+            yield path, "gemini-cli"
     for path in _files(root, ("*.jsonl",)):
         if path.parent.parent.name == "chats":
-            yield from _looked_at(path, "gemini-cli/subagent")
+            yield path, "gemini-cli/subagent"
 
 
-def _copilot_cli(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
+def _copilot_cli(home: Path, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     root = _folder(env, "COPILOT_HOME", home / ".copilot") / "session-state"
     for path in _files(root, ("events.jsonl",)):
-        yield from _looked_at(path, "copilot-cli")
+        yield path, "copilot-cli"
 
 
 def _opencode(home: Path, env: Mapping[str, str]) -> Iterator[FoundSession]:
@@ -137,14 +139,14 @@ def _files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
             continue
 
 
-def _looked_at(path: Path, agent: str) -> Iterator[FoundSession]:
+def _looked_at(path: Path, agent: str, titles: bool) -> Iterator[FoundSession]:  # noqa: FBT001 - passed on
     try:
         status = path.stat()
     except OSError:
         return
     if not status.st_size:
         return
-    title, cwd = _title_and_cwd(path)
+    title, cwd = _title_and_cwd(path) if titles else (None, None)
     yield FoundSession(Source(path.name, path), agent, path, status.st_mtime, status.st_size, title, cwd)
 
 

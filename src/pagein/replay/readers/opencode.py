@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, NoSession
 from pagein.model.messages import (
     Block,
     HostEvent,
@@ -69,7 +69,7 @@ def folder_session(source: Source, info: Row) -> RecordedSession:
     storage = source.path.resolve().parents[2]
     messages = sorted((storage / "message" / (text(info, "id") or "")).glob("*.json"))
     if not messages:
-        raise BadInput(f"{source.label}: an OpenCode session without messages; they belong into {storage / 'message'}")
+        raise NoSession(f"{source.label}: an OpenCode session without messages; they belong into {storage / 'message'}")
     infos = (_file(file) for file in messages)
     models = [text(row, "modelID") for row in infos if not isinstance(row, UnreadableLine)]
     return _session(source, info, lambda: _in_folder(storage, messages), models)

@@ -56,10 +56,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class SkippedSource:
-    """A source that looked like a session but is not. file: its label. reason: the reason, with the line if any."""
+    """A source that looked like a session but is not.
+
+    file: its label.
+    reason: the reason, with the line if any.
+    is_sound: whether nothing is wrong with the file: it only holds no session.
+    """
 
     file: str
     reason: str
+    is_sound: bool = False
 
 
 @contextmanager

@@ -3,10 +3,11 @@
 import stat
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from pagein.errors import BadInput
+from pagein.errors import BadInput, NoSession
 from pagein.replay.readers.detection import check
 from pagein.replay.readers.opencode import database_sessions
 from pagein.replay.readers.rows import DAMAGE
@@ -24,12 +25,31 @@ _PASSED_OVER: Final = frozenset((".git", "node_modules"))
 _LARGEST_MEMBER: Final = 1 << 30
 
 
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A file that may hold sessions, not opened yet. label: its name in messages and reports."""
+
+    path: Path
+    label: str
+
+
 def find(paths: Iterable[Path]) -> Iterator[Source | SkippedSource]:
     """Yield the sources in these paths, including folders, in the order of their names.
 
-    In a folder, a file with an impossible name for a session is ignored; named directly, it is read. A file reachable
-    by several paths comes once. A file with the name of a session but other content comes as SkippedSource; nothing is
-    raised.
+    A file with the name of a session but other content comes as SkippedSource; nothing is raised.
+    """
+    for found in session_files(paths):
+        if isinstance(found, SkippedSource):
+            yield found
+        else:
+            yield from sources_of(found)
+
+
+def session_files(paths: Iterable[Path]) -> Iterator[SessionFile | SkippedSource]:
+    """Yield the files in these paths, including folders, in the order of their names, and open none.
+
+    In a folder, a file with an impossible name for a session is ignored; named directly, it counts. A file reachable
+    by several paths comes once. What is no file comes as SkippedSource; nothing is raised.
     """
     seen: set[Path] = set()
     for path in paths:
@@ -37,7 +57,7 @@ def find(paths: Iterable[Path]) -> Iterator[Source | SkippedSource]:
         if kind == "folder":
             yield from _in_folder(path, seen)
         elif kind == "file" and _is_news(path, seen):
-            yield from _file(path, path.name)
+            yield SessionFile(path, path.name)
         elif kind not in ("folder", "file"):
             yield SkippedSource(str(path), kind)
 
@@ -65,13 +85,13 @@ def _is_news(path: Path, seen: set[Path]) -> bool:
     return new
 
 
-def _in_folder(folder: Path, seen: set[Path]) -> Iterator[Source | SkippedSource]:
+def _in_folder(folder: Path, seen: set[Path]) -> Iterator[SessionFile | SkippedSource]:
     for found in _walk_folder(folder):
         label = (found if isinstance(found, Path) else found[0]).relative_to(folder.parent if folder.name else folder)
         if isinstance(found, tuple):
             yield SkippedSource(label.as_posix(), found[1])
         elif _may_hold_sessions(found.name) and _is_news(found, seen):
-            yield from _file(found, label.as_posix())
+            yield SessionFile(found, label.as_posix())
 
 
 def _walk_folder(folder: Path) -> Iterator[Path | tuple[Path, str]]:
@@ -122,9 +142,11 @@ def _is_snapshots(name: str) -> bool:
     return any(name.endswith(_SNAPSHOTS + archive) for archive in _ARCHIVES)
 
 
-def _file(path: Path, label: str) -> Iterator[Source | SkippedSource]:
+def sources_of(file: SessionFile) -> Iterator[Source | SkippedSource]:
+    """Yield the sources in a file: the file itself, the members of an archive, the sessions of a database."""
+    path, label = file.path, file.label
     if _is_snapshots(path.name):
-        yield SkippedSource(label, "file snapshots, used with the sessions beside them")
+        yield SkippedSource(label, "file snapshots, used with the sessions beside them", is_sound=True)
     elif path.name.lower().endswith(_ARCHIVES):
         yield from _members(path, label)
     elif path.name.lower().endswith(_DATABASES):
@@ -137,7 +159,8 @@ def _check_source(source: Source) -> Source | SkippedSource:
     try:
         check(source)
     except BadInput as error:
-        return SkippedSource(source.label, str(error).removeprefix(source.label).lstrip(":, "))
+        reason = str(error).removeprefix(source.label).lstrip(":, ")
+        return SkippedSource(source.label, reason, isinstance(error, NoSession))
     return source
 
 

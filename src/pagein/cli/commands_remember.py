@@ -1,0 +1,187 @@
+"""The command `remember`, registered by `cli`: recorded sessions in, journals in the store out.
+
+Exit status: 0; 1 if a file could not be read or is damaged; 2 as in `cli`. Heavy imports are inside the commands, as in
+`cli`.
+"""
+
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.standard_streams import catch_full_disk, console
+from pagein.errors import BadInput, BadSetting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pagein.past_sessions.intake import Intake
+    from pagein.past_sessions.report import RememberReport
+    from pagein.replay.readers import FoundSession
+
+_WRONG = 1
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(
+        epilog="Examples:\n\npagein remember\n\npagein remember --yes --watch\n\npagein remember ~/.claude/projects\n\n"
+        "pagein remember old-laptop/sessions --store ~/memory.pagein --json"
+    )(remember)
+
+
+def remember(  # noqa: PLR0913 - a command has as many options as it has
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Recorded sessions: .jsonl, .json, each also .gz, .tar.xz, opencode.db, or folders of them. "
+            "Without any, the sessions of the agents on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, and take what agents record from now on.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the sessions of this machine without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what is new, and store nothing.")] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only failures.")] = False,
+) -> None:
+    """Take the recorded sessions of Claude Code, codex, pi, opencode, Gemini CLI and Copilot CLI into the store.
+
+    What is there already stays: only news is added, so it may be run at any time. Keys and excluded files stay out.
+    """
+    from pagein import wiring
+
+    if watch and dry_run:
+        raise BadSetting("--watch stores what it finds, and --dry-run stores nothing; give one of them")
+    place = str(wiring.store_file(store, workspace=workspace) or "the database")
+    with wiring.open_intake(store, workspace=workspace, looks=True) as looking:
+        if not paths:
+            _ask(looking, yes=yes or dry_run, quiet=quiet or as_json)
+        if dry_run:
+            report = _take(looking, paths, quiet=quiet)
+            _print(report, place, as_json=as_json, quiet=quiet, dry_run=True)
+            return
+    with wiring.open_intake(store, workspace=workspace) as intake:
+        report = _take(intake, paths, quiet=quiet)
+        _print(report, place, as_json=as_json, quiet=quiet, is_last=not watch)
+        if watch:
+            _watch(intake, paths, lambda one: _print(one, place, as_json=as_json, quiet=quiet, is_last=False))
+
+
+def _take(intake: "Intake", paths: "Sequence[Path] | None", *, quiet: bool) -> "RememberReport":
+    from pagein.ui.progress import progress_bar
+
+    with progress_bar(console(error=True), wanted=not quiet, doing="remembering") as progress:
+        return intake.remember(paths or _own_files(), progress, named=bool(paths))
+
+
+def _watch(intake: "Intake", paths: "Sequence[Path] | None", tell: "Callable[[RememberReport], None]") -> None:
+    """Look again and again until Ctrl-C."""
+    from pagein.errors import StoreError
+    from pagein.past_sessions.watch import rounds
+
+    sys.stderr.write("watching; Ctrl-C ends it\n")
+    looking = rounds(intake, lambda: intake.remember(paths or _own_files(), named=bool(paths), holds=True))
+    try:
+        for one in looking:
+            if isinstance(one, StoreError):
+                sys.stderr.write(f"pagein: {one}; it is tried again\n")
+            else:
+                tell(one)
+    except KeyboardInterrupt:
+        sys.stderr.write("no longer watching\n")
+    finally:
+        looking.close()
+
+
+def _own_files() -> list[Path]:
+    return list(dict.fromkeys(found.path for found in _own_sessions()))
+
+
+def _own_sessions() -> "list[FoundSession]":
+    from pagein.replay.readers import discover
+
+    return discover(Path.home(), os.environ, titles=False)
+
+
+def _ask(intake: "Intake", *, yes: bool, quiet: bool) -> None:
+    """Show what was found on this machine, and ask whether to take it. Raises BadInput for a no."""
+    from pagein.ui.past_sessions import show_found
+
+    sessions = _own_sessions()
+    if not sessions:
+        raise BadInput(
+            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine; "
+            "name a file or a folder: pagein remember FILE"
+        )
+    new = {file.path for file in intake.news(dict.fromkeys(found.path for found in sessions))}
+    counts: dict[str, tuple[int, int]] = {}
+    for found in sessions:
+        if found.path in new:
+            count, size = counts.get(found.agent, (0, 0))
+            counts[found.agent] = count + 1, size + found.size
+    if not counts:
+        return
+    if not (yes and quiet):
+        show_found(console(error=True), [(agent, *told) for agent, told in sorted(counts.items())])
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise BadInput("to take them without a question: pagein remember --yes; or name files: pagein remember FILE")
+    try:
+        if not typer.confirm("Take them into the store?", default=True, err=True):
+            raise BadInput("nothing was taken")
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _print(  # noqa: PLR0913 - how it is printed
+    report: "RememberReport",
+    place: str,
+    *,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool = False,
+    is_last: bool = True,
+) -> None:
+    answer = _answer(report, place, dry_run=dry_run)
+    with catch_full_disk():
+        if as_json:
+            import json
+
+            # ASCII, so that a file name in an unknown encoding is escaped, not refused
+            sys.stdout.write(json.dumps(answer, separators=(",", ":")) + "\n")
+        else:
+            from pagein.ui.past_sessions import show_remarks, show_remembered
+
+            if not quiet:
+                show_remembered(console(), answer)
+            show_remarks(console(error=True), answer)
+    if report.failed and is_last:
+        raise typer.Exit(_WRONG)
+
+
+def _answer(report: "RememberReport", place: str, *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "new": report.new,
+        "grown": report.grown,
+        "messages": report.messages,
+        "agents": dict(report.agents),
+        "files": report.files,
+        "known_files": report.known,
+        "bytes": report.size,
+        "seconds": round(report.seconds, 3),
+        "unknown_lines": report.unknown,
+        "skipped": [asdict(one) for one in report.skipped],
+        "failed": [asdict(one) for one in report.failed],
+        "store": place,
+        "dry_run": dry_run,
+    }

@@ -1,0 +1,54 @@
+"""The watch: what agents record is remembered while they work, by looking at their files again and again.
+
+Rules of this file
+------------------
+1. A changed file is read whole, because its last line may change what earlier lines mean (a rewind). So the pause after
+   a round is a multiple of the time of the round, and the watch takes a small part of one core at most.
+2. A failure of the store does not end the watch: the next round tries again.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from pagein.errors import StoreError
+from pagein.past_sessions.intake import Intake
+from pagein.past_sessions.report import RememberReport
+
+_PAUSE: Final = 2.0
+_REST: Final = 10.0
+"""The pause after a round in multiples of its duration."""
+_LONGEST: Final = 60.0
+
+
+def rounds(
+    intake: Intake,
+    look: Callable[[], RememberReport],
+    *,
+    pause: float = _PAUSE,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Iterator[RememberReport | StoreError]:
+    """Look again and again, and yield each report with news, or a failure of the store. Ends when it is closed.
+
+    look: takes what is new, with `holds`.
+    pause: shortest pause between two rounds, seconds.
+    """
+    told: StoreError | None = None
+    try:
+        while True:
+            began = time.monotonic()
+            try:
+                report = look()
+            except StoreError as problem:
+                if told is None:
+                    yield problem
+                told = problem
+            else:
+                told = None
+                if report.files:
+                    yield report
+            sleep(min(max(pause, _REST * (time.monotonic() - began)), _LONGEST))
+    finally:
+        with suppress(StoreError):  # then the files are read once more
+            intake.flush()
