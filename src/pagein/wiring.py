@@ -214,7 +214,9 @@ def open_intake(
     with contextlib.ExitStack() as stack:
         file = store_file(store, workspace=workspace) if looks else None
         if file is None:
-            kept = _open_kept_store(address, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
+            kept = _open_kept_store(
+                address, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode()
+            )
         else:
             kept = _store_to_look_at(file, stack)
         stack.callback(kept.close)

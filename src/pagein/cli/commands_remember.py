@@ -62,13 +62,14 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
     if watch and dry_run:
         raise BadSetting("--watch stores what it finds, and --dry-run stores nothing; give one of them")
     place = str(wiring.store_file(store, workspace=workspace) or "the database")
-    with wiring.open_intake(store, workspace=workspace, looks=True) as looking:
-        if not paths:
-            _ask(looking, yes=yes or dry_run, quiet=quiet or as_json)
-        if dry_run:
-            report = _take(looking, paths, quiet=quiet)
-            _print(report, place, as_json=as_json, quiet=quiet, dry_run=True)
-            return
+    if dry_run or not paths:
+        with wiring.open_intake(store, workspace=workspace, looks=True) as looking:
+            if not paths:
+                _ask(looking, yes=yes or dry_run, quiet=quiet or as_json)
+            if dry_run:
+                report = _take(looking, paths, quiet=quiet)
+                _print(report, place, as_json=as_json, quiet=quiet, dry_run=True)
+                return
     with wiring.open_intake(store, workspace=workspace) as intake:
         report = _take(intake, paths, quiet=quiet)
         _print(report, place, as_json=as_json, quiet=quiet, is_last=not watch)
@@ -143,7 +144,7 @@ def _ask(intake: "Intake", *, yes: bool, quiet: bool) -> None:
         raise KeyboardInterrupt from None
 
 
-def _print(  # noqa: PLR0913 - how it is printed
+def _print(
     report: "RememberReport",
     place: str,
     *,

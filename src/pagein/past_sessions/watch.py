@@ -8,7 +8,7 @@ Rules of this file
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import Final
 
@@ -28,7 +28,7 @@ def rounds(
     *,
     pause: float = _PAUSE,
     sleep: Callable[[float], object] = time.sleep,
-) -> Iterator[RememberReport | StoreError]:
+) -> Generator[RememberReport | StoreError, None, None]:
     """Look again and again, and yield each report with news, or a failure of the store. Ends when it is closed.
 
     look: takes what is new, with `holds`.
@@ -46,7 +46,7 @@ def rounds(
                 told = problem
             else:
                 told = None
-                if report.files:
+                if report.new or report.grown or report.failed:
                     yield report
             sleep(min(max(pause, _REST * (time.monotonic() - began)), _LONGEST))
     finally:

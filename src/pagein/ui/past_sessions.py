@@ -40,7 +40,9 @@ def show_remarks(console: Console, answer: Answer) -> None:
     for one in answer["failed"][:_SHOWN]:
         console.print(Text(plain(f"failed: {one['file']}: {one['reason']}"), style="red"))
     if len(answer["failed"]) > _SHOWN:
-        console.print(Text(f"and {len(answer['failed']) - _SHOWN:,} more failed; --json lists all of them", style="red"))
+        console.print(
+            Text(f"and {len(answer['failed']) - _SHOWN:,} more failed; --json lists all of them", style="red")
+        )
 
 
 def _taken(answer: Answer) -> Iterator[str]:

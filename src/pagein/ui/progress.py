@@ -25,7 +25,9 @@ class ProgressListener(Protocol):
 
 
 @contextmanager
-def progress_bar(console: Console, *, wanted: bool, doing: str = "replaying") -> Iterator[Callable[[ProgressListener], None]]:
+def progress_bar(
+    console: Console, *, wanted: bool, doing: str = "replaying"
+) -> Iterator[Callable[[ProgressListener], None]]:
     """Show a progress bar during the block and remove it afterwards; nothing without a terminal or if unwanted."""
     if not (wanted and console.is_terminal):
         yield lambda _step: None

@@ -80,7 +80,9 @@ def _user_id(fields: Mapping[str, bytes]) -> Hint | None:
     inner = _value(told.encode("utf-8", "surrogatepass"))
     name = inner.get("session_id") if isinstance(inner, dict) else told.rpartition("_session_")[2]
     found = isinstance(inner, dict) or "_session_" in told
-    return Hint(fit_for_logs(name), "metadata.user_id") if found and isinstance(name, str) and fit_for_logs(name) else None
+    return (
+        Hint(fit_for_logs(name), "metadata.user_id") if found and isinstance(name, str) and fit_for_logs(name) else None
+    )
 
 
 _BODY: Final[tuple[Callable[[Mapping[str, bytes]], Hint | None], ...]] = (_cache_key, _user_id)
