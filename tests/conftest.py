@@ -32,6 +32,7 @@ _FLOORS = (
     "ui",
     "gateway",
     "replay",
+    "past_sessions",
 )
 # How fast examples come says how busy the machine is, and nothing about what is tested.
 settings.register_profile("pagein", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -33,6 +33,8 @@ from pagein.model.journal_notes import (
     PrefixDigests,
     ReadNote,
     RecallNote,
+    RecordedNote,
+    RememberedNote,
     RestoredMessagesNote,
     SystemPromptNote,
     ToolsLaterNote,
@@ -121,6 +123,15 @@ STORED: list[tuple[Note, str]] = [
     (ObjectNameNote("o"), '{"object_id":"o","nickname":null}'),
     (ObjectViewNote("o", ("path", "summary")), '{"object_id":"o","fields":["path","summary"]}'),
     (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
+    (RecordedNote(), "{}"),
+    (
+        RecordedNote("claude-code/subagent", "/srv/shop", "s-1"),
+        '{"agent":"claude-code/subagent","cwd":"/srv/shop","parent":"s-1"}',
+    ),
+    (
+        RememberedNote("/home/me/opencode.db", "ses_1", "12.5", ("ses_1",)),
+        '{"file":"/home/me/opencode.db","member":"ses_1","stamp":"12.5","sessions":["ses_1"]}',
+    ),
 ]
 
 

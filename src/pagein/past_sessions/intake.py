@@ -103,7 +103,7 @@ class Intake:
         """Take every recorded session in these paths. Raises StoreError.
 
         named: whether the user named the paths, so that a file among them without a session is a failure.
-        holds: whether files may change again soon: the notes on them are stored when they no longer do, or by `flush`.
+        holds: whether files may change again soon: that they are known is stored when they no longer do, or by `flush`.
         """
         began = time.monotonic()
         tally = _Tally()
@@ -128,7 +128,7 @@ class Intake:
         return tally.report(time.monotonic() - began)
 
     def flush(self) -> None:
-        """Store the notes on files that were held back. Raises StoreError."""
+        """Store what is held back about known files. Raises StoreError."""
         if not self._looks:
             self._seen.flush()
 

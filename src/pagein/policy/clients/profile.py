@@ -109,7 +109,7 @@ class Profile:
         call = calls.get(block.call_id) if isinstance(block, ToolResult) else None
         if call is None or not isinstance(block, ToolResult):
             return block
-        shown = self.lines_shown(call, block)
+        shown = None if block.shown is not None else self.lines_shown(call, block)
         lines = None if shown is None else ShownLines(shown.first, len(shown.lines), shown.total)
         told = (block.name or call.name, self.is_failure(call, block), block.shown or lines)
         if told == (block.name, block.is_error, block.shown):
