@@ -3,8 +3,10 @@
 import contextlib
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pagein.store.upkeep.file_soundness import FileWatch
 
 MEMORY: Final = ":memory:"
+# Seconds that a process of an intake waits for its neighbours, which write in turns.
+_PATIENCE_OF_INTAKE: Final = 60.0
 _ADDRESSES: Final = ("postgresql://", "postgres://")
 # Other address forms of libpq (keywords and values), and URLs without slashes. Used as file names they would put passwords into names.
 _LIBPQ: Final = re.compile(
@@ -200,39 +204,35 @@ def open_kept_session(
 
 @contextlib.contextmanager
 def open_intake(
-    store: str | Path | None = None, *, workspace: str | Path = ".", looks: bool = False
+    store: str | Path | None = None, *, workspace: str | Path = ".", jobs: int = 0, looks: bool = False
 ) -> "Iterator[Intake]":
     """Open a store, named as for `open`, to take recorded sessions into it. It is created if it does not exist.
 
-    looks: write nothing; a missing store then counts as an empty one.
+    jobs: number of worker processes; 0: one per core, where there is much to read
+    looks: write nothing; a missing store then counts as an empty one
     """
     from pagein.past_sessions.intake import Intake
+    from pagein.past_sessions.source_intake import IntakeTerms
 
     address = _store_address(store, workspace)
     if address == MEMORY:
         raise BadInput("a store in memory ends with its process, so it remembers nothing; name a file")
+    file = store_file(store, workspace=workspace)
+    terms = IntakeTerms(default_counter(), load_config(workspace).engine.excluded, looks)
     with contextlib.ExitStack() as stack:
-        file = store_file(store, workspace=workspace) if looks else None
-        if file is None:
-            kept = _open_kept_store(
-                address, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode()
-            )
-        else:
-            kept = _store_to_look_at(file, stack)
-        stack.callback(kept.close)
-        yield Intake(kept, default_counter(), load_config(workspace).engine.excluded, looks=looks)
+        if looks and file is not None and not file.is_file():
+            file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / file.name
+        intake = Intake(partial(_intake_store, address if file is None else file, looks=looks), terms, jobs=jobs)
+        yield stack.enter_context(contextlib.closing(intake))
 
 
-def _store_to_look_at(file: Path, stack: contextlib.ExitStack) -> "SqliteStore":
-    """Open a store's file read-only; an empty store elsewhere if there is no file."""
-    from tempfile import TemporaryDirectory
-
+def _intake_store(store: str | Path | None, *, looks: bool) -> "PostgresStore | SqliteStore":
+    if not (looks and isinstance(store, Path) and store.is_file()):
+        return _open_kept_store(store, "", _PATIENCE_OF_INTAKE)
     from pagein.store.sqlite.sqlite_database import is_outdated
     from pagein.store.sqlite.sqlite_store import SqliteStore
 
-    if file.is_file():
-        return SqliteStore(file, looks=not is_outdated(file))
-    return SqliteStore(Path(stack.enter_context(TemporaryDirectory())) / file.name)
+    return SqliteStore(store, looks=not is_outdated(store))
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:

@@ -48,6 +48,9 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
     watch: Annotated[bool, typer.Option("--watch", help="Go on, and take what agents record from now on.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the sessions of this machine without asking.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what is new, and store nothing.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Processes at work; 0 is one per core.")
+    ] = 0,
     workspace: Workspace = Path(),
     store: Store = None,
     as_json: AsJson = False,
@@ -70,7 +73,7 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
                 report = _take(looking, paths, quiet=quiet)
                 _print(report, place, as_json=as_json, quiet=quiet, dry_run=True)
                 return
-    with wiring.open_intake(store, workspace=workspace) as intake:
+    with wiring.open_intake(store, workspace=workspace, jobs=jobs) as intake:
         report = _take(intake, paths, quiet=quiet)
         _print(report, place, as_json=as_json, quiet=quiet, is_last=not watch)
         if watch:

@@ -1,40 +1,22 @@
-"""The intake of recorded sessions: each file is read once, and what is new in its sessions is appended to their journals.
-
-Rules of this file
-------------------
-1. A session that a gateway or a program journaled stands as it is: its recording is skipped.
-2. Entries are appended in small transactions, parents first. So an interrupted intake leaves the beginning of a
-   session, and the next one adds the rest.
-3. A failure of one file never ends the intake of the others. A failure of the store does.
-"""
+"""The intake of recorded sessions: files that are new or changed are read once, on all cores where there are many."""
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from pagein.engine.log.pageout import Pager
-from pagein.engine.log.privacy import Privacy
-from pagein.errors import PageinError, StoreError
-from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent, is_bridge
-from pagein.model.journal_notes import RecordedNote
-from pagein.past_sessions.recorded_journal import RecordedJournal, session_name
 from pagein.past_sessions.report import IntakeProgress, Remark, RememberReport
 from pagein.past_sessions.seen_files import SeenFiles, member_stamps, stamp_of
-from pagein.ports import BlobStore, JournalStore, TokenCounter
-from pagein.replay.readers import SessionFile, SkippedSource, Source, read_source, session_files, sources_of
-from pagein.replay.record.recorded_session import RecordedSession
+from pagein.past_sessions.source_intake import IntakeStore, IntakeTerms, SourceOutcome, take_source
+from pagein.replay.readers import SessionFile, SkippedSource, Source, session_files, sources_of
+from pagein.replay.workers import workers
 
-_ENTRIES: Final = 256
-_TOKENS: Final = 250_000
-_OWN: Final = "pagein."
-_JOURNALED: Final = "a gateway or a program keeps the journal of this session, so its recording is not needed"
-
-
-class IntakeStore(JournalStore, BlobStore, Protocol):
-    """A store with journals."""
+_WORTH_WORKERS: Final = 32_000_000
+"""Bytes of files: for fewer, worker processes would take longer to start than they save."""
+_KILLED: Final = "the process that read it was killed; --jobs 1 takes the least memory"
 
 
 @dataclass(slots=True)
@@ -52,6 +34,16 @@ class _Tally:
     skipped: list[Remark] = field(default_factory=list)
     failed: list[Remark] = field(default_factory=list)
 
+    def add(self, source: Source, done: SourceOutcome) -> None:
+        self.size += source.size
+        self.new += done.new
+        self.grown += done.grown
+        self.messages += done.messages
+        self.agents.update(done.agents)
+        self.unknown += done.unknown
+        self.skipped += done.skipped
+        self.failed += done.failed
+
     def report(self, seconds: float) -> RememberReport:
         return RememberReport(
             new=self.new,
@@ -68,23 +60,44 @@ class _Tally:
         )
 
 
+@dataclass(slots=True)
+class _OpenFile:
+    """A file with sources still to come or under way.
+
+    size: its bytes.
+    is_named: whether the user named it.
+    members: time of the last change of each session, for a database.
+    """
+
+    file: SessionFile
+    stamp: str
+    size: int
+    is_named: bool
+    members: dict[str, str] = field(default_factory=dict)
+    sessions: list[str] = field(default_factory=list)
+    under_way: int = 0
+    is_listed: bool = False
+    is_sound: bool = True
+
+
 class Intake:
     """Takes recorded sessions into a store. Not thread-safe.
 
-    store: the store.
-    counter: the counter of tokens, for the weights of messages.
-    excluded: patterns of file names with content that is never stored.
-    looks: True to read the files and write nothing.
+    open_store: opens the store, here and in worker processes.
+    terms: the terms of the intake.
+    jobs: number of worker processes; 0: one per core, where there is much to read; 1: none.
     """
 
-    def __init__(
-        self, store: IntakeStore, counter: TokenCounter, excluded: tuple[str, ...], *, looks: bool = False
-    ) -> None:
-        self._store = store
-        self._counter = counter
-        self._excluded = excluded
-        self._looks = looks
-        self._seen = SeenFiles(store)
+    def __init__(self, open_store: Callable[[], IntakeStore], terms: IntakeTerms, *, jobs: int = 0) -> None:
+        self._open_store = open_store
+        self._store = open_store()
+        self._terms = terms
+        self._jobs = 1 if terms.looks else jobs
+        self._seen = SeenFiles(self._store)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
 
     def news(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
         """Yield the files in these paths that are new or changed, without opening them."""
@@ -107,152 +120,130 @@ class Intake:
         """
         began = time.monotonic()
         tally = _Tally()
-        strict = frozenset(paths) if named else frozenset[Path]()
-        waiting: list[tuple[SessionFile, str, int]] = []
+        files = list(self._waiting(paths, frozenset(paths) if named else frozenset(), tally))
+        run = _Run(files, self._seen, tally, progress, holds=holds, looks=self._terms.looks)
+        jobs = self._jobs if self._jobs or run.total >= _WORTH_WORKERS else 1
+        take: Callable[[Source], SourceOutcome]
+        if jobs == 1:
+            take = partial(take_source, store=self._store, terms=self._terms)
+        else:
+            take = partial(_take_in_worker, open_store=self._open_store, terms=self._terms)
+        with workers(jobs, _outcome_of_death) as spread:
+            for outcome in spread(take, run.sources()):
+                run.add(outcome)
+        run.tell("")
+        if holds and not files:  # a quiet round
+            self.flush()
+        return tally.report(time.monotonic() - began)
+
+    def flush(self) -> None:
+        """Store what is held back about known files. Raises StoreError."""
+        if not self._terms.looks:
+            self._seen.flush()
+
+    def _waiting(self, paths: Iterable[Path], named: frozenset[Path], tally: _Tally) -> Iterator[_OpenFile]:
         for file in session_files(paths):
             if isinstance(file, SkippedSource):
                 tally.failed.append(Remark(file.file, file.reason))
             elif self._seen.has(file.path, stamp := stamp_of(file.path)):
                 tally.known += 1
             else:
-                waiting.append((file, stamp, _size(file.path)))
-        total = sum(size for *_, size in waiting)
-        done = 0
-        for place, (file, stamp, size) in enumerate(waiting):
-            progress(IntakeProgress(place, len(waiting), file.label, done, total))
-            self._take_file(file, stamp, tally, is_named=file.path in strict, holds=holds)
-            done += size
-        progress(IntakeProgress(len(waiting), len(waiting), "", done, total))
-        if holds and not waiting:  # a quiet round
-            self.flush()
-        return tally.report(time.monotonic() - began)
+                yield _OpenFile(file, stamp, _size(file.path), file.path in named)
 
-    def flush(self) -> None:
-        """Store what is held back about known files. Raises StoreError."""
-        if not self._looks:
-            self._seen.flush()
 
-    def _take_file(self, file: SessionFile, stamp: str, tally: _Tally, *, is_named: bool, holds: bool) -> None:
-        tally.files += 1
-        members: dict[str, str] | None = None
-        names: list[str] = []
-        is_sound = True
-        for source in sources_of(file):
-            if isinstance(source, SkippedSource):
-                remark = Remark(source.file, source.reason)
-                is_fine = source.is_sound and not (is_named and source.file == file.label)
-                (tally.skipped if is_fine else tally.failed).append(remark)
-                is_sound = is_sound and is_fine
-                continue
-            if source.member is None:
-                found = self._take_source(source, tally)
-                names += found or ()
-                is_sound = is_sound and found is not None
-                continue
-            members = member_stamps(file.path) if members is None else members
-            changed = members.get(source.member, "")
-            if not self._seen.has(file.path, changed, source.member):
-                found = self._take_source(source, tally)
-                is_sound = is_sound and found is not None
-                if found is not None and not self._looks:
-                    self._seen.add(file.path, changed, found, source.member, holds=holds)
-        if not is_sound:
-            self._seen.pass_over(file.path, stamp)
+class _Run:
+    """The files of an intake on their way: each is noted as known once all its sources are taken.
+
+    total: bytes of all files.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[_OpenFile],
+        seen: SeenFiles,
+        tally: _Tally,
+        progress: Callable[[IntakeProgress], object],
+        *,
+        holds: bool,
+        looks: bool,
+    ) -> None:
+        self._files = files
+        self._seen = seen
+        self._tally = tally
+        self._progress = progress
+        self._holds = holds
+        self._looks = looks
+        self._order: deque[tuple[_OpenFile, Source]] = deque()
+        self._done = 0
+        self.total = sum(one.size for one in files)
+
+    def tell(self, label: str) -> None:
+        """Report the progress. label: the source that is next."""
+        self._progress(IntakeProgress(self._tally.files, len(self._files), label, self._done, self.total))
+
+    def sources(self) -> Iterator[Source]:
+        """Yield the sources to take. The outcome of each comes to `add`, in the same order."""
+        for opened in self._files:
+            for found in sources_of(opened.file):
+                if isinstance(found, SkippedSource):
+                    self._pass_over(opened, found)
+                elif not self._is_known(opened, found):
+                    self.tell(found.label)
+                    self._order.append((opened, found))
+                    opened.under_way += 1
+                    yield found
+            opened.is_listed = True
+            self._settle(opened)
+
+    def add(self, outcome: SourceOutcome) -> None:
+        """Add the outcome of the next source."""
+        opened, source = self._order.popleft()
+        opened.under_way -= 1
+        self._tally.add(source, outcome)
+        opened.is_sound = opened.is_sound and not outcome.failed
+        if source.member is None:
+            opened.sessions += outcome.sessions
+        elif not (outcome.failed or self._looks):
+            changed = opened.members.get(source.member, "")
+            self._seen.add(opened.file.path, changed, outcome.sessions, source.member, holds=self._holds)
+        self._settle(opened)
+
+    def _pass_over(self, opened: _OpenFile, found: SkippedSource) -> None:
+        is_fine = found.is_sound and not (opened.is_named and found.file == opened.file.label)
+        (self._tally.skipped if is_fine else self._tally.failed).append(Remark(found.file, found.reason))
+        opened.is_sound = opened.is_sound and is_fine
+
+    def _is_known(self, opened: _OpenFile, source: Source) -> bool:
+        if source.member is None:
+            return False
+        opened.members = opened.members or member_stamps(opened.file.path)
+        return self._seen.has(opened.file.path, opened.members.get(source.member, ""), source.member)
+
+    def _settle(self, opened: _OpenFile) -> None:
+        """Note a file as known if all its sources are taken."""
+        if not opened.is_listed or opened.under_way:
+            return
+        self._tally.files += 1
+        self._done += opened.size
+        if not opened.is_sound:
+            self._seen.pass_over(opened.file.path, opened.stamp)
         elif not self._looks:
-            self._seen.add(file.path, stamp, tuple(names), holds=holds)
-
-    def _take_source(self, source: Source, tally: _Tally) -> tuple[str, ...] | None:
-        """Return the names of the sessions in a source; None after a failure, which is in the tally."""
-        tally.size += source.size
-        before = len(tally.failed)
-        names: list[str] = []
-        try:
-            for session in read_source(source):
-                name = session_name(session.head)
-                names.append(name)
-                self._take_session(source, session, name, tally)
-        except StoreError:
-            raise
-        except PageinError as error:
-            tally.failed.append(Remark(source.label, str(error).removeprefix(source.label).lstrip(":, ")))
-        except Exception as error:  # noqa: BLE001 - a bug met by one file is reported with it, the others go on
-            tally.failed.append(Remark(source.label, f"pagein failed on it: {type(error).__name__}: {error}"))
-        return None if len(tally.failed) > before else tuple(names)
-
-    def _take_session(self, source: Source, session: RecordedSession, name: str, tally: _Tally) -> None:
-        if not name or name.startswith(_OWN):
-            tally.failed.append(Remark(source.label, f"a session cannot be named {name!r}; change its id", name))
-            return
-        known = self._known_entries(name)
-        if known is None:
-            tally.skipped.append(Remark(source.label, _JOURNALED, name))
-            return
-        privacy = Privacy(Pager(self._store, ""), self._excluded)
-        journal = RecordedJournal(session, privacy, self._counter)
-        added = self._append(name, journal.entries(), known)
-        if journal.lost:
-            first = journal.lost[0]
-            tally.failed.append(
-                Remark(
-                    source.label,
-                    f"line {first.line}: {first.why}. What could be read is remembered ({len(journal.lost)} lines are "
-                    "lost); if there is a whole copy, remember that too",
-                    name,
-                )
-            )
-        tally.unknown += journal.unknown
-        if added:
-            tally.new += not known
-            tally.grown += bool(known)
-            tally.messages += added
-            tally.agents[session.head.agent] += 1
-
-    def _append(self, name: str, entries: Iterable[Entry], known: set[str]) -> int:
-        """Append the unknown entries, and make the last entry the leaf. Returns the number of messages appended."""
-        batch: list[Entry] = []
-        tokens = added = 0
-        last: Entry | None = None
-        for entry in entries:
-            last = entry
-            if entry.id in known:
-                continue
-            batch.append(entry)
-            if isinstance(entry.body, MessageEntry):
-                added += 1
-                tokens += entry.body.tokens
-            if len(batch) >= _ENTRIES or tokens >= _TOKENS:
-                self._keep(name, batch)
-                batch, tokens = [], 0
-        if last is not None and not batch and known and self._store.leaf(name) != last.id:
-            batch = [last]
-        self._keep(name, batch)
-        return added
-
-    def _keep(self, name: str, batch: Sequence[Entry]) -> None:
-        if batch and not self._looks:
-            with self._store.exclusive():
-                self._store.append(name, batch)
-
-    def _known_entries(self, name: str) -> set[str] | None:
-        """Return the names of the stored entries of a session; None for a journal that is not made from a recording."""
-        known: set[str] = set()
-        if self._store.leaf(name) is None:
-            return known
-        is_recorded = False
-        for entry in self._store.entries(name):
-            if not isinstance(entry, Entry):
-                continue
-            is_recorded = is_recorded or _is_facts(entry)
-            if isinstance(entry.body, RequestSent) or not (is_recorded or is_bridge(entry)):
-                return None
-            if not is_bridge(entry):
-                known.add(entry.id)
-        return known
+            self._seen.add(opened.file.path, opened.stamp, tuple(opened.sessions), holds=self._holds)
 
 
-def _is_facts(entry: Entry) -> bool:
-    """Return whether this is the first entry of a journal made from a recording."""
-    return isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, RecordedNote)
+_opened: IntakeStore | None = None
+"""The store of this worker process, open until its end."""
+
+
+def _take_in_worker(source: Source, open_store: Callable[[], IntakeStore], terms: IntakeTerms) -> SourceOutcome:
+    global _opened  # noqa: PLW0603 - a worker has one store for all its sources
+    if _opened is None:
+        _opened = open_store()
+    return take_source(source, _opened, terms)
+
+
+def _outcome_of_death(source: Source) -> SourceOutcome:
+    return SourceOutcome(failed=(Remark(source.label, _KILLED),))
 
 
 def _size(path: Path) -> int:
