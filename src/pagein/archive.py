@@ -10,8 +10,9 @@ from typing import Final
 
 from pagein import wiring
 from pagein.engine.recall.named_objects import HOW_TO_FILL
-from pagein.errors import BadInput
+from pagein.errors import BadInput, StoreError
 from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
+from pagein.memory.indexer import Indexer, Progress
 from pagein.model.search_query import Results, Search
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import ObjectStore, WholeStore
@@ -128,8 +129,18 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
         yield archive
 
 
-def catch_up(archive: Archive) -> None:
-    """Bring the objects of a store up to its journals. Every command calls it before it answers a question about objects."""
+def catch_up(archive: Archive, tell: Progress | None = None) -> str:
+    """Bring the objects of a store up to its journals. Every command calls it before it answers a question about objects.
+
+    tell: told of the progress
+
+    Returns why objects are not up to date; "" if they are. A store that takes no writes answers with what it has.
+    """
+    try:
+        Indexer(archive.objects).catch_up(tell=tell)
+    except StoreError as problem:
+        return str(problem)
+    return ""
 
 
 @contextlib.contextmanager

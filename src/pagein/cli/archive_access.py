@@ -51,14 +51,20 @@ _SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_
 
 def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archive], Any]") -> Any:  # noqa: ANN401 - what work gives
     """Answer a question about the objects of the store that is meant. Tell on stderr if it is not the own folder's."""
+    from rich.console import Console
+
     from pagein.archive import catch_up, find_store, open_archive
     from pagein.ui.figures import plain
+    from pagein.ui.progress import step_bar
 
     place = find_store(store, workspace)
     if place.told:
         sys.stderr.write(f"pagein: {plain(place.told)}\n")
     with open_archive(place.store, workspace=place.workspace) as archive:
-        catch_up(archive)
+        with step_bar(Console(stderr=True), "following the journals") as tell:
+            behind = catch_up(archive, tell)
+        if behind:
+            sys.stderr.write(f"pagein: the newest entries may be missing: {plain(behind)}\n")
         return work(archive)
 
 

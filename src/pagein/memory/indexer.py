@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from pagein.memory.object_orders import ORDERS, REASONS, carry_out
 from pagein.memory.object_writer import INDEXER, IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
 from pagein.model.entries import Entry
@@ -85,7 +86,7 @@ class Indexer:
         store: the same store, opened for upkeep.
         """
         with self._turn, store.exclusive():
-            dropped = store.drop_written_by(INDEXER)
+            dropped = store.drop_objects_of((INDEXER, None), *(("client", reason) for reason in REASONS))
             store.set_layer(LAYER, 0, FORM)
             self._sessions.clear()
         return dropped
@@ -114,7 +115,9 @@ class Indexer:
         place, count = self._place(), 0
         readers: dict[str, Iterator[Placed]] = {}
         for at, session in self._store.places(place, _AT_ONCE):
-            if not session.startswith(_OWN):
+            if session == ORDERS:
+                self._carry_out(at)
+            elif not session.startswith(_OWN):
                 state = self._state(session)
                 if session not in readers:
                     readers[session] = iter(self._store.news(session, state.place))
@@ -129,6 +132,12 @@ class Indexer:
         self._store.set_layer(LAYER, place, FORM)
         self._close_sessions()
         return count
+
+    def _carry_out(self, at: int) -> None:
+        """Give the object of a person's order its name or its view."""
+        _, entry = next(self._store.news(ORDERS, at - 1))
+        if isinstance(entry, Entry):
+            carry_out(self._store, entry)
 
     def _state(self, session: str) -> SessionIndex:
         if session not in self._sessions:

@@ -8,6 +8,7 @@ Rules of this file
 3. The version of an order has the content of the latest version by time, and the time of the order.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, Protocol, TypeAlias
 
@@ -31,14 +32,18 @@ class OrderedStore(JournalStore, ObjectStore, Protocol):
     """A store with journals and objects."""
 
 
-def give_order(store: OrderedStore, order: ObjectOrder, at: float) -> Outcome | None:
+def give_order(
+    store: OrderedStore, order: ObjectOrder, at: float, catch_up: Callable[[], object] = lambda: None
+) -> Outcome | None:
     """Journal an order and carry it out, both or neither.
 
     at: seconds since 1970
+    catch_up: brings the objects up to the journals, so that the order meets the same objects when it is carried out again
 
     Returns the outcome; None for an unknown object. A refused order is not journaled. Raises StoreError.
     """
     with store.exclusive():
+        catch_up()
         body, parent = NoteEntry.of(order), store.leaf(ORDERS)
         entry = Entry(entry_name(parent, body), parent, body, at)
         outcome = carry_out(store, entry)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.model.journal_notes import RecordedNote
 from pagein.model.messages import Message, Text
 
 _FOLDER: Final = re.compile(
@@ -33,6 +34,20 @@ class SessionFacts:
     models: tuple[str, ...] = ()
     chats: tuple[str, ...] = ()
     parent: str = ""
+
+    @property
+    def client(self) -> str:
+        """The name of the client's profile: that of the harness, without what it was started as."""
+        return self.harness.partition("/")[0]
+
+    def with_recording(self, note: RecordedNote) -> "SessionFacts":
+        """Return the facts that a recording tells of its session."""
+        return replace(
+            self,
+            harness=self.harness or note.agent,
+            folder=self.folder or note.cwd,
+            parent=self.parent or note.parent,
+        )
 
     def with_message(self, message: Message, words: str) -> "SessionFacts":
         """Return the facts after a message.

@@ -21,7 +21,7 @@ from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.model.chats import ChatCall
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote, ReadNote, SystemPromptNote
+from pagein.model.journal_notes import ClientNote, ReadNote, RecordedNote, SystemPromptNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
@@ -137,6 +137,8 @@ class SessionIndex:
         if isinstance(note, ClientNote) and note.profile:
             self._facts = replace(self._facts, harness=self._facts.harness or note.profile)
             return replace(thread, client=note.profile)
+        if isinstance(note, RecordedNote):
+            self._facts = self._facts.with_recording(note)
         if isinstance(note, SystemPromptNote):
             self._facts = self._facts.with_folder((note.text,))
             self._save_system_prompt(thread, entry, note.text)
@@ -185,7 +187,7 @@ class SessionIndex:
             thread = self._save_chat(thread, entry, "first chat")
         chat_ref = None if thread.chat is None else thread.chat.static(relation="chat")
         call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
-        profile = PROFILES.get(thread.client or self._facts.harness, OTHER)
+        profile = PROFILES.get(thread.client or self._facts.client, OTHER)
         texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
         is_failure = profile.is_failure(call, result)
         request = request_name("call", self.name, entry.id, str(number))

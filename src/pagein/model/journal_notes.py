@@ -357,6 +357,8 @@ class ObjectViewNote:
 
     object_id: str
     fields: tuple[str, ...] | None = None
+
+
 # --- recordings ---
 
 

@@ -69,8 +69,10 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         """
         ...
 
-    def drop_written_by(self, kind: str) -> int:
-        """Delete every object whose versions all have a writer of this kind, and return their number.
+    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
+        """Delete every object whose versions all have one of these writers, and return their number.
+
+        writers: kinds of writers, each with a reason; None for any reason.
 
         Their numbers in the order of all versions are not used again. Their blobs stay.
         """

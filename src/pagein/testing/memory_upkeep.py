@@ -109,9 +109,14 @@ class MemoryUpkeep(MemoryJournals):
         del write, number
         return False
 
-    def drop_written_by(self, kind: str) -> int:
+    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
+        meant = {(kind, reason) for kind, reason in writers}
         with self._change(self._history, self._requests):
-            names = [name for name, history in self._history.items() if all(one.writer.kind == kind for one in history)]
+            names = [
+                name
+                for name, history in self._history.items()
+                if all({(one.writer.kind, None), (one.writer.kind, one.writer.reason)} & meant for one in history)
+            ]
             for name in names:
                 del self._history[name]
             gone = {request for request, one in self._requests.items() if one.version.id in names}

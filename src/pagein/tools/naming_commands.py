@@ -8,7 +8,9 @@ from typing import Any, Final, TypeAlias
 
 from pagein.engine.recall.named_objects import Paths, as_given, exact_object, find_object, find_version, title_of
 from pagein.errors import BadInput
-from pagein.memory.object_orders import ObjectOrder, OrderedStore, give_order
+from pagein.memory.indexer import Indexer
+from pagein.memory.object_orders import ObjectOrder, give_order
+from pagein.memory.object_writer import IndexedStore
 from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote
 from pagein.model.versions import Version
 from pagein.model.writes import Written
@@ -19,7 +21,7 @@ _LIKE_A_VERSION: Final = re.compile(r".+@[0-9.]+", re.DOTALL)
 _OF_EVERY_OBJECT: Final = ("id", "type", "nickname", "char_count", "content", "locked", "deleted", "view", "provenance")
 
 
-def name(store: OrderedStore, target: str, nickname: str | None, *, at: float, paths: Paths = as_given) -> Answer:
+def name(store: IndexedStore, target: str, nickname: str | None, *, at: float, paths: Paths = as_given) -> Answer:
     """Give an object a nickname, or with None take it away.
 
     at: seconds since 1970
@@ -46,13 +48,13 @@ def _taken(nickname: str, holder: Version) -> str:
     return f"{nickname[:80]!r} already means {holder.type} {title_of(holder)[:80]!r} ({holder.id}){remedy}"
 
 
-def shown_view(store: OrderedStore, target: str, *, paths: Paths = as_given) -> Answer:
+def shown_view(store: IndexedStore, target: str, *, paths: Paths = as_given) -> Answer:
     """Return an object with its view. Shape: that of an object."""
     return describe_version(find_version(store, target, paths=paths))
 
 
 def view(
-    store: OrderedStore, target: str, fields: tuple[str, ...] | None, *, at: float, paths: Paths = as_given
+    store: IndexedStore, target: str, fields: tuple[str, ...] | None, *, at: float, paths: Paths = as_given
 ) -> Answer:
     """Choose the fields of an object's view; None for those of its type.
 
@@ -65,8 +67,8 @@ def view(
     return describe_version(_order(store, ObjectViewNote(meant.id, fields), meant, at))
 
 
-def _order(store: OrderedStore, order: ObjectOrder, meant: Version, at: float) -> Version:
-    outcome = give_order(store, order, at)
+def _order(store: IndexedStore, order: ObjectOrder, meant: Version, at: float) -> Version:
+    outcome = give_order(store, order, at, Indexer(store).catch_up)
     if isinstance(outcome, Written):
         return outcome.version
     why = "it is gone" if outcome is None else outcome.why

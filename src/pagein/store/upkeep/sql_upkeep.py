@@ -88,11 +88,13 @@ class SqlUpkeep(SqlBlobs):
                 (place, plain(session), plain(entry.id), codec, line),
             )
 
-    def drop_written_by(self, kind: str) -> int:
+    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
+        meant = " OR ".join("writer = ?" if reason is None else "(writer = ? AND reason = ?)" for _, reason in writers)
+        names = [encode_text(name) for writer in writers for name in writer if name is not None]
         with self._database.open_writer() as rows:
             found = rows.execute(
-                "SELECT document FROM version GROUP BY document HAVING min(writer) = ? AND max(writer) = ?",
-                (encode_text(kind), encode_text(kind)),
+                f"SELECT document FROM version GROUP BY document HAVING min(CASE WHEN {meant} THEN 1 ELSE 0 END) = 1",  # noqa: S608 -- constants and question marks
+                names,
             ).fetchall()
             for (document,) in found:
                 rows.execute(
