@@ -15,6 +15,8 @@ from typing import BinaryIO, Final, cast
 
 from pagein.engine.reads.law_audit import objections
 from pagein.errors import BadInput, StoreError
+from pagein.memory.indexer import Indexer, IndexReport
+from pagein.memory.projection_check import projection_faults
 from pagein.model.entries import Entry
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
@@ -36,7 +38,7 @@ from pagein.store.upkeep.rebuild import rebuilt, rows_in
 from pagein.store.upkeep.salvage import SalvageReport
 from pagein.store.upkeep.sqlite_pages import MAGIC
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.store.upkeep.store_check import CheckReport, CheckRun, check_contents
+from pagein.store.upkeep.store_check import CheckReport, CheckRun, check_contents, guard_check
 from pagein.store.upkeep.store_repair import mend
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "export_to",
     "garbage",
     "import_from",
+    "reindex",
     "repair_file",
     "repair_store",
 ]
@@ -125,7 +128,24 @@ def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
     Raises StoreError if the store cannot be read at all.
     """
     report, _ = _check_store(store, tick)
+    checked = CheckRun(store, report, lambda _: (), tick)
+
+    def look() -> None:
+        for fault in projection_faults(store, lambda: checked.saw("projection")):
+            report.add("projection", fault.where, f"{fault.why}; `pagein reindex` makes the objects again")
+
+    guard_check(checked, "projection", look)
     return report
+
+
+def reindex(store: WholeStore, tell: Callable[[int, int], None] | None = None) -> IndexReport:
+    """Drop the objects that were made from journals, and make them again. Raises StoreError.
+
+    tell: told of the progress: the place that was reached, and the last place
+    """
+    indexer = Indexer(store)
+    indexer.drop(store)
+    return indexer.catch_up(tell=tell)
 
 
 def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> CheckReport:
@@ -203,7 +223,7 @@ def _check_file(path: Path, tick: Tick) -> CheckReport:
             store.sessions()  # migrates the schema, as any use does
     with contextlib.closing(SqliteUpkeep(path, looks=True)) as store:
         try:
-            return check_store(store, tick)
+            return _check_store(store, tick)[0]
         except StoreError as problem:
             report = CheckReport()
             report.add("database", "file", str(problem))

@@ -45,6 +45,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\npagein import store.jsonl.gz --workspace ~/project\n\npagein import .pi/rlm/SESSION --workspace ~/project",
     )(import_)
     app.command(epilog="Examples:\n\npagein check\n\npagein check --repair")(check)
+    app.command(epilog="Example: pagein reindex")(reindex)
     app.command(
         epilog="Examples:\n\npagein gc\n\npagein gc --apply\n\npagein gc --older-than 90d --quota 2G --apply\n\npagein gc --end fix-login"
     )(gc)
@@ -189,6 +190,24 @@ def check(
         if not repair:
             _warn("pagein check --repair repairs what can be repaired")
         raise typer.Exit(_WRONG)
+
+
+def reindex(*, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
+    """Drop the objects that were made from journals, and make them again.
+
+    Needed only if `pagein check` finds an object that differs from its journal. Objects of sessions without a journal stay.
+    """
+    from rich.console import Console
+
+    from pagein import upkeep
+    from pagein.ui.progress import step_bar
+
+    with _open_store(store, workspace) as opened, step_bar(Console(stderr=True), "following the journals") as tell:
+        done = upkeep.reindex(opened, tell)
+    if as_json:
+        _print_json({"entries": done.entries, "versions": done.versions, "behind": done.behind}, sys.stdout)
+    else:
+        sys.stdout.write(f"followed {done.entries:,} entries; made {done.versions:,} versions\n")
 
 
 def gc(  # noqa: PLR0913 - a command has as many options as it has

@@ -32,7 +32,11 @@ class FileVersions:
         if not deed.is_news and known is not None:
             return known.static(relation=deed.deed)
         if deed.deed == "read" and deed.known == "name":
-            version = self._current(deed.path) or self._write(deed, cause, {**origin, "unread": True}, call)
+            version = (
+                self._writer.answered(_request(deed, cause, call), deed.text)
+                or self._current(deed.path)
+                or self._write(deed, cause, {**origin, "unread": True}, call)
+            )
             return Reference(version.id, relation=deed.deed)
         version = self._write(deed, cause, origin, call)
         self._known[deed.path] = version
@@ -72,13 +76,13 @@ class FileVersions:
         return self._writer.file_at(self._home(path), path)
 
     def _write(self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str) -> Version:
-        request = request_name("file", cause.session, cause.entry, call, deed.path)
-        known = self._writer.store.answered(request)
+        request = _request(deed, cause, call)
+        known = self._writer.answered(request, deed.text)
         if known is not None:
             return known
         current = self._current(deed.path)
         home = self._home(deed.path)
-        object_id = object_name("file", home, deed.path, at=cause.at) if current is None else current.id
+        object_id = object_name("file", home, deed.path, at=None) if current is None else current.id
         is_gone = deed.deed == "delete"
         metadata: dict[str, object] = {
             "path": None if is_gone else deed.path,
@@ -109,3 +113,7 @@ class FileVersions:
             deleted=is_gone,
         )
         return self._writer.write(request, draft, cause)
+
+
+def _request(deed: FileDeed, cause: Cause, call: str) -> str:
+    return request_name("file", cause.session, cause.entry, call, deed.path)

@@ -53,6 +53,11 @@ class IndexReport:
     behind: int = 0
 
 
+def is_session(journal: str) -> bool:
+    """Return whether a journal is that of a session, and not one of pagein's own."""
+    return not journal.startswith(_OWN)
+
+
 class Indexer:
     """Follows the journals of a store. Thread-safe; raises StoreError."""
 
@@ -117,7 +122,7 @@ class Indexer:
         for at, session in self._store.places(place, _AT_ONCE):
             if session == ORDERS:
                 self._carry_out(at)
-            elif not session.startswith(_OWN):
+            elif is_session(session):
                 state = self._state(session)
                 if session not in readers:
                     readers[session] = iter(self._store.news(session, state.place))

@@ -43,6 +43,14 @@ class ObjectWriter:
         self.store = store
         self.written = 0
 
+    def answered(self, request: str, content: str | None) -> Version | None:
+        """Return the version that was written before for this request, if any.
+
+        content: the content that the version is expected to have; a check compares it.
+        """
+        del content
+        return self.store.answered(request)
+
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
         """Return the version of this request, as it was written before or now."""
         known = self.store.answered(request)
@@ -58,7 +66,12 @@ class ObjectWriter:
         return outcome.version
 
     def _write(self, request: str, draft: Draft, cause: Cause) -> Write:
-        return Write(request, draft, cause.at, writer=Writer(INDEXER, cause.reason, cause.session))
+        return Write(request, draft, cause.at, writer=self.by(cause))
+
+    @staticmethod
+    def by(cause: Cause) -> Writer:
+        """Return the writer of a version."""
+        return Writer(INDEXER, cause.reason, cause.session)
 
     def _in_full(self, draft: Draft) -> Draft:
         """Return a draft without carried fields: another branch of the session has other pages now."""

@@ -57,7 +57,9 @@ class SessionFacts:
         facts = self
         if words and not facts.title:
             facts = replace(facts, title=title_of(words))
-        if message.model and message.model not in facts.models:
+        if (
+            message.model and message.model not in facts.models and not message.model.startswith("<")
+        ):  # a client's own text
             facts = replace(facts, models=(*facts.models, message.model))
         if message.role == "user":
             facts = facts.with_folder(block.text for block in message.blocks if isinstance(block, Text))

@@ -72,6 +72,8 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         """Delete every object whose versions all have one of these writers, and return their number.
 
+        An object with a version of a session without a journal stays.
+
         writers: kinds of writers, each with a reason; None for any reason.
 
         Their numbers in the order of all versions are not used again. Their blobs stay.

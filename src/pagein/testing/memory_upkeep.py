@@ -115,7 +115,11 @@ class MemoryUpkeep(MemoryJournals):
             names = [
                 name
                 for name, history in self._history.items()
-                if all({(one.writer.kind, None), (one.writer.kind, one.writer.reason)} & meant for one in history)
+                if all(
+                    {(one.writer.kind, None), (one.writer.kind, one.writer.reason)} & meant
+                    and (one.writer.session is None or one.writer.session in self._leaves)
+                    for one in history
+                )
             ]
             for name in names:
                 del self._history[name]

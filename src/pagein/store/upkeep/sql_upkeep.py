@@ -93,7 +93,8 @@ class SqlUpkeep(SqlBlobs):
         names = [encode_text(name) for writer in writers for name in writer if name is not None]
         with self._database.open_writer() as rows:
             found = rows.execute(
-                f"SELECT document FROM version GROUP BY document HAVING min(CASE WHEN {meant} THEN 1 ELSE 0 END) = 1",  # noqa: S608 -- constants and question marks
+                f"SELECT document FROM version GROUP BY document HAVING min(CASE WHEN ({meant})"  # noqa: S608 -- constants and question marks
+                " AND (session IS NULL OR session IN (SELECT name FROM session)) THEN 1 ELSE 0 END) = 1",
                 names,
             ).fetchall()
             for (document,) in found:

@@ -20,7 +20,18 @@ from pagein.model.versions import Version
 from pagein.ports import WholeStore
 
 Kind: TypeAlias = Literal[
-    "database", "blob", "object", "version", "reference", "entry", "session", "stub", "thinking", "turn", "answer"
+    "database",
+    "blob",
+    "object",
+    "version",
+    "reference",
+    "entry",
+    "session",
+    "stub",
+    "thinking",
+    "turn",
+    "answer",
+    "projection",
 ]
 Audit: TypeAlias = Callable[[Sequence[Entry]], Sequence[str]]
 Tick: TypeAlias = Callable[[str], object]

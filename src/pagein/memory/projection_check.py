@@ -1,0 +1,99 @@
+"""Prove that the objects made from journals say what the journals say. Reads only.
+
+The journals are followed again with a writer that writes nothing: it compares each version that an entry gives with the
+version that the store has for it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from pagein.memory.indexer import FORM, LAYER, is_session
+from pagein.memory.object_writer import INDEXER, Cause, IndexedStore, ObjectWriter
+from pagein.memory.session_index import SessionIndex
+from pagein.model.entries import Entry
+from pagein.model.names import ContentHash
+from pagein.model.version_hash import SealedDraft
+from pagein.model.versions import Draft, Version
+from pagein.ports import WholeStore
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionFault:
+    """A version that differs from what the journals give.
+
+    where: name of the object. why: the difference.
+    """
+
+    where: str
+    why: str
+
+
+def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: None) -> Iterator[ProjectionFault]:
+    """Yield the differences between the objects of a store and its journals, as far as they were followed.
+
+    Objects of sessions without a journal are left out: their journals were removed.
+    """
+    layer = store.layer(LAYER)
+    if layer is None or layer[1] != FORM:
+        return
+    told = sorted(one.name for one in store.sessions() if one.leaf is not None and is_session(one.name))
+    confirmed: set[int] = set()
+    for name in told:
+        writer = _VerifyingWriter(store)
+        session = SessionIndex(name, writer)
+        for place, entry in store.news(name):
+            if place > layer[0]:
+                break
+            if isinstance(entry, Entry):
+                session.follow(place, entry)
+                tick()
+        confirmed |= writer.confirmed
+        yield from writer.faults
+    for version in _log(store):
+        if version.writer.kind == INDEXER and version.writer.session in told and version.sequence not in confirmed:
+            yield ProjectionFault(
+                f"{version.type} {version.id}", f"no entry of its session gives version {version.number}"
+            )
+
+
+def _log(store: WholeStore) -> Iterator[Version]:
+    last = 0
+    while page := store.log(last, 500):
+        last = page[-1].sequence
+        yield from page
+
+
+class _VerifyingWriter(ObjectWriter):
+    """Compares versions instead of writing them.
+
+    confirmed: sequences of the versions that entries gave.
+    """
+
+    def __init__(self, store: IndexedStore) -> None:
+        super().__init__(store)
+        self.confirmed: set[int] = set()
+        self.faults: list[ProjectionFault] = []
+
+    def answered(self, request: str, content: str | None) -> Version | None:
+        known = self.store.answered(request)
+        if known is not None:
+            self.confirmed.add(known.sequence)
+            if known.content_hash != (None if content is None else ContentHash.of(content.encode())):
+                why = f"version {known.number} has another content than its entry gives"
+                self.faults.append(ProjectionFault(f"{known.type} {known.id}", why))
+        return known
+
+    def write(self, request: str, draft: Draft, cause: Cause) -> Version:
+        known = self.store.answered(request)
+        if known is None:
+            self.faults.append(
+                ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")
+            )
+            return SealedDraft.of(draft).version(sequence=0, number=0, at=cause.at, writer=self.by(cause))
+        self.confirmed.add(known.sequence)
+        # names, views and locks are given by people
+        wanted = replace(draft, id=known.id, nickname=known.nickname, view=known.view, locked=known.locked)
+        if SealedDraft.of(wanted).object_hash != known.object_hash:
+            why = f"version {known.number} is not what entry {cause.entry} of {cause.session} gives"
+            self.faults.append(ProjectionFault(f"{draft.type} {draft.id}", why))
+        return known
