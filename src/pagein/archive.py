@@ -101,6 +101,11 @@ def find_store(store: str | Path | None = None, workspace: str | Path | None = N
     found = running_stores(default_folder())
     running = nearest_store(found, str(Path.cwd()))
     if running is not None:
+        if Path(running.store).is_absolute() and not Path(running.store).is_file():
+            raise BadInput(
+                f"the gateway at {running.url} has stored nothing yet; let an agent use it (`pagein doctor` checks the setup), "
+                "or take in recorded sessions with `pagein remember`"
+            )
         others = sorted({one.store for one in found} - {running.store})
         told = f"the store of the gateway at {running.url}: {running.store}"
         more = f"; other gateways use {', '.join(others)}, named with --store" if others else ""

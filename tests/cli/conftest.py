@@ -24,7 +24,7 @@ class Ran:
 def run(tmp_path: Path) -> Callable[..., Ran]:
     """Runs `pagein` with a home folder of its own."""
 
-    def run(*arguments: str | Path, **env: str) -> Ran:
+    def run(*arguments: str | Path, cwd: Path | None = None, **env: str) -> Ran:
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         keep = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if name in os.environ}
@@ -32,6 +32,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         done = subprocess.run(  # noqa: S603 - our own command
             command,
             capture_output=True,
+            cwd=cwd,
             env={**keep, "HOME": str(home), **env},
             stdin=subprocess.DEVNULL,
             check=False,

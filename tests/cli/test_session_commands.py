@@ -273,3 +273,53 @@ def test_backlinks_tell_the_turns_that_touched_a_file(run: Run) -> None:
     assert "Now change b" in shown
     assert [one["turn"] for one in answer(run("backlinks", "toolu_read", "--json"))["backlinks"]] == [1]
     assert "more: --limit" in run("backlinks", "app.py", "--limit", "1").stdout
+
+
+# --- names and views ---
+
+
+def test_a_nickname_is_good_wherever_an_id_is(run: Run) -> None:
+    named = answer(run("name", "src/app.py", "the app", "--json"))
+    assert (named["nickname"], named["was"], named["writer"]) == ("the app", None, "client")
+    assert run("show", "the app").stdout == "a = 1\nb = 3\n"
+    assert run("show", "the app@1").stdout == "a = 1\nb = 2\n"
+    said = answer(run("history", "the app", "--json"))
+    assert [(one["deed"], one["turn"]) for one in said["versions"]][:2] == [("name", None), ("edit", 2)]
+    assert "is named 'app', until now 'the app'" in run("name", "the app", "app").stdout
+    assert "has no nickname" in run("name", "app", "--remove").stdout
+    assert isinstance(run("show", "the app").exception, PageinError)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["name", "app.py.log", "app"], "already means file"),
+        (["name", "app.py.log", "src/app.py"], "already means file"),
+        (["name", "app.py.log", "toolu_read"], "already means toolcall"),
+        (["name", "app.py.log", MAIN], "already means session 'Fix the login'"),
+        (["name", "app.py.log", "log@3"], "reads like a version"),
+        (["name", "app.py.log", " log"], "not a nickname"),
+        (["name", "nobody", "x"], "no object has the id"),
+        (["name", "app"], "or --remove"),
+        (["name", "app", "x", "--remove"], "or --remove"),
+        (["view", "app", "path", "nothing"], "has no field 'nothing'; it has id, type"),
+        (["view", "app", "path", "--default"], "or --default"),
+    ],
+)
+def test_a_name_or_view_that_cannot_be_is_refused(run: Run, asked: list[str], said: str) -> None:
+    assert run("name", "src/app.py", "app").exit_code == 0
+    result = run(*asked)
+    assert isinstance(result.exception, PageinError)
+    assert said in str(result.exception)
+
+
+def test_a_view_shows_the_chosen_fields(run: Run) -> None:
+    default = list(answer(run("view", "app.py.log", "--json"))["view"])
+    assert default[:3] == ["id", "type", "path"]
+    assert answer(run("view", "app.py.log", "path,known", "deed", "--json"))["view"] == {
+        "path": answer(run("show", "app.py.log", "--json"))["path"],
+        "known": "part",
+        "deed": "read",
+    }
+    assert "known  part" in run("view", "app.py.log").stdout
+    assert list(answer(run("view", "app.py.log", "--default", "--json"))["view"]) == default

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.memory.object_orders import ORDERS, ObjectOrder, OrderedStore, carry_out, give_order
-from pagein.model.entries import Entry
-from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote, OtherNote
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Write, WriteRefusal, Written
 from pagein.store.sqlite.sqlite_store import SqliteStore
@@ -75,9 +75,6 @@ def test_an_order_copies_the_latest_version_by_time() -> None:
 
 
 def test_a_journal_with_other_notes_orders_nothing() -> None:
-    from pagein.model.entries import NoteEntry
-    from pagein.model.journal_notes import OtherNote
-
     store = MemoryJournals()
     assert carry_out(store, Entry("x", None, NoteEntry.of(OtherNote("object.name", "{}")), 1.0)) is None
 
