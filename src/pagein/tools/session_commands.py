@@ -17,7 +17,7 @@ from pagein.engine.recall.named_objects import (
     split_name,
     version_of_object,
 )
-from pagein.engine.recall.stored_chats import TurnPlaces, main_chat, pages_by_turn, read_turns, turn_in
+from pagein.engine.recall.stored_chats import TurnPlaces, main_chat, pages_by_turn, person_words, read_turns, turn_in
 from pagein.errors import BadInput, NotRecallable
 from pagein.model.chats import ChatCall, ChatTurn, Step
 from pagein.model.links import Resolution
@@ -25,7 +25,6 @@ from pagein.model.messages import Message, Text, Thinking, ToolCall
 from pagein.model.references import Reference
 from pagein.model.versions import Version
 from pagein.model.writes import Query
-from pagein.policy.stubs.turn_stubs import is_by_host
 from pagein.ports import ObjectStore
 
 Answer: TypeAlias = dict[str, Any]
@@ -237,7 +236,7 @@ def _head(store: ObjectStore, chat: Version) -> Answer:
 
 
 def _turn(number: int, turn: ChatTurn) -> Answer:
-    """Shape: `{"turn", "at", "said": [step], "steps": [step]}`."""
+    """Shape: `{"turn", "at", "said": [part], "steps": [part]}`; of a text, `words` are those that the client did not add."""
     times = (one.at for one in (*turn.said, *turn.steps) if isinstance(one, Message))
     return {
         "turn": number,
@@ -255,8 +254,8 @@ def _parts(step: Step) -> Iterator[Answer]:
     for block in step.blocks:
         match block:
             case Text():
-                by_host = step.role != "assistant" and is_by_host(block)
-                yield {"kind": "text", "role": step.role, "text": block.text, "by_client": by_host}
+                words = block.text if step.role == "assistant" else person_words(block)
+                yield {"kind": "text", "role": step.role, "text": block.text, "words": words}
             case Thinking():
                 yield {"kind": "thinking", "text": block.text}
             case ToolCall():

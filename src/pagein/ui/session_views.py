@@ -1,18 +1,18 @@
 """Sessions and chats, for people. Takes plain values, as printed by `--json`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
 from pagein.ui.figures import count, plain, plural, short
-from pagein.ui.store_views import columns, session_label, when
+from pagein.ui.store_views import call_label, columns, one_line, session_label, when
 from pagein.ui.version_views import terminal_text
 
 Answer = Mapping[str, Any]
 _TITLE: Final = 80
-_ARGUMENTS: Final = 100
 
 
 def show_sessions(console: Console, answer: Answer) -> None:
@@ -26,7 +26,7 @@ def show_sessions(console: Console, answer: Answer) -> None:
         return
     table = columns(
         ("session", "left"), ("agent", "left"), ("last active (UTC)", "left"), ("turns", "right"), ("steps", "right"),
-        ("title", "left"), ("models", "left"), ("folder", "left"),
+        ("models", "left"), ("folder", "left"), ("title", "left"),
     )  # fmt: skip
     for row in rows:
         cells = (
@@ -35,14 +35,17 @@ def show_sessions(console: Console, answer: Answer) -> None:
             when(row["at"]),
             count(row["turns"]),
             count(row["steps"]),
-            short(row["title"], _TITLE) + (" (sub-agent)" if row["parent"] else ""),
-            ", ".join(row["models"]),
-            row["cwd"] or "",
+            _models(row["models"]),
+            PurePath(row["cwd"] or "").name,
         )
-        table.add_row(*(Text(plain(cell)) for cell in cells))
+        table.add_row(*map(plain, cells), one_line(("(sub-agent) " if row["parent"] else "") + row["title"]))
     console.print(table)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}, or --until {when(rows[-1]['began'])}Z", style="dim"))
+
+
+def _models(names: Sequence[str]) -> str:
+    return "" if not names else names[-1] + (f" +{len(names) - 1}" if len(names) > 1 else "")
 
 
 def show_chat_head(console: Console, answer: Answer) -> None:
@@ -64,28 +67,33 @@ def show_turn(console: Console, answer: Answer) -> None:
     at = "" if answer["at"] is None else f"  {when(answer['at'])} UTC"
     console.print()
     console.print(Text(f"--- turn {answer['turn']}{at}", style="bold cyan"), soft_wrap=True)
-    for part in answer["said"]:
-        for line in _lines(part, thinking=answer["thinking"]):
+    added = 0
+    for part in (*answer["said"], *answer["steps"]):
+        if part["kind"] == "text" and part["role"] != "assistant":
+            added += max(0, len(part["text"]) - len(part["words"]))
+            if not part["words"]:
+                continue
+        if part["kind"] == "thinking" and not answer["thinking"]:
+            continue
+        for line in _lines(part):
             console.print(line, soft_wrap=True)
-    for part in answer["steps"]:
-        for line in _lines(part, thinking=answer["thinking"]):
-            console.print(line, soft_wrap=True)
+    if added:
+        console.print(Text(f"  ({plural(added, 'character')} added by the client)", style="dim"), soft_wrap=True)
 
 
-def _lines(part: Answer, *, thinking: bool) -> Iterator[Text]:
+def _lines(part: Answer) -> Iterator[Text]:
     match part["kind"]:
-        case "text" if part["by_client"]:
-            yield Text(f"  ({plural(len(part['text']), 'character')} by the client)", style="dim")
         case "text" if part["role"] == "assistant":
             yield Text(terminal_text(part["text"]))
         case "text":
-            yield from (Text(f"> {terminal_text(line)}", style="green") for line in part["text"].split("\n"))
+            yield from (Text(f"> {terminal_text(line)}", style="green") for line in part["words"].split("\n"))
         case "thinking":
-            if thinking:
-                yield Text(terminal_text(part["text"]), style="dim italic")
+            yield Text(terminal_text(part["text"]), style="dim italic")
         case "call":
             style = "" if part["status"] == "ok" else "red"
-            call = f"  * {part['tool']} {short(part['args'], _ARGUMENTS)}  "
-            yield Text.assemble(plain(call), (plain(part["status"]), style), (f"  {plain(part['object'])}", "dim"))
+            call = f"  * {part['tool']} {call_label(part['args'])}".rstrip()
+            yield Text.assemble(
+                plain(call), "  ", (plain(part["status"]), style), (f"  {plain(part['object'])}", "dim")
+            )
         case other:
             yield Text(f"  ({plain(other)})", style="dim")

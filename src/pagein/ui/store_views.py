@@ -1,5 +1,6 @@
 """The content of a store, as tables and lines for people. Takes plain values, as printed by `--json`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,10 +12,14 @@ from rich.text import Text
 from pagein.ui.figures import ABSENT, amount, plain, short
 
 Answer = Mapping[str, Any]
-_WRAPPED: Final = frozenset({"what", "title", "the user said", "models", "folder"})
+_WRAPPED: Final = frozenset({"what", "title", "the user said"})
 _SHORT_NAME: Final = 20
 _BEGINNING: Final = 13
 _WORDS: Final = 60
+_ARGUMENTS: Final = 100
+# Arguments that tell what a call is about, by their names in the tools of agents.
+_TELLING: Final = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "skill")
+_TEXTS: Final = re.compile(r'"(\w+)":\s*"((?:[^"\\]|\\.)*)')
 
 
 def show_objects(console: Console, answer: Answer) -> None:
@@ -122,16 +127,22 @@ def show_backlinks(console: Console, answer: Answer) -> None:
             reference.get("relation", "link"),
             "pinned" if "pin" in reference else "newest",
             row["id"],
-            " ".join(part for part in (row["type"], row["title"], row["status"] or "", _asked(row)) if part),
         )
-        table.add_row(*(Text(plain(cell)) for cell in cells))
+        table.add_row(*map(plain, cells), one_line(f"{_source(row)}{_asked(row)}"))
     console.print(table)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}", style="dim"))
 
 
+def _source(row: Answer) -> str:
+    if row["type"] != "toolcall":
+        return f"{row['type']} {row['title']}"
+    tool, _, args = row["title"].partition(" ")
+    return f"{tool} {call_label(args)} {row['status'] or ''}".rstrip()
+
+
 def _asked(row: Answer) -> str:
-    return f"({short(row['said'], _WORDS)})" if row["said"] else ""
+    return f" ({short(row['said'], _WORDS)})" if row["said"] else ""
 
 
 def when(at: float) -> str:
@@ -150,6 +161,20 @@ def session_label(agent: str | None, session: str | None) -> str:
     return f"{agent} {name}" if agent else name
 
 
+def one_line(text: str) -> Text:
+    """Return words as a cell of one line, cut at the end of the line."""
+    return Text(plain(text), no_wrap=True, overflow="ellipsis")
+
+
+def call_label(args: str) -> str:
+    """Return what a call is about, from its arguments, which may be cut off: the command, the path, or all of them."""
+    told: dict[str, str] = dict(_TEXTS.findall(args))
+    for name in _TELLING:
+        if told.get(name):
+            return short(told[name].replace("\\n", " ").replace('\\"', '"').replace("\\\\", "\\"), _ARGUMENTS)
+    return "" if args == "{}" else short(args, _ARGUMENTS)
+
+
 def object_label(row: Answer) -> str:
     """Return a short label of an object: its path, nickname or title, else facts from its view, or "deleted"."""
     view = row["view"]
@@ -165,6 +190,5 @@ def columns(*titles: tuple[str, Any]) -> Table:
     """Return an empty table with these columns. Only those for words may be wrapped."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for title, justify in titles:
-        last = title in _WRAPPED
-        table.add_column(title, justify=justify, no_wrap=not last, overflow="fold")
+        table.add_column(title, justify=justify, no_wrap=title not in _WRAPPED, overflow="fold")
     return table

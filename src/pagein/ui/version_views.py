@@ -8,11 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pagein.ui.figures import amount, plain, short
-from pagein.ui.store_views import columns, object_label, session_label, when
+from pagein.ui.figures import amount, plain
+from pagein.ui.store_views import columns, object_label, one_line, session_label, when
 
 Answer = Mapping[str, Any]
-_WORDS: Final = 100
 _MOST_SPANS: Final = 6
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -21,7 +20,7 @@ def show_history(console: Console, answer: Answer) -> None:
     """Print one line per version, the latest first."""
     versions = answer["versions"]
     first = versions[0]
-    console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"))
+    console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"), soft_wrap=True)
     table = columns(
         ("v", "right"), ("when (UTC)", "left"), ("deed", "left"), ("known", "left"), ("chars", "right"), ("session", "left"),
         ("turn", "right"), ("the user said", "left"),
@@ -36,9 +35,8 @@ def show_history(console: Console, answer: Answer) -> None:
             amount(version["chars"]),
             session_label(version["agent"], version["session"]),
             "" if version["turn"] is None else str(version["turn"]),
-            short(version["said"] or "", _WORDS),
         )
-        table.add_row(*(Text(plain(cell)) for cell in cells), style="dim" if version["deleted"] else "")
+        table.add_row(*map(plain, cells), one_line(version["said"] or ""), style="dim" if version["deleted"] else "")
     console.print(table)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(versions)}", style="dim"))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.model.chats import ChatCall, ChatTurn, turns_from_value
+from pagein.model.messages import Text
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Version
-from pagein.policy.stubs.turn_stubs import words_of
+from pagein.policy.eviction.session_work import words_of_person
 from pagein.ports import ObjectStore
 
 _PAGE: Final = re.compile(r"turns\.([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
@@ -27,7 +28,7 @@ class TurnPlace:
     title: of the session.
     chat: id of the chat object.
     turn: number of the turn, from 1; None for the chat as a whole.
-    said: words of the user that began the turn, shortened.
+    said: words of the user that began the turn.
     """
 
     session: str
@@ -91,8 +92,14 @@ class TurnPlaces:
             return ""
         if name not in self._said:
             begun = turns_from_value(self._store.additional(chat, field))
-            self._said[name] = words_of(message for one in begun for message in one.said)
+            said = (block for one in begun for message in one.said for block in message.blocks)
+            self._said[name] = "\n".join(filter(None, (person_words(one) for one in said if isinstance(one, Text))))
         return self._said[name]
+
+
+def person_words(text: Text) -> str:
+    """Return the words of a text of the user that no client added."""
+    return words_of_person(text.text) if text.injected is None else ""
 
 
 def turn_in(field: str | None) -> int | None:
