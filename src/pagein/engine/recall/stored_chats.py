@@ -16,6 +16,7 @@ from pagein.model.versions import Version
 from pagein.policy.eviction.session_work import words_of_person
 from pagein.ports import ObjectStore
 
+_LONGEST_WORDS: Final = 300
 _PAGE: Final = re.compile(r"turns\.([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
 
 
@@ -28,7 +29,7 @@ class TurnPlace:
     title: of the session.
     chat: id of the chat object.
     turn: number of the turn, from 1; None for the chat as a whole.
-    said: words of the user that began the turn.
+    said: words of the user that began the turn, in one line, shortened.
     """
 
     session: str
@@ -93,8 +94,13 @@ class TurnPlaces:
         if name not in self._said:
             begun = turns_from_value(self._store.additional(chat, field))
             said = (block for one in begun for message in one.said for block in message.blocks)
-            self._said[name] = "\n".join(filter(None, (person_words(one) for one in said if isinstance(one, Text))))
+            words = filter(None, (person_words(one) for one in said if isinstance(one, Text)))
+            self._said[name] = _shortened(" ".join(" ".join(words).split()))
         return self._said[name]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_WORDS else text[: _LONGEST_WORDS - 1] + "…"
 
 
 def person_words(text: Text) -> str:
