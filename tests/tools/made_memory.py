@@ -30,6 +30,7 @@ class MadeSession:
     title: str = ""
     cwd: str | None = "/w"
     parent: str | None = None
+    model: str = "claude-opus-4-6"
     threads: list["MadeThread"] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -49,7 +50,7 @@ class MadeSession:
                     "chat_ref": Reference(self.threads[0].id),
                     "chats": [Reference(one.id) for one in self.threads],
                     "title": self.title,
-                    "models": ["claude-opus-4-6"],
+                    "models": [self.model],
                     **({} if self.cwd is None else {"cwd": self.cwd}),
                     **({} if self.parent is None else {"parent": self.parent}),
                 },
