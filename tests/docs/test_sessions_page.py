@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.tools.made_memory import MadeSession
 from typer.testing import CliRunner
 
 from pagein.cli.cli import app
 from pagein.store.sqlite.sqlite_store import SqliteStore
-from tests.tools.made_memory import MadeSession
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "sessions.md"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
