@@ -54,6 +54,15 @@ def test_the_store_of_the_running_gateway_is_found(gateway: AnnouncedStore) -> N
         assert f"other gateways use {gateway.store}" in find_store().told
 
 
+@pytest.mark.usefixtures("project")
+def test_a_gateway_that_stored_nothing_yet_says_so() -> None:
+    with (
+        announce(default_folder(), AnnouncedStore("/nowhere/one.pagein", "/", "http://127.0.0.1:2", 1.0)),
+        pytest.raises(BadInput, match="has stored nothing yet"),
+    ):
+        find_store()
+
+
 def test_the_own_store_needs_no_words(project: Path) -> None:
     own = wiring.store_file()
     assert own is not None
@@ -118,8 +127,6 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
     try:
         assert serving.stdout
         url = json.loads(serving.stdout.readline())["url"]
-        early = run("sessions", cwd=away)
-        assert (early.status, "has stored nothing yet" in early.err) == (2, True)
         [announced] = running_stores(home / ".local" / "share" / "pagein" / "gateways")
         fill(Path(announced.store))
         found = run("sessions", "--json", cwd=away)

@@ -71,8 +71,8 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         commands.add_to(app)
     monkeypatch.chdir(place.parent / "w")
 
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(app, [*arguments, "--store", str(place)], env={"COLUMNS": "250"})
+    def run(command: str, *arguments: str) -> Result:
+        return CliRunner().invoke(app, [command, "--store", str(place), *arguments], env={"COLUMNS": "250"})
 
     return run
 
@@ -132,7 +132,22 @@ def test_sessions_with_the_same_time_are_all_listed(tmp_path: Path, run: Run) ->
         made.thread().say("hello")
     store.close()
     said = answer(run("sessions", "--json", "--limit", "1000", "--store", str(tmp_path / "same.pagein")))
-    assert len({one["session"] for one in said["sessions"]}) == len(said["sessions"])
+    assert {one["session"] for one in said["sessions"]} == {f"s{number}" for number in range(130)}
+    assert len(said["sessions"]) == 130
+    assert (
+        len(answer(run("sessions", "--json", "--limit", "3", "--store", str(tmp_path / "same.pagein")))["sessions"])
+        == 3
+    )
+
+
+def test_a_folder_of_another_system_leaves_room_for_the_title(tmp_path: Path, run: Run) -> None:
+    store = SqliteStore(tmp_path / "far.pagein")
+    folder = r"D:\projects\.worktrees\a-branch-with-a-very-long-name-for-a-folder"
+    MadeSession(store, "far", TUESDAY, title="Look at it", cwd=folder).thread().say("Look at it")
+    store.close()
+    shown = run("sessions", "--store", str(tmp_path / "far.pagein")).stdout
+    assert "Look at it" in shown
+    assert "D:" not in shown
 
 
 # --- chat ---

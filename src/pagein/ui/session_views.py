@@ -1,7 +1,6 @@
 """Sessions and chats, for people. Takes plain values, as printed by `--json`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
 from typing import Any, Final
 
 from rich.console import Console
@@ -13,6 +12,7 @@ from pagein.ui.version_views import terminal_text
 
 Answer = Mapping[str, Any]
 _TITLE: Final = 80
+_FOLDER: Final = 20
 
 
 def show_sessions(console: Console, answer: Answer) -> None:
@@ -36,12 +36,17 @@ def show_sessions(console: Console, answer: Answer) -> None:
             count(row["turns"]),
             count(row["steps"]),
             _models(row["models"]),
-            PurePath(row["cwd"] or "").name,
+            short(_folder(row["cwd"] or ""), _FOLDER),
         )
         table.add_row(*map(plain, cells), one_line(("(sub-agent) " if row["parent"] else "") + row["title"]))
     console.print(table)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}, or --until {when(rows[-1]['began'])}Z", style="dim"))
+
+
+def _folder(path: str) -> str:
+    """Return the last part of a path of any system."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _models(names: Sequence[str]) -> str:
