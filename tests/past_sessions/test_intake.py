@@ -209,6 +209,23 @@ def test_a_forgotten_text_does_not_come_back_with_a_grown_recording(place: Path,
     assert "correct horse battery" not in said
 
 
+def test_a_forgotten_session_does_not_come_back_with_a_grown_recording(place: Path, tmp_path: Path) -> None:
+    pi = Pi(tmp_path / "s.jsonl")
+    pi.user("the plan for the takeover")
+    pi.call("c1", "bash", {"command": "ls plans"}, "takeover.md and more")
+    again(place, pi.path)
+    with contextlib.closing(wiring.open_for_forgetting(place)) as kept:
+        erasure.forget_session(kept, "pi-1", place, wiring.log_of(place))
+    assert again(place, pi.path) == (0, 0, 0)
+    pi.answer("what else?")
+    again(place, pi.path)
+    store = SqliteStore(place)
+    said = "\n".join(texts(entries(store, "pi-1")))
+    store.close()
+    assert "takeover" not in said
+    assert "what else?" in said
+
+
 # --- bad input ---
 
 

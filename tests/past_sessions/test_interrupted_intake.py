@@ -32,8 +32,19 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def started(folder: Path, place: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "pagein", "remember", str(folder), "--store", str(place), "--quiet"]
+def started(folder: Path, place: Path, jobs: int = 1) -> "subprocess.Popen[bytes]":
+    command = [
+        sys.executable,
+        "-m",
+        "pagein",
+        "remember",
+        str(folder),
+        "--store",
+        str(place),
+        "--quiet",
+        "--jobs",
+        str(jobs),
+    ]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # noqa: S603 - our own command
 
 
@@ -52,17 +63,17 @@ def assert_whole(folder: Path, place: Path) -> None:
     assert faults_of(place) == []
 
 
-def interrupted(folder: Path, place: Path, kills: int, seed: int, number: signal.Signals) -> int:
+def interrupted(folder: Path, place: Path, kills: int, seed: int, jobs: int) -> int:
     """Start and end the command so many times. Returns how often it was at work."""
     drawn, at_work = random.Random(seed), 0  # noqa: S311 - drawn moments
     for _ in range(kills):
-        process = started(folder, place)
+        process = started(folder, place, jobs)
         began = time.monotonic()
         while not place.exists() and process.poll() is None and time.monotonic() - began < 60:
             time.sleep(0.005)
         time.sleep(drawn.uniform(0.0, 0.25))
         at_work += process.poll() is None
-        os.kill(process.pid, number)
+        os.kill(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
         if place.exists() and drawn.random() < 0.2:  # else all would be done soon, and nothing left to interrupt
             for path in place.parent.glob(f"{place.name}*"):
@@ -72,15 +83,16 @@ def interrupted(folder: Path, place: Path, kills: int, seed: int, number: signal
 
 @pytest.mark.slow
 def test_after_many_kills_the_next_intake_completes_everything(recorded: Path, place: Path) -> None:
-    assert interrupted(recorded, place, 40, 1, signal.SIGKILL) > 20
+    assert interrupted(recorded, place, 40, 1, 1) > 20
     with wiring.open_intake(place) as intake:
         assert intake.remember([recorded]).failed == ()
         assert intake.remember([recorded]).files == 0
     assert_whole(recorded, place)
 
 
-def test_after_a_few_kills_the_next_intake_completes_everything(recorded: Path, place: Path) -> None:
-    interrupted(recorded, place, 4, 2, signal.SIGKILL)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_after_a_few_kills_the_next_intake_completes_everything(jobs: int, recorded: Path, place: Path) -> None:
+    interrupted(recorded, place, 4, 2, jobs)
     with wiring.open_intake(place) as intake:
         intake.remember([recorded])
     assert_whole(recorded, place)
@@ -104,6 +116,14 @@ def test_two_at_once_take_nothing_twice(recorded: Path, place: Path) -> None:
     for process in both:
         _, told = process.communicate(timeout=120)
         assert (process.returncode, told) == (0, b"")
+    assert_whole(recorded, place)
+
+
+def test_worker_processes_take_the_same(recorded: Path, place: Path) -> None:
+    with wiring.open_intake(place, jobs=2) as intake:
+        report = intake.remember([recorded])
+        assert (report.new, report.files, report.messages) == (SESSIONS, SESSIONS, SESSIONS * 3 * TURNS)
+        assert intake.remember([recorded]).files == 0
     assert_whole(recorded, place)
 
 

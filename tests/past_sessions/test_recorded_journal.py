@@ -1,5 +1,6 @@
 """A recording as a journal: the same facts, names and private texts as in the journal that a gateway keeps."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def test_every_message_of_every_agent_is_in_the_journal(
 ) -> None:
     report = intake.remember([FIXTURES / name])
     recorded = {
-        session_name(one.head): [item for item in one.entries if isinstance(item, Message)]
+        session_name(one.head, ""): [item for item in one.entries if isinstance(item, Message)]
         for one in read_source(Source(name, FIXTURES / name))
     }
     assert report.failed == ()
@@ -98,7 +99,7 @@ def test_a_compaction_of_the_host_is_one_of_the_journal(
 def test_a_session_has_the_name_that_a_gateway_gives_it(head: SessionHead, headers: list[tuple[str, str]]) -> None:
     told = from_headers(headers)
     assert told is not None
-    assert session_name(head) == told.key
+    assert session_name(head, "") == told.key
 
 
 def test_keys_and_excluded_files_stay_out(intake: Intake, store: SqliteStore, place: Path, tmp_path: Path) -> None:
@@ -154,6 +155,21 @@ def test_the_engine_goes_on_with_a_remembered_session(intake: Intake, place: Pat
         request = session.advance()
     said = [block.text for one in request.tail for block in one.blocks if isinstance(block, Text | ToolResult)]
     assert said == ["hello", "a.py", "there is a.py", "thanks"]
+
+
+def test_sessions_without_a_name_of_their_own_are_told_apart_by_what_they_say(
+    intake: Intake, store: SqliteStore, tmp_path: Path
+) -> None:
+    """Logs of requests are often called alike, and a log that was moved is the same session."""
+    for folder, words in (("a", "hello"), ("b", "good morning"), ("c", "hello")):
+        row = {"model": "m", "messages": [{"role": "user", "content": words}]}
+        answer = {"role": "assistant", "content": [{"type": "text", "text": "yes"}], "usage": {"input_tokens": 5}}
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "log.jsonl").write_text(json.dumps({"request": row, "response": answer}) + "\n")
+    report = intake.remember([tmp_path / folder for folder in "abc"])
+    assert (report.new, report.failed) == (2, ())
+    names = [name for name in store.latest(9) if name.startswith("log-")]
+    assert sorted(texts(entries(store, name))[0] for name in names) == ["good morning", "hello"]
 
 
 def test_two_recordings_of_one_session_share_its_beginning(intake: Intake, store: SqliteStore, tmp_path: Path) -> None:

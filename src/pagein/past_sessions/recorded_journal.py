@@ -26,12 +26,18 @@ from pagein.ports import TokenCounter
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 
 _RECORDING: Final = "recording"
+_DIGITS: Final = 8
 _TORN: Final = "torn last line"
 _LOST: Final = ("not JSON", "the file cannot be read further", "a line of over")
 
 
-def session_name(head: SessionHead) -> str:
-    """Return the name under which a gateway journals this session; "" for a session without a printable id."""
+def session_name(head: SessionHead, first: EntryId) -> str:
+    """Return the name under which a gateway journals this session; "" for a session without a printable id.
+
+    first: name of the entry of its first message; part of the name of a session that the recording does not name.
+    """
+    if not head.is_named:
+        return f"{fit_for_logs(head.id)}-{first[:_DIGITS]}"
     agent = head.id.removeprefix(f"{head.parent}-sub-") if head.parent else head.id
     if head.parent and agent != head.id:
         return Hint(fit_for_logs(head.parent), _RECORDING, fit_for_logs(agent)).key

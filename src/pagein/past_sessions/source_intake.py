@@ -9,8 +9,9 @@ Rules of this file
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, Protocol
 
 from pagein.engine.log.pageout import Pager
@@ -112,7 +113,13 @@ class _SourceIntake:
         self.failed.append(Remark(self.source.label, reason, session))
 
     def take(self, session: RecordedSession) -> None:
-        name = session_name(session.head)
+        privacy = Privacy(Pager(self.store, ""), self.terms.excluded)
+        journal = RecordedJournal(session, privacy, self.terms.counter)
+        entries = journal.entries()
+        begun = list(_first_entries(entries))
+        if not isinstance(begun[-1].body, MessageEntry):
+            return  # nothing was said yet
+        name = session_name(session.head, begun[-1].id)
         self.sessions.append(name)
         if not name or name.startswith(_OWN):
             self.fail(f"a session cannot be named {name!r}; change its id", name)
@@ -121,9 +128,7 @@ class _SourceIntake:
         if known is None:
             self.skipped.append(Remark(self.source.label, _JOURNALED, name))
             return
-        privacy = Privacy(Pager(self.store, ""), self.terms.excluded)
-        journal = RecordedJournal(session, privacy, self.terms.counter)
-        added = self._append(name, journal.entries(), known)
+        added = self._append(name, chain(begun, entries), known)
         if journal.lost:
             first = journal.lost[0]
             self.fail(
@@ -179,6 +184,14 @@ class _SourceIntake:
             if not is_bridge(entry):
                 known.add(entry.id)
         return known
+
+
+def _first_entries(entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Yield the entries up to the first message."""
+    for entry in entries:
+        yield entry
+        if isinstance(entry.body, MessageEntry):
+            return
 
 
 def _is_facts(entry: Entry) -> bool:

@@ -66,6 +66,7 @@ def _head(source: Source, lane: Lane, said: Thread) -> SessionHead:
         parent=parent if is_side else None,
         cwd=text(told, "cwd"),
         flags=flags,
+        is_named=(parent if is_side else lane.session) is not None,
     )
 
 

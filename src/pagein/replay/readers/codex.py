@@ -80,6 +80,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
         cwd=text(row, "cwd"),
         window=_window(source, marks),
         flags=flags,
+        is_named=text(row, "id", "session_id") is not None,
     )
     tally = UsageTally()
     yield RecordedSession(head, _entries(source, said, row, _CodexPass(SessionCalls(head.cwd), tally)), tally)

@@ -46,6 +46,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
             parent=None if lane is None else name,
             cwd=text(object_at(facts, "context"), "cwd"),
             flags={**flags_of(said), **(flags if lane is None else {})},
+            is_named=text(facts, "sessionId") is not None,
         )
         reading = _CopilotPass(head)
         # the sum counts the calls of sub-agents as well

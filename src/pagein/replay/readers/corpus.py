@@ -61,6 +61,7 @@ def _head(source: Source, row: Row, marks: Sequence[IndexedLine]) -> SessionHead
         cwd=text(row, "cwd"),
         window=count(object_at(row, "flags"), "context_window") or None,
         flags=flags,
+        is_named=text(row, "id") is not None,
     )
 
 

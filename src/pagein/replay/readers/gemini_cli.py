@@ -150,6 +150,7 @@ def _session(source: Source, record: _GeminiRecord, flags: dict[str, object]) ->
         parent=PurePosixPath(source.label).parent.name or None if is_sub else None,
         cwd=folders,
         flags=flags,
+        is_named=text(record.facts, "sessionId") is not None,
     )
     tally = UsageTally()
     return RecordedSession(head, _entries(record, _GeminiTranscript(folders, tally)), tally)

@@ -175,6 +175,7 @@ def _session(
         parent=parent,
         cwd=text(info, "directory"),
         flags=flags,
+        is_named=text(info, "id") is not None,
     )
     tally = UsageTally()
     reverted = text(object_at(info, "revert"), "messageID")

@@ -70,6 +70,7 @@ def sessions(source: Source, marks: Sequence[IndexedLine]) -> Iterator[RecordedS
         models=models_of(marks),
         cwd=text(row, "cwd"),
         flags=flags,
+        is_named=text(row, "id") is not None,
     )
     tally = UsageTally()
     yield RecordedSession(

@@ -158,6 +158,7 @@ def _sessions(
             file=source.label,
             models=tuple(dict.fromkeys(one.model for one in known if one.model is not None)),
             flags=told,
+            is_named=bool(session.name.text),
         )
         tally = UsageTally()
         yield RecordedSession(head, _entries(open_rows, session.steps, tally), tally)

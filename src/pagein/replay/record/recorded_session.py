@@ -16,6 +16,7 @@ class SessionHead:
     """The origin of a session.
 
     source: group in reports (the corpus source, else the agent's name).
+    is_named: whether the recording names the session; if not, the id is made from the name of its file.
     parent: id of the session that started this one as a sub-agent, else None.
     window: context window if recorded, tokens.
     flags: facts for a reader of the figures (`no_times`, `torn_tail`, `branches: 2`, ...); values are JSON-able.
@@ -30,6 +31,7 @@ class SessionHead:
     cwd: str | None = None
     window: int | None = None
     flags: Mapping[str, object] = field(default_factory=dict)
+    is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
