@@ -13,14 +13,7 @@ from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import ObjectStore, WholeStore
 from pagein.store.random_ids import RandomIds
 from pagein.store.search.index_builder import Builder
-from pagein.store.search.paged_shelf import PagedShelf
-from pagein.store.search.searcher import Searcher
-from pagein.store.search.shelves import Shelf, VersionShelf
-from pagein.store.search.sql_shelf import SqlShelf, database_of
-from pagein.store.search.sqlite_index import SUFFIX, SqliteIndex, usable
-from pagein.store.search.trigram_index import TrigramIndex
-from pagein.store.sql.sql_objects import SqlObjects
-from pagein.store.sqlite.sqlite_database import SqliteDatabase
+from pagein.store.search.store_search import StoreSearch
 from pagein.workspace.folder import Folder
 from pagein.workspace.folder_watch import Tell, Watcher
 from pagein.workspace.followed_files import FileObjects, Rim
@@ -35,7 +28,7 @@ class Archive:
     """
 
     objects: WholeStore
-    searcher: Searcher
+    searcher: StoreSearch
     builder: Builder | None = None
 
     def search(self, asked: Search) -> Results:
@@ -82,27 +75,11 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 @contextlib.contextmanager
 def archive_of(kept: WholeStore) -> Iterator[Archive]:
     """Return the archive of an open store. On exit, stop the builder and close the index; the store stays open."""
-    shelves: list[Shelf] = [SqlShelf(kept), PagedShelf(kept)] if isinstance(kept, SqlObjects) else [VersionShelf(kept)]
-    index = _index(kept)
-    if index is None:
-        yield Archive(kept, Searcher(shelves))
-        return
-    builder = Builder(index, shelves)
-    with contextlib.closing(index):
+    with contextlib.closing(StoreSearch(kept)) as searcher:
+        index = searcher.index
+        builder = None if index is None else Builder(index, searcher.shelves)
         try:
-            yield Archive(kept, Searcher(shelves, index), builder)
+            yield Archive(kept, searcher, builder)
         finally:
-            builder.stop()
-
-
-def _index(kept: WholeStore) -> TrigramIndex | None:
-    if not isinstance(kept, SqlObjects):
-        return None
-    database = database_of(kept)
-    if isinstance(database, SqliteDatabase):
-        path = database.path
-        return SqliteIndex(path.with_name(path.name + SUFFIX)) if usable() else None
-    from pagein.store.postgres.postgres_database import PostgresDatabase
-    from pagein.store.search.postgres_index import PostgresIndex
-
-    return PostgresIndex(database) if isinstance(database, PostgresDatabase) else None
+            if builder is not None:
+                builder.stop()
