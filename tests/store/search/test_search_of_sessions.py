@@ -70,7 +70,7 @@ def test_words_are_found_as_people_see_them_with_turn_and_step(store: SqliteUpke
 def test_arguments_are_found_as_text_values(store: SqliteUpkeep, *, built: bool) -> None:
     one = Remembered(store, "fix")
     one.say("go", answered("ok"))
-    args = {"file_path": "/w/a.py", "new_string": 'def f():\n    return "x"\n'}
+    args: dict[str, object] = {"file_path": "/w/a.py", "new_string": 'def f():\n    return "x"\n'}
     call = one.call("toolu_1", "Edit", args, "done: 1 change", place=1)
     one.go_on(call)
     [hit] = hits(store, 'f():\n    return "x"', built=built)
@@ -137,7 +137,8 @@ def test_the_users_words_come_first_then_the_assistants_files_arguments_and_resu
         ("toolcall", "content"),
     ]
     assert [hit.match.text for hit in found][:2] == ["about needle one", "I look for needle two"]
-    paged, after = [], None
+    paged: list[Hit] = []
+    after = None
     with archive_of(store) as archive:
         while True:
             results = archive.search(Search(pattern="needle", limit=limit, after=after))
@@ -165,7 +166,7 @@ def test_filters_by_session_agent_chat_and_time(store: SqliteUpkeep) -> None:
     two.say("a needle", answered("ok"))
 
     def sessions(**asked: object) -> set[str | None]:
-        return {hit.where.session for hit in hits(store, "needle", **asked)}
+        return {hit.where.session for hit in hits(store, "needle", **asked)}  # type: ignore[arg-type]
 
     assert sessions() == {"0199-aa-fix", "0199-bb-fix"}
     assert sessions(session="0199-aa") == {"0199-aa-fix"}
@@ -198,7 +199,7 @@ _TURNS = st.lists(st.tuples(_WORDS, st.lists(_WORDS, max_size=3)), min_size=1, m
     limit=st.integers(1, 4),
     versions=st.sampled_from(["newest", "all", "current"]),
 )
-def test_every_page_of_every_version_is_found(
+def test_every_page_of_every_version_is_found(  # noqa: PLR0913 - a law over all that varies
     tmp_path_factory: pytest.TempPathFactory,
     turns: list[tuple[str, list[str]]],
     more: list[str],
