@@ -7,23 +7,25 @@ The messages are sessions of turns: words of the user, answers, calls and result
 files of this machine, each with a word and a number of its own, so that no text occurs twice.
 """
 
+import contextlib
+import hashlib
+import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pagein.archive import archive_of
-from pagein.model.chats import PAGE_STEPS, ChatCall, ChatTurn, Step, page_name, turns_to_value
+from pagein.model.chats import page_name
 from pagein.model.identifiers import uuid7
-from pagein.model.messages import Message, Text
-from pagein.model.references import Reference
-from pagein.model.versions import Draft, Version, Writer
-from pagein.model.writes import Write, Written
+from pagein.model.version_hash import object_hash_of
+from pagein.store.sql.packed_bytes import pack
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
 MESSAGES = int(os.environ.get("PAGEIN_BENCH_MESSAGES", "20000"))
@@ -68,24 +70,40 @@ def run(store: Path, literal: str) -> tuple[float, float, int]:
 
 def make_store(path: Path, messages: int) -> dict[str, float]:
     """Write the sessions, and build the index."""
-    store = SqliteUpkeep(path)
-    words = _Words()
     began = time.perf_counter()
-    sessions = max(1, messages // (TURNS * (2 + 2 * CALLS)))
-    for number in range(sessions):
-        with store.exclusive():
-            _Session(store, words, number).write()
-        if sys.stderr.isatty() and number % 100 == 0:
-            sys.stderr.write(f"\r{number} of {sessions} sessions")
+    words = write_store(path, messages)
     written = time.perf_counter() - began
-    with archive_of(store) as archive:
-        began = time.perf_counter()
+    return {"text, MB": words.chars / 1e6, "written, s": written, "index built, s": build_index(path)}
+
+
+def write_store(path: Path, messages: int) -> "_Words":
+    """Write the sessions."""
+    store, words = SqliteUpkeep(path), _Words()
+    store.figures()  # makes the tables
+    store.close()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as rows:
+        rows.execute("BEGIN")
+        sessions = max(1, messages // (TURNS * (2 + 2 * CALLS)))
+        for number in range(sessions):
+            _Session(rows, words, number).write()
+            if number % 100 == 0:
+                rows.execute("COMMIT")
+                rows.execute("BEGIN")
+                sys.stderr.write(f"{number} of {sessions} sessions\r")
+        rows.execute("UPDATE tally SET sequence = ?", (words.sequence,))
+        rows.execute("COMMIT")
+    return words
+
+
+def build_index(path: Path) -> float:
+    """Build the index, and return how many seconds that took."""
+    began = time.perf_counter()
+    store = SqliteUpkeep(path)
+    with contextlib.closing(store), archive_of(store) as archive:
         if archive.builder is not None:
             archive.builder.start()
             archive.builder.wait()
-        built = time.perf_counter() - began
-    store.close()
-    return {"text, MB": words.chars / 1e6, "written, s": written, "index built, s": built}
+    return time.perf_counter() - began
 
 
 class _Words:
@@ -94,7 +112,11 @@ class _Words:
     def __init__(self) -> None:
         self._random = random.Random(1)  # noqa: S311 - made texts
         self._lines = list(_lines())
-        self.count = self.chars = 0
+        self.count = self.chars = self.sequence = 0
+
+    def next(self) -> int:
+        self.sequence += 1
+        return self.sequence
 
     def text(self, lines: int) -> str:
         self.count += 1
@@ -122,74 +144,103 @@ def _lines() -> Iterator[str]:
 
 
 class _Session:
-    def __init__(self, store: SqliteUpkeep, words: _Words, number: int) -> None:
-        self._store, self._words, self._number = store, words, number
+    """Writes the rows of a session's objects, as the store would: blobs, objects and versions, without the tables that no search reads."""
+
+    def __init__(self, rows: sqlite3.Connection, words: _Words, number: int) -> None:
+        self._rows, self._words, self._number = rows, words, number
         self._name = f"session-{number:08x}"
         self._at = 1.7e9 + number * 3600
-        self._writes = 0
-        self._turns: list[ChatTurn] = []
+        self._made = self._steps = 0
+        self._pages: dict[str, str] = {}
         self._session, self._chat = self._id(), self._id()
 
     def write(self) -> None:
-        metadata = {"session_id": self._name, "harness": "claude-code", "chat_ref": Reference(self._chat), "models": ()}
-        self._put(Draft(id=self._session, type="session", metadata=metadata))
+        chat = {"$ref": {"id": self._chat}}
+        self._put(self._session, "session", {"session_id": self._name, "harness": "claude-code", "chat_ref": chat})
         for turn in range(1, TURNS + 1):
             self._turn(turn)
 
     def _turn(self, number: int) -> None:
-        words = self._words.text(3)
-        self._turns.append(ChatTurn((Message("user", (Text(words),)),), ()))
-        chat = self._keep()
-        self._put(
-            Draft(id=self._id(), type="user", content=words, metadata={"chat_ref": chat.static(), "turn": number})
-        )
-        for call in range(CALLS):
-            place = 2 * call + 1
-            self._step(Message("assistant", (Text(self._words.text(2)),)))
-            self._step(self._call(chat, number, place))
-        self._step(Message("assistant", (Text(self._words.text(6)),)))
-        self._keep()
+        words, steps = self._words.text(3), list[object]()
+        said: list[object] = [_message("user", words)]
+        self._keep(number, said, steps)
+        about = {"chat_ref": {"$ref": {"id": self._chat, "field": page_name(number, 1)}}, "turn": number}
+        self._put(self._id(), "user", about, words)
+        for _ in range(CALLS):
+            steps.append({"message": _message("assistant", self._words.text(2))})
+            steps.append({"toolcall": self._call({**about, "place": len(steps)})})
+            if len(steps) % EVERY == 0:
+                self._keep(number, said, steps)
+        steps.append({"message": _message("assistant", self._words.text(6))})
+        self._keep(number, said, steps)
 
-    def _call(self, chat: Version, turn: int, place: int) -> ChatCall:
-        field = page_name(turn, place // PAGE_STEPS + 1)
-        args = {"command": f"python -m pytest tests/test_{self._writes}.py", "timeout": self._number}
-        metadata = {
-            "tool": "Bash",
-            "args_display": args["command"],
-            "status": "ok",
-            "chat_ref": chat.static(field),
-            "turn": turn,
-            "place": place,
-        }
-        name = f"toolu_{self._number:08x}{self._writes:06x}"
-        made = self._put(
-            Draft(id=name, type="toolcall", content=self._words.text(20), metadata=metadata, additional={"args": args})
-        )
-        return ChatCall(name, "Bash", str(args["command"]), "ok", made.static())
+    def _call(self, about: dict[str, object]) -> dict[str, object]:
+        args = {"command": f"python -m pytest tests/test_{self._made}.py", "timeout": self._number}
+        metadata = {**about, "tool": "Bash", "args_display": args["command"], "status": "ok"}
+        name = f"toolu_{self._number:08x}{self._made:06x}"
+        self._put(name, "toolcall", metadata, self._words.text(20), {"args": self._blob(_canonical(args).encode())})
+        reference = {"$ref": {"id": name}}
+        return {"call_id": name, "tool": "Bash", "args": args["command"], "status": "ok", "object": reference}
 
-    def _step(self, step: Step) -> None:
-        last = self._turns[-1]
-        self._turns[-1] = ChatTurn(last.said, (*last.steps, step))
-        if len(last.steps) % EVERY == EVERY - 1:
-            self._keep()
+    def _keep(self, turn: int, said: list[object], steps: list[object]) -> None:
+        page = _canonical([{"said": said, "steps": steps}]).encode()
+        self._pages[page_name(turn, 1)] = self._blob(page)
+        metadata = {"session_ref": {"$ref": {"id": self._session}}, "turn_count": turn}
+        self._put(self._chat, "chat", metadata, None, self._pages)
 
-    def _keep(self) -> Version:
-        pages = {page_name(number, 1): turns_to_value([turn]) for number, turn in enumerate(self._turns, start=1)}
-        metadata = {"session_ref": Reference(self._session), "turn_count": len(self._turns)}
-        return self._put(Draft(id=self._chat, type="chat", metadata=metadata, additional=pages))
-
-    def _put(self, draft: Draft) -> Version:
-        self._writes += 1
+    def _put(
+        self,
+        name: str,
+        type_: str,
+        metadata: dict[str, object],
+        content: str | None = None,
+        additional: Mapping[str, str] | None = None,
+    ) -> None:
+        self._made += 1
         self._at += 1
-        write = Write(f"{self._name}/{self._writes}", draft, self._at, writer=Writer("index", "made", self._name))
-        done = self._store.write(write)
-        if not isinstance(done, Written):
-            raise TypeError(done.why)
-        return done.version
+        kept = None if content is None else self._blob(content.encode())
+        fields = {
+            "id": name, "type": type_, "nickname": None, "locked": False, "deleted": False, "view": None, "metadata": metadata,
+            "provenance": {"generator": "agent", "origin": "", "parent_refs": []}, "content": kept, "additional": additional or {},
+        }  # fmt: skip
+        record = _canonical(fields)
+        sequence = self._words.next()
+        self._rows.execute(
+            """INSERT INTO document(type, deleted, head, id) VALUES(?, 0, ?, ?)
+               ON CONFLICT(id) DO UPDATE SET head = excluded.head""",
+            (type_, sequence, name),
+        )
+        self._rows.execute(
+            """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, writer, reason, session)
+               SELECT ?, number, (SELECT 1 + count(*) FROM version WHERE document = document.number), ?, ?, ?, ?, ?, 'index', 'made', ?
+               FROM document WHERE id = ?""",
+            (sequence, self._at, bytes.fromhex(object_hash_of(record).hex), None if kept is None else bytes.fromhex(kept),
+             len(content or ""), record, self._name, name),
+        )  # fmt: skip
+        if type_ == "session":
+            keys = [("session_id", _canonical(self._name)), ("harness", _canonical("claude-code"))]
+            self._rows.executemany(
+                "INSERT INTO field SELECT number, ?, ? FROM document WHERE id = ?", [(*one, name) for one in keys]
+            )
+
+    def _blob(self, data: bytes) -> str:
+        digest = hashlib.sha256(data)
+        self._rows.execute(
+            "INSERT OR IGNORE INTO blob(hash, codec, data) VALUES(?, ?, ?)", (digest.digest(), *pack(data))
+        )
+        return digest.hexdigest()
 
     def _id(self) -> str:
-        self._writes += 1
-        return uuid7(int(self._at * 1000), (self._number * 1000 + self._writes).to_bytes(10, "big"))
+        self._made += 1
+        return uuid7(int(self._at * 1000), (self._number * 1000 + self._made).to_bytes(10, "big"))
+
+
+def _message(role: str, text: str) -> dict[str, object]:
+    return {"v": 1, "role": role, "blocks": [{"type": "text", "text": text}]}
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 if __name__ == "__main__":

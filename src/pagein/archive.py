@@ -6,18 +6,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pagein import wiring
 from pagein.model.search_query import Results, Search
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.ports import ObjectStore, WholeStore
-from pagein.store.random_ids import RandomIds
 from pagein.store.search.index_builder import Builder
 from pagein.store.search.store_search import StoreSearch
-from pagein.workspace.folder import Folder
-from pagein.workspace.folder_watch import Tell, Watcher
-from pagein.workspace.followed_files import FileObjects, Rim
-from pagein.workspace.machine import home_of
+
+if TYPE_CHECKING:
+    from pagein.ports import ObjectStore, WholeStore
+    from pagein.workspace.folder_watch import Tell, Watcher
+    from pagein.workspace.followed_files import FileObjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Archive:
     builder: keeps the index up to date in the background once started; None if the store has no index
     """
 
-    objects: WholeStore
+    objects: "WholeStore"
     searcher: StoreSearch
     builder: Builder | None = None
 
@@ -36,11 +36,17 @@ class Archive:
         return self.searcher.search(asked)
 
 
-def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> FileObjects:
+def files_of(store: "ObjectStore", folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> "FileObjects":
     """Return the files of a working folder as objects of a store.
 
     Pass the result to `watch` to follow the files during work.
     """
+    # imported here, as the watch: a search starts without them
+    from pagein.store.random_ids import RandomIds
+    from pagein.workspace.folder import Folder
+    from pagein.workspace.followed_files import FileObjects, Rim
+    from pagein.workspace.machine import home_of
+
     place = os.path.realpath(folder)
     # A path may contain bytes that are not valid text. The store keeps names as text, so these bytes are escaped.
     home = home_of(place).encode("utf-8", "backslashreplace").decode()
@@ -48,11 +54,13 @@ def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[st
 
 
 @contextlib.contextmanager
-def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None) -> Iterator[Watcher]:
+def watch(files: "FileObjects", folder: str | Path = ".", tell: "Tell | None" = None) -> "Iterator[Watcher]":
     """Follow the files of a folder until the context ends.
 
     Changes made before the context are recorded when the context begins.
     """
+    from pagein.workspace.folder_watch import Watcher
+
     watcher = Watcher(str(folder), files, tell)
     watcher.start()
     try:
@@ -73,7 +81,7 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 
 
 @contextlib.contextmanager
-def archive_of(kept: WholeStore) -> Iterator[Archive]:
+def archive_of(kept: "WholeStore") -> Iterator[Archive]:
     """Return the archive of an open store. On exit, stop the builder and close the index; the store stays open."""
     with contextlib.closing(StoreSearch(kept)) as searcher:
         index = searcher.index

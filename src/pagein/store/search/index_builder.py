@@ -70,9 +70,9 @@ def _next(shelf: Shelf, above: int) -> list[ShelfItem]:
 
 
 def _text(shelf: Shelf, thing: ShelfItem) -> str:
-    """Return the folded texts of an item, separated by a gap so that no trigram spans two texts."""
+    """Return the folded texts of an item and the name of its session, with gaps so that no trigram spans two of them."""
     loaded = iter(shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)]))
-    texts = []
+    texts = [] if thing.session is None else [fold_text(thing.session)]
     for name, part in thing.parts:
         data = part if isinstance(part, bytes) else next(loaded)
         if not isinstance(data, StoreError):

@@ -22,7 +22,7 @@ from pagein.model.names import ContentHash
 from pagein.model.search_query import ChatPlace, Hit, Match, Results, Search, UnsearchedVersion, Where
 from pagein.policy.recall.hit_order import arrange_hits
 from pagein.policy.recall.path_filter import path_matches
-from pagein.policy.recall.patterns import NO_NEED, Need
+from pagein.policy.recall.patterns import NO_NEED, Need, every_need, literal_grams, some_need
 from pagein.store.search.pattern_matches import Matcher
 from pagein.store.search.shelf_batches import at, batches, downwards
 from pagein.store.search.shelves import NOWHERE, Newest, Part, Shelf, ShelfItem, page_places, readable
@@ -30,6 +30,8 @@ from pagein.store.search.shelves import NOWHERE, Newest, Part, Shelf, ShelfItem,
 _LARGEST_PAGE: Final = 10_000
 _LONGEST_POSITION: Final = 60
 _LAST_PLACE: Final = 2**62
+_MOST_SESSIONS: Final = 8
+"""Sessions to ask the index for; of more, each item is filtered."""
 _AHEAD: Final = 2
 """Number of batches read and matched at the same time: as many as the engine can run in parallel on a small machine."""
 
@@ -184,7 +186,7 @@ class _ShelfPass:
             found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
             yield from (found[place] for place in sorted(found, reverse=True) if place < below)
             return
-        need, covered = self._matcher.need, 0
+        need, covered = every_need((self._matcher.need, _sessions_need(self._page.sessions))), 0
         if self._index is not None and need != NO_NEED:
             covered = self._index.covered_place(self._shelf)
         yield from downwards(self._shelf, covered, below)
@@ -315,6 +317,13 @@ def _in_order(
     finally:
         for future in running:
             future.cancel()
+
+
+def _sessions_need(sessions: frozenset[str] | None) -> Need:
+    """Return the need of items of these sessions, whose names are indexed beside the texts."""
+    if not sessions or len(sessions) > _MOST_SESSIONS:
+        return NO_NEED
+    return some_need(literal_grams(one) for one in sorted(sessions))
 
 
 def _is_newest(thing: ShelfItem, name: str, newest: Newest) -> bool:
