@@ -4,7 +4,6 @@ Heavy imports are inside the commands, as in `cli`.
 """
 
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -37,8 +36,6 @@ Since: TypeAlias = Annotated[
 Until: TypeAlias = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Stored at this time or before.")]
 Versions: TypeAlias = Literal["newest", "current", "all"]
 
-_AGO: Final = re.compile(r"([0-9]{1,9})\s*(s|min|m|h|d|w)")
-_SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 # Versions and places in a store are far below this.
 _MOST: Final = 10**15
 # Time for updating the index after a search, seconds; the next search is then faster.
@@ -281,20 +278,9 @@ def _print_content(answer: dict[str, Any]) -> None:
 
 
 def _time(text: str | None) -> float | None:
-    """Parse a moment, as seconds since 1970.
-
-    text: a date with or without time (local without a zone), `2h` ago, or the seconds themselves.
-    """
+    """Parse a moment, as seconds since 1970."""
     import time
-    from datetime import datetime
 
-    if text is None:
-        return None
-    if ago := _AGO.fullmatch(text.strip()):
-        return time.time() - int(ago[1]) * _SECONDS[ago[2]]  # noqa: TID251 - the rim reads the clock
-    try:
-        return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise BadSetting(
-            f"not a time: {text[:40]!r}; write 2026-11-21, 2026-11-21T10:00, or 30min, 2h, 3d, 1w ago"
-        ) from None
+    from pagein.tools.moments import moment
+
+    return None if text is None else moment(text, time.time())  # noqa: TID251 - the rim reads the clock

@@ -389,6 +389,8 @@ class Engine:
         """Try to journal the backlog, then close the store. Sessions of this engine are unusable afterwards."""
         self.settle()
         self._sessions.clear()
+        if self._reach.archive is not None:
+            self._reach.archive.close()
         self._blobs.close()
 
     def __enter__(self) -> Self:

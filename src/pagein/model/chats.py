@@ -7,7 +7,7 @@ The output of a tool is stored in the tool call's own object, and the step holds
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -142,6 +142,18 @@ def passages_of(turns: Iterable[ChatTurn], first: int = 0) -> Iterator[Passage]:
                 yield Passage(place, "toolcall", _call_line(step))
             else:
                 yield from _message_passages(step, place)
+
+
+def pages_as_text(pages: Mapping[tuple[int, int], ChatTurn]) -> str:
+    """Render pages by turn and page, in their order, with a line `--- turn N` before each turn."""
+    parts: list[str] = []
+    last = 0
+    for turn, page in sorted(pages):
+        if turn != last:
+            parts.append(f"--- turn {turn}")
+            last = turn
+        parts += [passage.text for passage in passages_of([pages[turn, page]])]
+    return "\n".join(parts)
 
 
 def _chat_call(result: ToolResult, call: ToolCall | None, object_of: Callable[[str], Reference]) -> ChatCall:

@@ -131,12 +131,14 @@ class ObjectMatch:
 
     offset: place of the match in the text, in characters.
     context: the match with the text around it.
+    hit: the stored version with the match; None for a match in the session's own objects.
     """
 
     object_id: str
     offset: int
     matched: str
     context: str
+    hit: Hit | None = None
 
 
 @dataclass(frozen=True, slots=True)

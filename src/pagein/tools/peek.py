@@ -25,6 +25,7 @@ def _peek(session: Session, call: Call) -> ReadResult:
     offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
     quote = given.text("around") if given.has("around") else ""
     line, lines = given.whole("line", 1), given.whole("lines", CONTEXT if quote else LINES)
+    turns = given.span("turns")
     problem = given.problem()
     if problem is not None:
         return problem
@@ -47,7 +48,7 @@ def _peek(session: Session, call: Call) -> ReadResult:
         return replace(part, hints=(_GOES_ON, *part.hints)) if seen else part
 
     try:
-        part = session.recalls.peek(name, cut, call_id=call.id)
+        part = session.recalls.peek(name, cut, call_id=call.id, turns=turns)
     except NotRecallable as why:
         return refusal_result(f"Object {name} not found: {why}")
     except (StoreError, HostError) as why:
@@ -66,7 +67,11 @@ PEEK: Final = Offer(
     "follows, the last line says with which offset or line to go on.",
     schema(
         ("id",),
-        id={"type": "string", "description": "The object's id, such as pg-01234567-89abcdef."},
+        id={
+            "type": "string",
+            "description": "The object's id, such as pg-01234567-89abcdef; of a stored object the id or name, with @3 for version 3.",
+        },
+        turns={"type": "string", "description": "Turns of a stored chat to show: 3, or 3-5."},
         offset={"type": "number", "description": "First character to show, counted from 0."},
         length={"type": "number", "description": "How many characters to show.", "default": LENGTH},
         line={"type": "number", "description": "First line to show, counted from 1; instead of offset."},

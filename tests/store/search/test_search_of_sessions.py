@@ -166,7 +166,7 @@ def test_filters_by_session_agent_chat_and_time(store: SqliteUpkeep, *, built: b
     two.say("a needle", answered("ok"))
 
     def sessions(**asked: object) -> set[str | None]:
-        return {hit.where.session for hit in hits(store, "needle", built=built, **asked)}  # type: ignore[arg-type]
+        return {hit.where.session for hit in hits(store, "needle", built=built, **asked)}
 
     assert sessions() == {"0199-aa-fix", "0199-bb-fix"}
     assert sessions(session="0199-aa") == {"0199-aa-fix"}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pagein.model.search_query import ObjectMatch
+from pagein.model.search_query import ObjectMatch, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +13,14 @@ class Lookup:
     scope: ids of objects; None for the session's objects.
     skip: number of matches shown before.
     everything: True to search the archive too.
+    stored: filters of a search in the archive alone, without its pattern; None for no filter.
     """
 
     pattern: str
     scope: tuple[str, ...] | None = None
     skip: int = 0
     everything: bool = False
+    stored: Search | None = None
 
 
 @dataclass(frozen=True, slots=True)

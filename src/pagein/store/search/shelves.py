@@ -52,6 +52,14 @@ class ShelfItem:
     step: int | None = None
     problem: StoreError | None = None
 
+    @property
+    def size(self) -> int:
+        """Characters to read, about: of other texts than the content only their number is known."""
+        return self.chars + _USUAL * (len(self.parts) - 1)
+
+
+_USUAL: Final = 4_096
+
 
 class Newest(NamedTuple):
     """The newest version of an item.

@@ -25,17 +25,23 @@ _NAMED: Final = 5
 
 
 class StoreSearch:
-    """The search over a store. Opens the index on first use; closing leaves the store open. Called from several threads."""
+    """The search over a store. Opens the index on first use; closing leaves the store open. Called from several threads.
 
-    def __init__(self, store: SearchedStore) -> None:
+    evicted: whether evicted results are searched too
+    """
+
+    def __init__(self, store: SearchedStore, *, evicted: bool = True) -> None:
         self._store = store
+        self._evicted = evicted
         self._opened = contextlib.ExitStack()
 
     @cached_property
     def shelves(self) -> Sequence[Shelf]:
         """Everything searchable, in the order of the search."""
         kept = self._store
-        return [SqlShelf(kept), PagedShelf(kept)] if isinstance(kept, SqlObjects) else [VersionShelf(kept)]
+        if not isinstance(kept, SqlObjects):
+            return [VersionShelf(kept)]
+        return [SqlShelf(kept), PagedShelf(kept)] if self._evicted else [SqlShelf(kept)]
 
     @cached_property
     def index(self) -> TrigramIndex | None:
