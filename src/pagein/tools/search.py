@@ -29,13 +29,13 @@ def _search(session: Session, call: Call) -> ReadResult:
     problem = given.problem()
     if problem is not None:
         return problem
-    everything = given.yes("everything") or any(map(given.has, FILTERS))
+    is_filtered = any(map(given.has, FILTERS))
     try:
-        stored = _stored(given, pattern) if everything else None
+        stored = _stored(given, pattern) if is_filtered or given.yes("everything") else None
         problem = given.problem()
         if problem is not None:
             return problem
-        lookup = Lookup(pattern, scope, max(0, skip), everything, stored)
+        lookup = Lookup(pattern, scope, max(0, skip), stored, own=not is_filtered)
         found = session.recalls.search(lookup, call_id=call.id, signal=call.signal)
     except (CallerError, HostError) as why:
         return refusal_result(str(why))

@@ -12,15 +12,15 @@ class Lookup:
     pattern: text or expression to find.
     scope: ids of objects; None for the session's objects.
     skip: number of matches shown before.
-    everything: True to search the archive too.
-    stored: filters of a search in the archive alone, without its pattern; None for no filter.
+    stored: what to search in the archive, after the session's objects; None for nothing.
+    own: False to search the archive alone.
     """
 
     pattern: str
     scope: tuple[str, ...] | None = None
     skip: int = 0
-    everything: bool = False
     stored: Search | None = None
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

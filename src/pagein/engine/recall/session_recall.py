@@ -176,13 +176,13 @@ class SessionRecall:
         return RecallPart(part, failure)
 
     def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
-        """Search the session's objects, newest first; with filters only the archive.
+        """Search the session's objects, newest first, and the archive, if asked.
 
         Raises BadInput for a malformed pattern or filter, and Aborted.
         """
         began = self._clock()
         pattern = pattern_search.parse_pattern(lookup.pattern)
-        names = () if lookup.stored is not None else self._names()
+        names = self._names() if lookup.own else ()
         if lookup.scope is not None:
             names = tuple(dict.fromkeys(one.strip() for one in lookup.scope))
         page = HitPage(max(0, lookup.skip), self.bounds.matches)
@@ -193,9 +193,8 @@ class SessionRecall:
                 raise Aborted("Operation aborted")
             page.looked_into += 1
             self._look_into(name, pattern, page)
-        beyond = lookup.stored or (Search(pattern=lookup.pattern) if lookup.everything else None)
-        if beyond is not None and lookup.scope is None and not page.full():
-            self._look_beyond(pattern, beyond, page)
+        if lookup.stored is not None and lookup.scope is None and not page.full():
+            self._look_beyond(pattern, lookup.stored, page)
         shown = tuple(page.hits[: page.most])
         found = tuple(dict.fromkeys(hit.object_id for hit in shown))
         failure = self._journal(RecallNote(tool, found, call_id)) if found else None
