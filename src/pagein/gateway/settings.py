@@ -30,6 +30,7 @@ class GatewaySettings:
     themselves, and a client that hangs up ends the call at once, so this limit only ends abandoned calls.
     grace: seconds for running calls when the gateway stops
     recall: whether the model is offered recall tools; off if the client has them by other means
+    recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     recalls: maximum number of recall rounds per client request
     subscriptions: whether requests with a subscription's login may be changed, at the user's own risk
     keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
@@ -49,6 +50,7 @@ class GatewaySettings:
     silence: float = 3600.0
     grace: float = 600.0
     recall: bool = True
+    recall_everything: bool = False
     recalls: int = 8
     subscriptions: bool = False
     keep_alive: bool = False

@@ -156,6 +156,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
     number("silence", _GATEWAY["silence"], "Seconds without a byte from the provider after which a call fails."),
     number("grace", _GATEWAY["grace"], "Seconds that running calls get when the gateway stops."),
     flag("recall", default=_GATEWAY["recall"], says="Offer recall tools to the model."),
+    flag(
+        "recall_everything",
+        default=_GATEWAY["recall_everything"],
+        says="Let recall tools also search and show what other sessions in the store said, read and wrote. Only for a gateway whose every caller may read them all.",
+        own=True,
+    ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
         "subscriptions",
