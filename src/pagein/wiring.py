@@ -271,6 +271,7 @@ def _reach(store: "SearchedStore", settings: "Settings | None", log: Path | None
     from pagein.engine.engine import Settings
     from pagein.engine.log.trajectory import Trajectory
     from pagein.engine.recall.session_recall import RecallResources
+    from pagein.engine.recall.stored_objects import StoredObjects
     from pagein.store.search.stored_texts import StoredTexts
     from pagein.workspace.tree import FileTree
 
@@ -280,7 +281,7 @@ def _reach(store: "SearchedStore", settings: "Settings | None", log: Path | None
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
-    return RecallResources(tree, StoredTexts(store), trajectory, chosen.recall, chosen.ingest)
+    return RecallResources(tree, StoredTexts(store), StoredObjects(store), trajectory, chosen.recall, chosen.ingest)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

@@ -23,6 +23,7 @@ from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
 from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
+from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
 from pagein.engine.session import Session
@@ -380,6 +381,13 @@ class Engine:
             raise HostError(NOWHERE)
         session = self.session(prepared.session)
         return session.traffic.behind(prepared, lambda: work(session))
+
+    @property
+    def objects(self) -> StoredObjects:
+        """The stored objects of every session (see `StoredObjects`). Raises HostError for a store without them."""
+        if self._reach.objects is None:
+            raise HostError("this store has no objects with versions")
+        return self._reach.objects
 
     def recall(self, object_id: str) -> str:
         """Return an evicted text as `Session.recall` does, without a journal entry."""

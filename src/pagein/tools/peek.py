@@ -13,9 +13,11 @@ from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.read_caps import ReadCaps
 from pagein.policy.recall.surroundings import CONTEXT, around
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.policy.stubs.object_lines import target_line
 from pagein.policy.stubs.previews import behind_head
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
+_LINKS: Final = 10
 _GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what stands in front.]"
 
 
@@ -53,7 +55,17 @@ def _peek(session: Session, call: Call) -> ReadResult:
         return refusal_result(f"Object {name} not found: {why}")
     except (StoreError, HostError) as why:
         return refusal_result(f"Object {name} cannot be had now: {why}")
-    return ReadResult(part.slice.as_text, _details(name, part.slice), failure=part.failure)
+    links = _link_lines(session, name, part.slice.text)
+    return ReadResult("\n".join((part.slice.as_text, *links)), _details(name, part.slice), failure=part.failure)
+
+
+def _link_lines(session: Session, name: str, text: str) -> list[str]:
+    """Return a line for each link `[[name]]` of a shown note, with what it names."""
+    try:
+        links = session.objects.links_shown(name, text) if "[[" in text else ()
+    except (HostError, StoreError):
+        return []
+    return [f"[[[{link.name}]] is {target_line(link.target)}]" for link in links[:_LINKS]]
 
 
 def _details(name: str, part: Slice) -> dict[str, object]:

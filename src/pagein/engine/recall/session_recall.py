@@ -21,7 +21,8 @@ from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
-from pagein.errors import Aborted, BadInput, BadSetting, NotRecallable, PageinError, StoreError
+from pagein.engine.recall.stored_objects import StoredObjects
+from pagein.errors import Aborted, BadInput, BadSetting, HostError, NotRecallable, PageinError, StoreError
 from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
@@ -85,6 +86,7 @@ class RecallResources:
 
     tree: returns the files below a folder; None for sessions without ingest.
     archive: other stored texts; None if unavailable.
+    objects: the stored objects; None if unavailable.
     trajectory: log of operations; None for no log.
     bounds: limits of recall.
     limits: limits of one ingest.
@@ -92,6 +94,7 @@ class RecallResources:
 
     tree: Callable[[str], IngestTree] | None = None
     archive: TextArchive | None = None
+    objects: StoredObjects | None = None
     trajectory: Trajectory | None = None
     bounds: Bounds = USUAL
     limits: Limits = WIDE
@@ -148,6 +151,13 @@ class SessionRecall:
     def bounds(self) -> Bounds:
         """Limits of an answer and of a search."""
         return self._reach.bounds
+
+    @property
+    def objects(self) -> StoredObjects:
+        """The stored objects of every session. Raises HostError for a session without them."""
+        if self._reach.objects is None:
+            raise HostError("this session's store has no objects with versions")
+        return self._reach.objects
 
     @property
     def holdings(self) -> Holdings:

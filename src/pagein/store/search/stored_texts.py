@@ -1,16 +1,12 @@
 """The store as recall sees it: the search over everything, and the text of an object."""
 
-import re
-from typing import Final
-
 from pagein.errors import NotRecallable
 from pagein.model.chats import ChatTurn, page_of, pages_as_text, turns_from_value
+from pagein.model.identifiers import version_named
 from pagein.model.search_query import Results, Search
 from pagein.model.versions import Version
 from pagein.store.search.shelves import SearchedStore
 from pagein.store.search.store_search import StoreSearch
-
-_AT_VERSION: Final = re.compile(r"(.+)@([0-9]{1,9})", re.DOTALL)
 
 
 class StoredTexts:
@@ -49,16 +45,15 @@ class StoredTexts:
         self._search.close()
 
     def _version(self, name: str) -> Version | None:
-        version = self._store.current(name)
-        asked = _AT_VERSION.fullmatch(name)
+        version, asked = self._store.current(name), version_named(name)
         if version is not None or asked is None:
             return None if version is None or version.deleted else version
-        version = self._store.current(asked[1])
+        version = self._store.current(asked[0])
         if version is None:
             return None
-        found = self._store.version(version.id, int(asked[2]))
+        found = self._store.version(version.id, asked[1])
         if found is None:
-            raise NotRecallable(f"{asked[1]} has no version {asked[2]}; its versions are 1 to {version.number}")
+            raise NotRecallable(f"{asked[0]} has no version {asked[1]}; its versions are 1 to {version.number}")
         return found
 
     def _chat_text(self, version: Version, pages: dict[tuple[int, int], str]) -> str:
