@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
@@ -21,9 +21,7 @@ from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
-from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
 from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
-from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
 from pagein.engine.session import Session
@@ -78,7 +76,7 @@ class Settings:
     reading: ReadingSettings = DEFAULTS
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = SAFE
-    recall: Bounds = RECALL_BOUNDS
+    recall: Bounds = field(default_factory=Bounds)
     ingest: Limits = WIDE
     manifest: bool = False
     manifest_budget: int = BUDGET
@@ -382,13 +380,6 @@ class Engine:
         session = self.session(prepared.session)
         return session.traffic.behind(prepared, lambda: work(session))
 
-    @property
-    def objects(self) -> StoredObjects:
-        """The stored objects of every session (see `StoredObjects`). Raises HostError for a store without them."""
-        if self._reach.objects is None:
-            raise HostError("this store has no objects with versions")
-        return self._reach.objects
-
     def recall(self, object_id: str) -> str:
         """Return an evicted text as `Session.recall` does, without a journal entry."""
         return self._pager.recall(object_id)
@@ -397,8 +388,7 @@ class Engine:
         """Try to journal the backlog, then close the store. Sessions of this engine are unusable afterwards."""
         self.settle()
         self._sessions.clear()
-        if self._reach.archive is not None:
-            self._reach.archive.close()
+        self._reach.close()
         self._blobs.close()
 
     def __enter__(self) -> Self:

@@ -99,6 +99,11 @@ class RecallResources:
     bounds: Bounds = USUAL
     limits: Limits = WIDE
 
+    def close(self) -> None:
+        """Close the archive."""
+        if self.archive is not None:
+            self.archive.close()
+
 
 @dataclass(frozen=True, slots=True)
 class RecallPart:
