@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pagein import wiring
 from pagein.engine.recall.named_objects import HOW_TO_FILL
@@ -15,22 +15,14 @@ from pagein.gateway.announced_store import default_folder, nearest_store, runnin
 from pagein.memory.indexer import Indexer, Progress
 from pagein.model.search_query import Results, Search
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.ports import ObjectStore, WholeStore
 from pagein.settings.sources import load_config
-from pagein.store.random_ids import RandomIds
 from pagein.store.search.index_builder import Builder
-from pagein.store.search.paged_shelf import PagedShelf
-from pagein.store.search.searcher import Searcher
-from pagein.store.search.shelves import Shelf, VersionShelf
-from pagein.store.search.sql_shelf import SqlShelf, database_of
-from pagein.store.search.sqlite_index import SUFFIX, SqliteIndex, usable
-from pagein.store.search.trigram_index import TrigramIndex
-from pagein.store.sql.sql_objects import SqlObjects
-from pagein.store.sqlite.sqlite_database import SqliteDatabase
-from pagein.workspace.folder import Folder
-from pagein.workspace.folder_watch import Tell, Watcher
-from pagein.workspace.followed_files import FileObjects, Rim
-from pagein.workspace.machine import home_of
+from pagein.store.search.store_search import StoreSearch
+
+if TYPE_CHECKING:
+    from pagein.ports import ObjectStore, WholeStore
+    from pagein.workspace.folder_watch import Tell, Watcher
+    from pagein.workspace.followed_files import FileObjects
 
 _MOST_NAMED: Final = 3
 
@@ -42,8 +34,8 @@ class Archive:
     builder: keeps the index up to date in the background once started; None if the store has no index
     """
 
-    objects: WholeStore
-    searcher: Searcher
+    objects: "WholeStore"
+    searcher: StoreSearch
     builder: Builder | None = None
 
     def search(self, asked: Search) -> Results:
@@ -51,11 +43,17 @@ class Archive:
         return self.searcher.search(asked)
 
 
-def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> FileObjects:
+def files_of(store: "ObjectStore", folder: str | Path = ".", *, excluded: tuple[str, ...] = EXCLUDED) -> "FileObjects":
     """Return the files of a working folder as objects of a store.
 
     Pass the result to `watch` to follow the files during work.
     """
+    # imported here, as the watch: a search starts without them
+    from pagein.store.random_ids import RandomIds
+    from pagein.workspace.folder import Folder
+    from pagein.workspace.followed_files import FileObjects, Rim
+    from pagein.workspace.machine import home_of
+
     place = os.path.realpath(folder)
     # A path may contain bytes that are not valid text. The store keeps names as text, so these bytes are escaped.
     home = home_of(place).encode("utf-8", "backslashreplace").decode()
@@ -63,11 +61,13 @@ def files_of(store: ObjectStore, folder: str | Path = ".", *, excluded: tuple[st
 
 
 @contextlib.contextmanager
-def watch(files: FileObjects, folder: str | Path = ".", tell: Tell | None = None) -> Iterator[Watcher]:
+def watch(files: "FileObjects", folder: str | Path = ".", tell: "Tell | None" = None) -> "Iterator[Watcher]":
     """Follow the files of a folder until the context ends.
 
     Changes made before the context are recorded when the context begins.
     """
+    from pagein.workspace.folder_watch import Watcher
+
     watcher = Watcher(str(folder), files, tell)
     watcher.start()
     try:
@@ -149,29 +149,13 @@ def catch_up(archive: Archive, tell: Progress | None = None) -> str:
 
 
 @contextlib.contextmanager
-def archive_of(kept: WholeStore) -> Iterator[Archive]:
+def archive_of(kept: "WholeStore") -> Iterator[Archive]:
     """Return the archive of an open store. On exit, stop the builder and close the index; the store stays open."""
-    shelves: list[Shelf] = [SqlShelf(kept), PagedShelf(kept)] if isinstance(kept, SqlObjects) else [VersionShelf(kept)]
-    index = _index(kept)
-    if index is None:
-        yield Archive(kept, Searcher(shelves))
-        return
-    builder = Builder(index, shelves)
-    with contextlib.closing(index):
+    with contextlib.closing(StoreSearch(kept)) as searcher:
+        index = searcher.index
+        builder = None if index is None else Builder(index, searcher.shelves)
         try:
-            yield Archive(kept, Searcher(shelves, index), builder)
+            yield Archive(kept, searcher, builder)
         finally:
-            builder.stop()
-
-
-def _index(kept: WholeStore) -> TrigramIndex | None:
-    if not isinstance(kept, SqlObjects):
-        return None
-    database = database_of(kept)
-    if isinstance(database, SqliteDatabase):
-        path = database.path
-        return SqliteIndex(path.with_name(path.name + SUFFIX)) if usable() else None
-    from pagein.store.postgres.postgres_database import PostgresDatabase
-    from pagein.store.search.postgres_index import PostgresIndex
-
-    return PostgresIndex(database) if isinstance(database, PostgresDatabase) else None
+            if builder is not None:
+                builder.stop()

@@ -1,4 +1,7 @@
-"""Choose the implementations behind the interfaces. No other module does."""
+"""Choose the implementations behind the interfaces. No other module does.
+
+The engine is imported where it is opened: commands that only look into a store start without it.
+"""
 
 import contextlib
 import os
@@ -11,20 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pagein.engine.engine import Engine, Settings
-from pagein.engine.log.trajectory import SUFFIX as LOG_SUFFIX
-from pagein.engine.log.trajectory import Trajectory
-from pagein.engine.reads.session_reads import Outside
-from pagein.engine.recall.session_recall import RecallResources
 from pagein.errors import BadInput, BadSetting, StoreError
-from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
-from pagein.providers.tokens.counters import ratio_counter
-from pagein.settings.sources import load_config
+from pagein.settings.sources import configured_store, load_config
 
 if TYPE_CHECKING:
+    from pagein.engine.engine import Engine, Settings
+    from pagein.engine.reads.session_reads import Outside
+    from pagein.engine.recall.session_recall import RecallResources
     from pagein.engine.session import Session
     from pagein.memory.indexer import Indexer
     from pagein.past_sessions.intake import Intake
+    from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
     from pagein.store.postgres.postgres_store import PostgresStore
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
@@ -46,10 +46,10 @@ def open(  # noqa: A001 -- users write pagein.open
     store: str | Path | None = None,
     *,
     workspace: str | Path = ".",
-    counter: TokenCounter | None = None,
-    settings: Settings | None = None,
+    counter: "TokenCounter | None" = None,
+    settings: "Settings | None" = None,
     patience: float | None = None,
-) -> Engine:
+) -> "Engine":
     """Open an engine for a workspace.
 
     store: a file for the SQLite store or a folder to put it in, `postgresql://...` for a database (needs the extra
@@ -77,10 +77,12 @@ def open_with_indexer(
 def _open(
     store: str | Path | None,
     workspace: str | Path,
-    counter: TokenCounter | None,
-    settings: Settings | None,
+    counter: "TokenCounter | None",
+    settings: "Settings | None",
     patience: float | None,
 ) -> "tuple[Engine, PostgresStore | SqliteStore | None]":
+    from pagein.engine.engine import Engine
+
     store = _store_address(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
@@ -111,13 +113,14 @@ def _open(
     return engine, kept
 
 
-def usual() -> Settings:
+def usual() -> "Settings":
     """Return the engine's settings for the current folder. Raises BadSetting as `open`."""
     return load_config().engine
 
 
-def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -> Engine:
+def open_for_replay(store: Path, *, counter: "TokenCounter", settings: "Settings") -> "Engine":
     """Open an engine on a real store without journals: no replay continues an earlier session."""
+    from pagein.engine.engine import Engine
     from pagein.store.sqlite.sqlite_store import SqliteStore
 
     return Engine(blobs=SqliteStore(store), counter=counter, settings=settings, workspace="replay")
@@ -125,7 +128,7 @@ def open_for_replay(store: Path, *, counter: TokenCounter, settings: Settings) -
 
 def open_for_upkeep(
     store: str | Path | None = None, *, workspace: str | Path = ".", new: bool = False, looks: bool = False
-) -> WholeStore:
+) -> "WholeStore":
     """Open a store for maintenance, named as for `open`, or a PostgreSQL database by its address (`postgresql://...`).
     Raises BadInput if there is no store.
 
@@ -137,7 +140,7 @@ def open_for_upkeep(
 
 def _whole(
     store: str | Path | None, *, workspace: str | Path, new: bool = False, looks: bool = False
-) -> ForgettingStore:
+) -> "ForgettingStore":
     store = _store_address(store, workspace)
     if store == MEMORY:
         raise BadInput("a store in memory ends with its process, so there is none to look after; name a file")
@@ -154,7 +157,7 @@ def _whole(
     return SqliteUpkeep(path, looks=looks and not is_outdated(path))
 
 
-def open_for_forgetting(store: str | Path | None = None, *, workspace: str | Path = ".") -> ForgettingStore:
+def open_for_forgetting(store: str | Path | None = None, *, workspace: str | Path = ".") -> "ForgettingStore":
     """Open a store for erasing texts, named as for `open_for_upkeep`. Raises BadInput as `open_for_upkeep`."""
     return _whole(store, workspace=workspace)
 
@@ -165,7 +168,7 @@ def log_of(store: str | Path | None = None, *, workspace: str | Path = ".") -> P
 
 
 @contextlib.contextmanager
-def open_for_import(store: str | Path | None = None, *, workspace: str | Path = ".") -> Iterator[WholeStore]:
+def open_for_import(store: str | Path | None = None, *, workspace: str | Path = ".") -> "Iterator[WholeStore]":
     """Open a store to import into, named as for `open_for_upkeep`.
 
     A new file appears only if the context ends without an exception.
@@ -282,7 +285,7 @@ def _store_address(store: str | Path | None, workspace: str | Path) -> str | Pat
 
     Raises BadSetting for an unknown kind of address.
     """
-    named = load_config(workspace).store if store is None else store
+    named = configured_store(workspace) if store is None else store
     if not isinstance(named, str | os.PathLike | None):
         raise BadSetting(f"a store is named by a path or an address, not {named!r}")
     if isinstance(named, str) and _LIBPQ.match(named):
@@ -328,7 +331,9 @@ def _file(store: str | Path | None, place: str) -> Path:
     return path / f"store{SUFFIX}" if path.is_dir() else path
 
 
-def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
+def _outside(blobs: "BlobStore", home: str, settings: "Settings | None") -> "Outside":
+    from pagein.engine.engine import Settings
+    from pagein.engine.reads.session_reads import Outside
     from pagein.workspace.folder import Folder
 
     chosen = settings if settings is not None else Settings()
@@ -340,7 +345,11 @@ def _outside(blobs: BlobStore, home: str, settings: Settings | None) -> Outside:
     return Outside(blobs, folder, home, now, chosen.reading)
 
 
-def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) -> RecallResources:
+def _reach(store: "SearchedStore", settings: "Settings | None", log: Path | None) -> "RecallResources":
+    from pagein.engine.engine import Settings
+    from pagein.engine.log.trajectory import Trajectory
+    from pagein.engine.recall.session_recall import RecallResources
+    from pagein.engine.recall.stored_objects import StoredObjects
     from pagein.store.search.stored_texts import StoredTexts
     from pagein.workspace.tree import FileTree
 
@@ -350,7 +359,7 @@ def _reach(store: "SearchedStore", settings: Settings | None, log: Path | None) 
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
-    return RecallResources(tree, StoredTexts(store), trajectory, chosen.recall, chosen.ingest)
+    return RecallResources(tree, StoredTexts(store), StoredObjects(store), trajectory, chosen.recall, chosen.ingest)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:
@@ -358,12 +367,15 @@ def _log_beside(store: str | Path | None, place: str) -> Path:
 
     Beside the store's file, or for a database beside the workspace's default file.
     """
+    from pagein.engine.log.trajectory import SUFFIX
     from pagein.store.store_location import default_path
 
     file = default_path(place) if isinstance(store, str) and store.startswith(_ADDRESSES) else _file(store, place)
-    return file.with_name(file.name + LOG_SUFFIX)
+    return file.with_name(file.name + SUFFIX)
 
 
-def default_counter() -> TokenCounter:
+def default_counter() -> "TokenCounter":
     """Return the default token counter: Claude's ratios, until usage calibrates them."""
+    from pagein.providers.tokens.counters import ratio_counter
+
     return ratio_counter("claude")

@@ -96,11 +96,11 @@ class Stage:
 
 @asynccontextmanager
 async def gateway_on(
-    provider: SimulatedProvider, folder: Path, *, recall: bool = True, recalls: int = 8
+    provider: SimulatedProvider, folder: Path, *, recall: bool = True, recalls: int = 8, everything: bool = False
 ) -> AsyncIterator[Gateway]:
     url = provider.url
     settings = GatewaySettings(anthropic=url, openai=url, google=url, port=0, grace=2, budget=60, recalls=recalls)
-    curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall)
+    curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall, everything=everything)
     async with Gateway(
         settings, GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
     ) as gateway:
@@ -108,10 +108,12 @@ async def gateway_on(
 
 
 @asynccontextmanager
-async def stage(kind: Kind, script: object, folder: Path, *, stream: bool, recalls: int = 8) -> AsyncIterator[Stage]:
+async def stage(
+    kind: Kind, script: object, folder: Path, *, stream: bool, recalls: int = 8, everything: bool = False
+) -> AsyncIterator[Stage]:
     async with (
         SimulatedProvider(script) as provider,
-        gateway_on(provider, folder, recalls=recalls) as gateway,
+        gateway_on(provider, folder, recalls=recalls, everything=everything) as gateway,
         aiohttp.ClientSession() as http,
     ):
         yield Stage(kind(gateway.url, http, stream), provider, gateway)

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from tests.store.search.remembered_sessions import Remembered, answered
 from tests.tools.recall_sessions import Room, long_text
 
 from pagein import wiring
 from pagein.engine.session import Session
 from pagein.model.json_text import encode_json
-from pagein.tools.brief import OFFERS, answer_call
+from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.tools.brief import OFFERS, OFFERS_OF_EVERYTHING, answer_call, definitions, offers
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
 
@@ -21,10 +23,17 @@ def session() -> Iterator[Session]:
 
 def test_their_words_are_few_and_name_nothing_that_the_tools_do_not_take() -> None:
     whole = {one.name: one for one in (PEEK, SEARCH)}
-    for offer in OFFERS:
+    for offer in (*OFFERS, *OFFERS_OF_EVERYTHING):
         assert set(offer.schema["properties"]) <= set(whole[offer.name].schema["properties"])
         assert offer.schema["required"] == whole[offer.name].schema["required"]
     assert sum(len(encode_json([one.name, one.description, one.schema])) for one in OFFERS) < 800
+    assert sum(len(encode_json([one.name, one.description, one.schema])) for one in OFFERS_OF_EVERYTHING) < 1300
+    assert (
+        definitions("anthropic", everything=True)
+        != definitions("anthropic")
+        == definitions("anthropic", everything=False)
+    )
+    assert (offers(everything=True), offers(everything=False)) == (OFFERS_OF_EVERYTHING, OFFERS)
 
 
 @pytest.mark.parametrize("name", ["notes.md", "0190-not-ours", "../etc/passwd"])
@@ -38,6 +47,55 @@ def test_an_id_may_be_quoted_as_models_do_and_says_why_it_is_not_there(session: 
     result = answer_call(session, "peek", {"id": ' "pg-01234567-89abcdef" '}, "c")
     assert result.is_error
     assert "not found" in result.text
+
+
+# --- beyond the session: for the owner of the store to allow ---
+
+_BEYOND: list[tuple[str, dict[str, object]]] = [
+    ("search", {"pattern": "needle", "everything": True}),
+    ("search", {"pattern": "needle", "session": "earlier"}),
+    ("search", {"pattern": "needle", "agent": "claude-code"}),
+    ("search", {"pattern": "needle", "since": "2020-01-01"}),
+    ("search", {"pattern": "needle", "until": "2100-01-01"}),
+    ("search", {"pattern": "needle", "type": "user"}),
+    ("search", {"pattern": "needle", "path": "*.py"}),
+]
+
+
+def earlier_session(room: Room) -> Remembered:
+    store = SqliteStore(room.store)
+    one = Remembered(store, "earlier")
+    one.say("a needle", answered("found it"))
+    one.file(1, "/w/a.py", "needle = 1\n")
+    store.close()
+    return one
+
+
+@pytest.mark.parametrize(("tool", "arguments"), _BEYOND)
+def test_by_default_no_argument_leads_beyond_the_session(room: Room, tool: str, arguments: dict[str, object]) -> None:
+    one = earlier_session(room)
+    session = room.session()
+    assert answer_call(session, tool, {**arguments, "chat": one.chat}, "c").text == "No matches found."
+    assert answer_call(session, tool, {**arguments, "scope": [one.chat]}, "c").is_error
+    for name in (one.chat, f"{one.chat}@1", "earlier"):
+        assert "is no id of what was taken out" in answer_call(session, "peek", {"id": name, "turns": "1"}, "c").text
+
+
+@pytest.mark.parametrize(("tool", "arguments"), _BEYOND)
+def test_where_it_is_allowed_a_search_reaches_everything_stored(
+    room: Room, tool: str, arguments: dict[str, object]
+) -> None:
+    earlier_session(room)
+    assert answer_call(room.session(), tool, arguments, "c", everything=True).text.startswith("Found ")
+
+
+def test_where_it_is_allowed_a_peek_shows_the_turns_of_an_earlier_chat(room: Room) -> None:
+    one = earlier_session(room)
+    session = room.session()
+    told = answer_call(session, "peek", {"id": f"{one.chat}@1", "turns": "1"}, "c", everything=True)
+    assert told.text == "--- turn 1\n--- user\na needle\n--- assistant\nfound it"
+    [mine] = room.paged(session, long_text("mine"))
+    assert "mine line 1 " in answer_call(session, "peek", {"id": mine}, "c", everything=True).text
 
 
 @pytest.mark.parametrize("elsewhere", ["another session", "another branch"])

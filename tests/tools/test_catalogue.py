@@ -16,9 +16,11 @@ def test_every_tool_has_a_schema_that_names_what_is_required() -> None:
 
 
 def test_over_hosts_of_pi_rlm_the_recall_tools_have_its_names() -> None:
-    assert [tool.name for tool in offer_tools()] == ["read", "readcache_refresh", "peek", "search", "ingest", "stats"]
+    assert [tool.name for tool in offer_tools()] == [
+        "read", "readcache_refresh", "peek", "search", "expand", "ingest", "stats",
+    ]  # fmt: skip
     assert [tool.name for tool in offer_tools("pi-rlm")] == [
-        "read", "readcache_refresh", "rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats",
+        "read", "readcache_refresh", "rlm_peek", "rlm_search", "rlm_expand", "rlm_ingest", "rlm_stats",
     ]  # fmt: skip
 
 
@@ -32,7 +34,7 @@ def test_a_tool_is_found_by_either_name() -> None:
 def test_a_call_of_no_tool_of_ours_is_answered_in_words(room: Room) -> None:
     told = ask(room.session(), "write")
     assert told.is_error
-    assert "the tools are read, readcache_refresh, peek, search, ingest, stats" in told.text
+    assert "the tools are read, readcache_refresh, peek, search, expand, ingest, stats" in told.text
 
 
 def test_reading_goes_through_the_same_door(room: Room) -> None:

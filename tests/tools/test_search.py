@@ -159,7 +159,10 @@ def test_everything_stored_is_searched_on_request(room: Room) -> None:
     assert "a note with" not in ask(session, "search", pattern="needle").text
     answer = ask(session, "search", pattern="needle", everything=True)
     assert answer.text.startswith("Found 2 match(es):")
-    assert f"**{written.version.id}** [offset 14]:\n  ...a note with a needle in it..." in answer.text
+    told = (
+        f"**{written.version.id}@1** [note, line 1, a-note, 1970-01-01 00:00 UTC]:\n  ...a note with a needle in it..."
+    )
+    assert told in answer.text
     assert ask(session, "peek", id=written.version.id).text == "a note with a needle in it"
     assert ask(session, "peek", id="a-note").text == "a note with a needle in it"
 

@@ -5,15 +5,12 @@ Heavy imports are inside the functions, as in `cli`.
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-
-from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
@@ -44,9 +41,6 @@ AsOf: TypeAlias = Annotated[
     str | None,
     typer.Option("--as-of", "--at", metavar="TIME", help="As it was then: 2026-11-21T10:00, or 2h, 3d ago."),
 ]
-
-_AGO: Final = re.compile(r"([0-9]{1,9})\s*(s|min|m|h|d|w)")
-_SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def in_archive(store: str | None, workspace: Path | None, work: "Callable[[Archive], Any]") -> Any:  # noqa: ANN401 - what work gives
@@ -86,20 +80,9 @@ def file_paths(name: str) -> Sequence[str]:
 
 
 def moment(text: str | None) -> float | None:
-    """Parse a moment, as seconds since 1970.
-
-    text: a date with or without time (local without a zone), `2h` ago, or the seconds themselves.
-    """
+    """Parse a moment that a person wrote, as seconds since 1970."""
     import time
-    from datetime import datetime
 
-    if text is None:
-        return None
-    if ago := _AGO.fullmatch(text.strip()):
-        return time.time() - int(ago[1]) * _SECONDS[ago[2]]  # noqa: TID251 - the rim reads the clock
-    try:
-        return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise BadSetting(
-            f"not a time: {text[:40]!r}; write 2026-11-21, 2026-11-21T10:00, or 30min, 2h, 3d, 1w ago"
-        ) from None
+    from pagein.tools import moments
+
+    return None if text is None else moments.moment(text, time.time())  # noqa: TID251 - the rim reads the clock

@@ -186,7 +186,7 @@ def _parts(
 
     engine, indexer = wiring.open_with_indexer(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     return GatewayParts(
-        EngineCurator(engine, recall=settings.recall),
+        EngineCurator(engine, recall=settings.recall, everything=settings.recall_everything),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
         logger,

@@ -49,7 +49,7 @@ def add_to(app: typer.Typer) -> None:
     )
     app.command(
         epilog="Examples:\n\npagein search 'connection refused'\n\npagein search -e 'def \\w+_test' --path 'src/**/*.py' -C 2\n\n"
-        "pagein search TODO --versions current --json"
+        "pagein search 'rate limit' --type user --agent codex --since 1w\n\npagein search TODO --versions current --json"
     )(search)
     app.command(epilog="Examples:\n\npagein backlinks src/app.py\n\npagein backlinks auth-notes@2 --ever")(backlinks)
 
@@ -99,6 +99,15 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     types: Types = None,
     path: InPath = None,
     session: SessionName = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Only sessions of this agent: claude-code, codex, ...")
+    ] = None,
+    chat: Annotated[
+        str | None,
+        typer.Option(
+            "--chat", metavar="ID", help="Only this chat (a branch of a session), and what its calls touched."
+        ),
+    ] = None,
     since: Since = None,
     until: Until = None,
     within: Annotated[
@@ -106,7 +115,7 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     field: Annotated[
         list[str] | None,
-        typer.Option("--field", metavar="NAME", help="Only in content, metadata or a field by its name."),
+        typer.Option("--field", metavar="NAME", help="Only in content, metadata, turns or a field by its name."),
     ] = None,
     versions: Annotated[
         Versions,
@@ -132,7 +141,7 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search everything stored, newest first: contents, metadata and summaries, also of versions long replaced."""
+    """Search everything stored, newest first: what was said, read, written and answered, in every version."""
     from pagein.model.search_query import Search
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_hits
@@ -144,6 +153,8 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
         types=frozenset(types or ()),
         path=path,
         session=session,
+        agent=agent,
+        chat=chat,
         since=moment(since),
         until=moment(until),
         ids=frozenset(within or ()),

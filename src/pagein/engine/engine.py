@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike, fspath
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
@@ -21,7 +21,6 @@ from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
-from pagein.engine.recall.session_recall import USUAL as RECALL_BOUNDS
 from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
@@ -77,7 +76,7 @@ class Settings:
     reading: ReadingSettings = DEFAULTS
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = SAFE
-    recall: Bounds = RECALL_BOUNDS
+    recall: Bounds = field(default_factory=Bounds)
     ingest: Limits = WIDE
     manifest: bool = False
     manifest_budget: int = BUDGET
@@ -389,6 +388,7 @@ class Engine:
         """Try to journal the backlog, then close the store. Sessions of this engine are unusable afterwards."""
         self.settle()
         self._sessions.clear()
+        self._reach.close()
         self._blobs.close()
 
     def __enter__(self) -> Self:

@@ -22,6 +22,7 @@ from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.read_figures import ReadingStatus
 from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
 from pagein.engine.recall.session_recall import SessionRecall
+from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.engine.session_parts import SessionParts
 from pagein.engine.window.pin_actions import Touch
 from pagein.engine.window_stages import WindowStages
@@ -246,6 +247,11 @@ class Session:
         if self._window.recalls is None:
             raise HostError(f"session {self.name!r} stands alone and cannot recall; open it from an engine")
         return self._window.recalls
+
+    @property
+    def objects(self) -> StoredObjects:
+        """The stored objects of every session (see `StoredObjects`). Raises HostError for a session without a store of them."""
+        return self.recalls.objects
 
     @property
     def size(self) -> int:

@@ -31,6 +31,7 @@ class GatewaySettings:
     grace: seconds for running calls when the gateway stops
     recall: whether the model is offered recall tools; off if the client has them by other means
     memory: whether objects of sessions are kept up to date
+    recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     recalls: maximum number of recall rounds per client request
     subscriptions: whether requests with a subscription's login may be changed, at the user's own risk
     keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
@@ -51,6 +52,7 @@ class GatewaySettings:
     grace: float = 600.0
     recall: bool = True
     memory: bool = True
+    recall_everything: bool = False
     recalls: int = 8
     subscriptions: bool = False
     keep_alive: bool = False

@@ -6,9 +6,10 @@ The output of a tool is stored in the tool call's own object, and the step holds
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.codec import decode_message, encode_message
@@ -91,11 +92,67 @@ def turns_from_value(value: Value) -> tuple[ChatTurn, ...]:
 
 
 def turns_as_text(turns: Sequence[ChatTurn]) -> str:
-    """Render a chat for people, as `content`, with a line `--- ...` before each part."""
-    parts: list[str] = []
+    """Render a chat for people, with a line `--- ...` before each part."""
+    return "\n".join(passage.text for passage in passages_of(turns))
+
+
+# --- pages: the parts in which the turns of a chat are stored ---
+
+PAGE_STEPS: Final = 32
+"""Steps on a page of a turn; only the last page of a turn has fewer."""
+_PAGE: Final = re.compile(r"turns\.([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
+
+Speaker: TypeAlias = Literal["user", "assistant", "system", "tool", "thinking", "toolcall", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a chat's text.
+
+    step: index of the step in the turn; None for what began the turn.
+    text: a line `--- ...`, and the words of the part.
+    """
+
+    step: int | None
+    speaker: Speaker
+    text: str
+
+
+def page_name(turn: int, page: int) -> str:
+    """The name of the additional field with a page of a turn. Turns and pages count from 1."""
+    return f"turns.{turn}.{page}"
+
+
+def page_of(field: str) -> tuple[int, int] | None:
+    """The turn and the page in a field with this name; None for other fields."""
+    found = _PAGE.fullmatch(field)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def passages_of(turns: Iterable[ChatTurn], first: int = 0) -> Iterator[Passage]:
+    """Yield the parts of a chat's text, in order.
+
+    first: index of the first step, for a page that does not begin its turn.
+    """
     for turn in turns:
-        for step in (*turn.said, *turn.steps):
-            parts += _step_lines(step)
+        for message in turn.said:
+            yield from _message_passages(message, None)
+        for place, step in enumerate(turn.steps, start=first):
+            if isinstance(step, ChatCall):
+                yield Passage(place, "toolcall", _call_line(step))
+            else:
+                yield from _message_passages(step, place)
+
+
+def pages_as_text(pages: Mapping[tuple[int, int], ChatTurn]) -> str:
+    """Render pages by turn and page, in their order, with a line `--- turn N` before each turn."""
+    parts: list[str] = []
+    last = 0
+    for turn, page in sorted(pages):
+        if turn != last:
+            parts.append(f"--- turn {turn}")
+            last = turn
+        parts += [passage.text for passage in passages_of([pages[turn, page]])]
     return "\n".join(parts)
 
 
@@ -105,22 +162,22 @@ def _chat_call(result: ToolResult, call: ToolCall | None, object_of: Callable[[s
     return ChatCall(result.call_id, name, args, "fail" if result.is_error else "ok", object_of(result.call_id))
 
 
-def _step_lines(step: Step) -> list[str]:
-    if isinstance(step, ChatCall):
-        args = json.dumps(step.args, ensure_ascii=False)
-        return [f"--- toolcall [ref:toolcall/{step.object.target}] tool={step.tool} args={args} status={step.status}"]
-    shown: list[str] = []
-    for block in step.blocks:
+def _call_line(call: ChatCall) -> str:
+    args = json.dumps(call.args, ensure_ascii=False)
+    return f"--- toolcall [ref:toolcall/{call.object.target}] tool={call.tool} args={args} status={call.status}"
+
+
+def _message_passages(message: Message, place: int | None) -> Iterator[Passage]:
+    for block in message.blocks:
         match block:
             case Text():
-                shown += [f"--- {step.role}", block.text]
+                yield Passage(place, message.role, f"--- {message.role}\n{block.text}")
             case Thinking():
-                shown += ["--- thinking", block.text]
+                yield Passage(place, "thinking", f"--- thinking\n{block.text}")
             case ToolCall():
                 pass  # shown with its outcome, as a ChatCall
             case _:
-                shown.append(f"--- {type(block).__name__.lower()}")
-    return shown
+                yield Passage(place, "other", f"--- {type(block).__name__.lower()}")
 
 
 def _step_out(step: Step) -> Value:

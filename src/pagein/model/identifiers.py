@@ -6,6 +6,7 @@ from typing import Final
 from pagein.errors import BadInput, BadName
 
 _UUID7: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_VERSION: Final = re.compile(r"(.+)@([0-9]{1,9})", re.DOTALL)
 _LONGEST: Final = 512
 RANDOM_BYTES: Final = 10
 """Number of random bytes that `uuid7` takes."""
@@ -39,3 +40,9 @@ def object_id(text: str, type_: str) -> str:
     if not _UUID7.fullmatch(text):
         raise BadName(f"not the id of an object: {text[:60]!r}; expected a UUIDv7 in lower case")
     return text
+
+
+def version_named(text: str) -> tuple[str, int] | None:
+    """The id or nickname, and the number, in the name of a version: `auth-notes@3`. None for a name without a number."""
+    found = _VERSION.fullmatch(text)
+    return None if found is None else (found[1], int(found[2]))

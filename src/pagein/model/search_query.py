@@ -18,10 +18,12 @@ class Search:
     pattern: a literal text, or with `regex` a regular expression of RE2; `^` and `$` match at lines.
     types: types of objects.
     path: a file, a folder or a glob, see `policy/recall/path_filter.py`.
-    session: the session that wrote the version.
+    session: the session that wrote the version, by its name or the beginning of it.
+    agent: the harness of the session that wrote the version, such as `claude-code`.
+    chat: a thread of a session, by the id of its chat: the chat, and what its calls said, read and wrote.
     since, until: bounds of the transaction time, seconds since 1970, inclusive.
     ids: objects, by id or nickname.
-    fields: `content`, `metadata`, or names of additional fields.
+    fields: `content`, `metadata`, or names of additional fields; `turns` and `turns.3` mean all pages of a chat or turn.
     deleted: whether to search objects that are deleted by now.
     limit: maximum number of hits per page.
     per_version: maximum number of hits per field of a version.
@@ -36,6 +38,8 @@ class Search:
     types: frozenset[str] = frozenset()
     path: str | None = None
     session: str | None = None
+    agent: str | None = None
+    chat: str | None = None
     since: float | None = None
     until: float | None = None
     ids: frozenset[str] = frozenset()
@@ -76,9 +80,10 @@ class Where:
     """A version with a match.
 
     version: number of the version.
-    current: whether the version is the newest of its object.
+    current: whether the version is the newest of its object; for a page of a chat, whether the newest version has it.
     session: the session that wrote it.
     at: transaction time.
+    chat: id of the chat that it belongs to.
     """
 
     id: str
@@ -90,15 +95,34 @@ class Where:
     path: str | None
     session: str | None
     at: float
+    chat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlace:
+    """A place in a chat.
+
+    turn: from 1.
+    step: index of the step in the turn, from 0; None for what began the turn, and for what belongs to the whole turn.
+    speaker: who says the text: `user`, `assistant`, `system`, `thinking` or `toolcall`; None outside of the chat itself.
+    """
+
+    turn: int
+    step: int | None = None
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A match, with the version and field of the text."""
+    """A match, with the version and field of the text.
+
+    place: the place in the chat, for a text of a chat and for what its calls said, read and wrote.
+    """
 
     where: Where
     field: str
     match: Match
+    place: ChatPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +131,14 @@ class ObjectMatch:
 
     offset: place of the match in the text, in characters.
     context: the match with the text around it.
+    hit: the stored version with the match; None for a match in the session's own objects.
     """
 
     object_id: str
     offset: int
     matched: str
     context: str
+    hit: Hit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +152,7 @@ class UnsearchedVersion:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of hits: newest version first, then by field, then by line.
+    """A page of hits, in the order of `policy/recall/hit_order.py`. An earlier page has newer versions.
 
     next: the `after` value for the next page; None after the last page.
     timed_out: the time was up; `next` continues the search.

@@ -161,6 +161,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
         default=_GATEWAY["memory"],
         says="Keep the objects of sessions (chats, calls, files) up to date while the gateway runs. Else commands bring them up to date.",
     ),
+    flag(
+        "recall_everything",
+        default=_GATEWAY["recall_everything"],
+        says="Let recall tools also search and show what other sessions in the store said, read and wrote. Only for a gateway whose every caller may read them all.",
+        own=True,
+    ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
         "subscriptions",

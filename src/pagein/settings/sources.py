@@ -3,24 +3,29 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pagein.errors import BadSetting
-from pagein.settings.layers import Config, SettingsLayer, merge_layers, of_environment, of_file
+
+if TYPE_CHECKING:
+    from pagein.settings.layers import Config, SettingsLayer
 
 NAME: Final = "pagein.toml"
 VARIABLE: Final = "PAGEIN_CONFIG"
+_STORE: Final = "PAGEIN_STORE"
 
 
 def load_config(
     workspace: str | Path = ".", given: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
-) -> Config:
+) -> "Config":
     """Load the settings for a workspace.
 
     given: values from the caller or the command line, which win over every other source.
     The user's file is the file that `PAGEIN_CONFIG` names, else `pagein.toml` in the user's configuration folder.
     Raises BadSetting with file, key and remedy.
     """
+    from pagein.settings.layers import SettingsLayer, merge_layers, of_environment
+
     told = os.environ if environment is None else environment
     layers = [
         *_file(user_file(told), own=True, must=bool(told.get(VARIABLE))),
@@ -29,6 +34,19 @@ def load_config(
         SettingsLayer("given", dict(given or {})),
     ]
     return merge_layers(layers)
+
+
+def configured_store(workspace: str | Path = ".") -> str | None:
+    """Return the store that the settings name; None for the workspace's own.
+
+    Loads the other settings only where there are any, so that commands which only look into a store start fast.
+    Raises BadSetting as `load_config`.
+    """
+    told = {name: value for name, value in os.environ.items() if name.startswith("PAGEIN_") and value.strip()}
+    named = [path for path in (user_file(os.environ), Path(workspace) / NAME) if not _is_absent(path)]
+    if not named and not told.keys() - {_STORE}:
+        return told.get(_STORE, "").strip() or None
+    return load_config(workspace).store
 
 
 def user_file(environment: Mapping[str, str]) -> Path:
@@ -42,8 +60,10 @@ def user_file(environment: Mapping[str, str]) -> Path:
     return user_config_path("pagein", appauthor=False) / NAME
 
 
-def _file(path: Path, *, own: bool, must: bool = False) -> list[SettingsLayer]:
+def _file(path: Path, *, own: bool, must: bool = False) -> "list[SettingsLayer]":
     """Read a settings file; without a file, return nothing, or raise BadSetting if `must` is set."""
+    from pagein.settings.layers import of_file
+
     if not must and _is_out_of_reach(path):
         return []
     try:
@@ -55,6 +75,13 @@ def _file(path: Path, *, own: bool, must: bool = False) -> list[SettingsLayer]:
     except (OSError, ValueError) as problem:
         raise BadSetting(f"{path}: cannot be read: {problem}") from problem
     return [of_file(str(path), text, own=own)]
+
+
+def _is_absent(path: Path) -> bool:
+    try:
+        return not path.exists()
+    except OSError:  # loading says what it is
+        return False
 
 
 def _is_out_of_reach(path: Path) -> bool:

@@ -20,41 +20,87 @@ from pagein.tools.search import SEARCH
 _NUMBER: Final = {"type": "integer"}
 _TEXT: Final = {"type": "string"}
 
+_PEEK: Final[Mapping[str, Mapping[str, object]]] = {
+    "id": _TEXT,
+    "line": _NUMBER,
+    "lines": _NUMBER,
+    "offset": _NUMBER,
+    "length": _NUMBER,
+}
+_SEARCH: Final[Mapping[str, Mapping[str, object]]] = {
+    "pattern": _TEXT,
+    "scope": {"type": "array", "items": _TEXT},
+    "skip": _NUMBER,
+}
+
 OFFERS: Final = (
     ToolOffer(
         PEEK.name,
         "Show text that was taken out of your context, by the id of its stub, exactly as it was.",
-        schema(("id",), id=_TEXT, line=_NUMBER, lines=_NUMBER, offset=_NUMBER, length=_NUMBER),
+        schema(("id",), **_PEEK),
     ),
     ToolOffer(
         SEARCH.name,
         "Find a text or /regex/ in what was taken out of your context. Gives ids and offsets for peek.",
-        schema(("pattern",), pattern=_TEXT, scope={"type": "array", "items": _TEXT}, skip=_NUMBER),
+        schema(("pattern",), **_SEARCH),
     ),
 )
 """The bytes must be the same in every request of a session, so running sessions keep the old form after a change (`engine.intake.recall_tools`)."""
+OFFERS_OF_EVERYTHING: Final = (
+    ToolOffer(
+        PEEK.name,
+        "Show text that was taken out of your context, by the id of its stub, exactly as it was; or turns (3, or 3-5) of an "
+        "earlier chat, by id@version.",
+        schema(("id",), **_PEEK, turns=_TEXT),
+    ),
+    ToolOffer(
+        SEARCH.name,
+        "Find a text or /regex/ in what was taken out of your context. Gives ids and offsets for peek. With everything: in all "
+        "that earlier sessions said, did, read and wrote, by session (its name), since and until (2026-11-21, or 3d ago).",
+        schema(
+            ("pattern",), **_SEARCH, everything={"type": "boolean"}, session=_TEXT, since=_TEXT, until=_TEXT, type=_TEXT
+        ),
+    ),
+)
+"""The tools of a gateway whose user lets its sessions read each other."""
+_OF_SESSION: Final = {PEEK.name: {*_PEEK, "around"}, SEARCH.name: {*_SEARCH}}
+"""The arguments that reach nothing but the session's own content."""
 
 
-def definitions(api: Api) -> list[dict[str, Any]]:
+def offers(*, everything: bool) -> tuple[ToolOffer, ...]:
+    """Return the tools to offer.
+
+    everything: whether the model may recall what other sessions stored
+    """
+    return OFFERS_OF_EVERYTHING if everything else OFFERS
+
+
+def definitions(api: Api, *, everything: bool = False) -> list[dict[str, Any]]:
     """Return the recall tools' definitions for the tool list of a request.
 
-    For callers who offer the tools themselves.
+    For callers who offer the tools themselves. everything: as in `answer_call`
     """
     return [
-        deepcopy(definition(one, api)) for one in OFFERS
+        deepcopy(definition(one, api)) for one in offers(everything=everything)
     ]  # copies, so that a caller's change affects no other caller
 
 
-def answer_call(session: Session, name: str, arguments: Mapping[str, object], call_id: str) -> ReadResult:
+def answer_call(
+    session: Session, name: str, arguments: Mapping[str, object], call_id: str, *, everything: bool = False
+) -> ReadResult:
     """Answer a call of a recall tool, with content that this session evicted or ingested on its branch.
 
-    No other content is accessible: a party able to make a model call may not own the stored sessions, so an object of
-    another session is answered as unknown. Raises no exception for any input of a model.
+    everything: whether other sessions' content is accessible too, which is for their owner to say. Otherwise an object of
+    another session is answered as unknown, because a party able to make a model call may not own the stored sessions.
+
+    Raises no exception for any input of a model.
     """
     tool = next((one for one in (PEEK, SEARCH) if one.name == name), None)
     if tool is None:
         return refusal_result(f"There is no tool {name!r} here; there are {PEEK.name} and {SEARCH.name}.")
-    own = {name: value for name, value in arguments.items() if name != "everything"}
+    if everything:
+        return tool.answer(session, Call(arguments, id=call_id))
+    own = {name: value for name, value in arguments.items() if name in _OF_SESSION[tool.name]}
     held = session.recalls.holdings
     for told in _names(own.get("id") if tool is PEEK else own.get("scope")):
         if not told:

@@ -2,15 +2,17 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.ports import Signal
 
 Arguments: TypeAlias = Mapping[str, object]
+_SPAN: Final = re.compile(r"([0-9]{1,9})(?:\s*-\s*([0-9]{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,17 @@ class ArgumentReader:
             self._wrong.append(f"{name}: must be a number")
             return default
         return int(value)
+
+    def span(self, name: str) -> tuple[int, int] | None:
+        """Return a first and a last number, written `3` or `3-5`. None if the argument is missing."""
+        value = self._arguments.get(name)
+        if value is None:
+            return None
+        found = _SPAN.fullmatch(str(value).strip())
+        if found is None or not 1 <= int(found[1]) <= int(found[2] or found[1]):
+            self._wrong.append(f"{name}: must be a number from 1 on, or a range such as 3-5")
+            return None
+        return int(found[1]), int(found[2] or found[1])
 
     def yes(self, name: str) -> bool:
         """Return whether a flag is true."""

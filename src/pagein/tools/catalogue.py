@@ -8,6 +8,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.tools import read
 from pagein.tools.calls import Call, Offer, refusal_result
+from pagein.tools.expand import EXPAND
 from pagein.tools.ingest import INGEST
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
@@ -29,7 +30,7 @@ def _read_offer(tool: read.Tool) -> Offer:
 
 
 READING: Final = tuple(_read_offer(tool) for tool in read.TOOLS)
-RECALL: Final = (PEEK, SEARCH, INGEST, STATS)
+RECALL: Final = (PEEK, SEARCH, EXPAND, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
 
 
@@ -61,6 +62,7 @@ def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> 
 _TOLD: Final = (
     (PEEK, "shows a part of an object, exactly as it stood there. Costs one short result."),
     (SEARCH, "finds a text or an expression in all objects, with ids and offsets to peek at."),
+    (EXPAND, "follows the references of a stored object, in both directions."),
     (INGEST, "puts many files into the store without showing them, so that they can be searched."),
     (STATS, "tells how much was taken out and brought back."),
 )
@@ -78,6 +80,7 @@ is in a store, and these tools bring it back.
   sees the whole conversation, you see a shortened one.
 - Before you edit or quote text that stands behind an id, get it with {peek}. Never write such a line into a file.
 - Check that what you brought back is what was meant.
+- What earlier sessions said and did is stored too: look for it with {search} and everything, then get the turns with {peek}.
 - For a file as it is now, read the file; an object is a text as it was."""
 
 

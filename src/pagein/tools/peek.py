@@ -13,9 +13,11 @@ from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.read_caps import ReadCaps
 from pagein.policy.recall.surroundings import CONTEXT, around
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
+from pagein.policy.stubs.object_lines import target_line
 from pagein.policy.stubs.previews import behind_head
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
 
+_LINKS: Final = 10
 _GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what stands in front.]"
 
 
@@ -25,6 +27,7 @@ def _peek(session: Session, call: Call) -> ReadResult:
     offset, length = given.whole("offset", 0), given.whole("length", LENGTH)
     quote = given.text("around") if given.has("around") else ""
     line, lines = given.whole("line", 1), given.whole("lines", CONTEXT if quote else LINES)
+    turns = given.span("turns")
     problem = given.problem()
     if problem is not None:
         return problem
@@ -47,12 +50,22 @@ def _peek(session: Session, call: Call) -> ReadResult:
         return replace(part, hints=(_GOES_ON, *part.hints)) if seen else part
 
     try:
-        part = session.recalls.peek(name, cut, call_id=call.id)
+        part = session.recalls.peek(name, cut, call_id=call.id, turns=turns)
     except NotRecallable as why:
         return refusal_result(f"Object {name} not found: {why}")
     except (StoreError, HostError) as why:
         return refusal_result(f"Object {name} cannot be had now: {why}")
-    return ReadResult(part.slice.as_text, _details(name, part.slice), failure=part.failure)
+    links = _link_lines(session, name, part.slice.text)
+    return ReadResult("\n".join((part.slice.as_text, *links)), _details(name, part.slice), failure=part.failure)
+
+
+def _link_lines(session: Session, name: str, text: str) -> list[str]:
+    """Return a line for each link `[[name]]` of a shown note, with what it names."""
+    try:
+        links = session.objects.links_shown(name, text) if "[[" in text else ()
+    except (HostError, StoreError):
+        return []
+    return [f"[[[{link.name}]] is {target_line(link.target)}]" for link in links[:_LINKS]]
 
 
 def _details(name: str, part: Slice) -> dict[str, object]:
@@ -66,7 +79,11 @@ PEEK: Final = Offer(
     "follows, the last line says with which offset or line to go on.",
     schema(
         ("id",),
-        id={"type": "string", "description": "The object's id, such as pg-01234567-89abcdef."},
+        id={
+            "type": "string",
+            "description": "The object's id, such as pg-01234567-89abcdef; of a stored object the id or name, with @3 for version 3.",
+        },
+        turns={"type": "string", "description": "Turns of a stored chat to show: 3, or 3-5."},
         offset={"type": "number", "description": "First character to show, counted from 0."},
         length={"type": "number", "description": "How many characters to show.", "default": LENGTH},
         line={"type": "number", "description": "First line to show, counted from 1; instead of offset."},

@@ -1,5 +1,6 @@
-"""The tool `search`: find a text in the evicted results."""
+"""The tool `search`: find a text in the evicted results, or in everything stored."""
 
+import time
 from typing import Final
 
 from pagein.engine.reads.session_reads import ReadResult
@@ -7,14 +8,19 @@ from pagein.engine.recall.object_search import Hits, Lookup
 from pagein.engine.recall.session_recall import Bounds
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
-from pagein.model.search_query import ObjectMatch
+from pagein.model.search_query import CONTENT, ObjectMatch, Search
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.stubs.match_texts import heading_text, match_text
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
+from pagein.tools.moments import moment
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
 # Bytes reserved below the matches for notes about them.
 _ROOM: Final = 4 * 1024
+_SEARCHED: Final = frozenset({CONTENT, "args", "turns"})
+"""Fields of stored versions: metadata repeats them, and would be most of an answer."""
+FILTERS: Final = ("session", "agent", "since", "until", "type", "path", "chat")
+"""Arguments that restrict a search of everything stored."""
 
 
 def _search(session: Session, call: Call) -> ReadResult:
@@ -23,8 +29,13 @@ def _search(session: Session, call: Call) -> ReadResult:
     problem = given.problem()
     if problem is not None:
         return problem
-    lookup = Lookup(pattern, scope, max(0, skip), given.yes("everything"))
+    is_filtered = any(map(given.has, FILTERS))
     try:
+        stored = _stored(given, pattern) if is_filtered or given.yes("everything") else None
+        problem = given.problem()
+        if problem is not None:
+            return problem
+        lookup = Lookup(pattern, scope, max(0, skip), stored, own=not is_filtered)
         found = session.recalls.search(lookup, call_id=call.id, signal=call.signal)
     except (CallerError, HostError) as why:
         return refusal_result(str(why))
@@ -35,13 +46,51 @@ def _search(session: Session, call: Call) -> ReadResult:
         _text(found, shown, lookup.skip + shown if more else None, bounds),
         {
             "matches": [
-                {"id": hit.object_id, "offset": hit.offset, "length": len(hit.matched)} for hit in found.hits[:shown]
+                {"id": hit.object_id, "offset": hit.offset, "length": len(hit.matched), **_hit_details(hit)}
+                for hit in found.hits[:shown]
             ],
             "next": {"skip": lookup.skip + shown} if more else None,
             "unsearched": [{"id": name, "why": why} for name, why in found.unsearched],
         },
         failure=found.failure,
     )
+
+
+def _stored(given: ArgumentReader, pattern: str) -> Search:
+    """Return the search of everything stored. Raises BadSetting for a wrong time."""
+    names = {name: given.text(name) for name in FILTERS if given.has(name)}
+    now = time.time()  # noqa: TID251 - `2h` is counted from the call
+    since, until = (moment(names[name], now) if names.get(name) else None for name in ("since", "until"))
+    return Search(
+        pattern=pattern,
+        fields=_SEARCHED,
+        types=frozenset([names["type"]] if "type" in names else []),
+        session=names.get("session"),
+        agent=names.get("agent"),
+        path=names.get("path"),
+        chat=names.get("chat"),
+        since=since,
+        until=until,
+    )
+
+
+def _hit_details(match: ObjectMatch) -> dict[str, object]:
+    """Return the place of a match in a stored version."""
+    hit = match.hit
+    if hit is None:
+        return {}
+    where, place = hit.where, hit.place
+    return {
+        "type": where.type,
+        "field": hit.field,
+        "line": hit.match.line,
+        "path": where.path,
+        "session": where.session,
+        "chat": where.chat,
+        "turn": None if place is None else place.turn,
+        "step": None if place is None else place.step,
+        "at": where.at,
+    }
 
 
 def _text(found: Hits, shown: int, following: int | None, bounds: Bounds) -> str:
@@ -94,7 +143,21 @@ SEARCH: Final = Offer(
             "description": "Ids of the objects to search; all if left out.",
         },
         skip={"type": "number", "description": "How many matches to pass over, to go on with an earlier search."},
-        everything={"type": "boolean", "description": "Search also what other sessions of this workspace have stored."},
+        everything={
+            "type": "boolean",
+            "description": "Search also all that is stored: what was said, done, read and written in every session. Such a "
+            "match comes with id@version and turn, for peek.",
+        },
+        session={"type": "string", "description": "Everything of this session: its name, or how the name begins."},
+        agent={"type": "string", "description": "Everything of the sessions of this agent, such as claude-code."},
+        since={
+            "type": "string",
+            "description": "Everything from this time on: 2026-11-21, 2026-11-21T10:00, or 3d ago.",
+        },
+        until={"type": "string", "description": "Everything up to this time."},
+        type={"type": "string", "description": "Everything of this kind: user, chat, toolcall, file, note."},
+        path={"type": "string", "description": "Every version of files at this path, in this folder, or by a glob."},
+        chat={"type": "string", "description": "Everything of the chat with this id, one branch of a session."},
     ),
     _search,
     legacy="rlm_search",

@@ -139,6 +139,9 @@ def _hit(hit: Hit) -> Answer:
     return {
         **asdict(hit.where),
         "field": hit.field,
+        "turn": None if hit.place is None else hit.place.turn,
+        "step": None if hit.place is None else hit.place.step,
+        "speaker": None if hit.place is None else hit.place.speaker,
         **match,
         "before": list(match["before"]),
         "after": list(match["after"]),

@@ -47,7 +47,7 @@ def show_hits(console: Console, answer: Answer) -> None:
     """Print hits under their version, with line numbers, as grep does."""
     last = None
     for hit in answer["hits"]:
-        head = (hit["sequence"], hit["field"])
+        head = (hit["id"], hit["sequence"], hit["field"], hit["step"], hit["speaker"])
         if head != last:
             if last is not None:
                 console.print()
@@ -61,8 +61,14 @@ def show_hits(console: Console, answer: Answer) -> None:
 
 def _head(hit: Answer) -> Text:
     about = [f"v{hit['version']}" + ("" if hit["current"] else " (not the newest)"), hit["type"], when(hit["at"])]
-    if hit["field"] != "content":
+    if hit["turn"] is not None:
+        about.append(f"turn {hit['turn']}" + ("" if hit["step"] is None else f" step {hit['step']}"))
+    if hit["speaker"] is not None:
+        about.append(hit["speaker"])
+    elif hit["field"] != "content":
         about.append(f"in {hit['field']}")
+    if hit["session"] is not None:
+        about.append(f"session {hit['session']}")
     name = hit["path"] or hit["nickname"]
     return Text.assemble(
         (plain(hit["id"]), "bold"), "  ", (plain(name) + "  " if name else ""), (plain(", ".join(about)), "dim")

@@ -53,16 +53,21 @@ class Desk:
         return self.searcher.search(Search(pattern=pattern, **asked))  # type: ignore[arg-type]
 
     def pages(self, search: Search) -> list[Hit]:
-        """All hits, page by page."""
+        """All hits, page by page; those of a page in the order of the store."""
         hits: list[Hit] = []
         after: str | None = None
         for _ in range(1000):
             results = self.searcher.search(replace(search, after=after))
-            hits += results.hits
+            hits += sorted(results.hits, key=_store_order)
             after = results.next
             if after is None:
                 return hits
         raise AssertionError("no end of pages")
+
+
+def _store_order(hit: Hit) -> tuple[int, int, str, int]:
+    part = {"content": 0, "metadata": 2}.get(hit.field, 1)
+    return -hit.where.sequence, part, hit.field, hit.match.line
 
 
 def scanned(desk: Desk, search: Search) -> list[tuple[int, str, int]]:

@@ -72,7 +72,7 @@ def test_large_contents_make_batches_of_their_own(tmp_path: Path) -> None:
     desk = indexed(tmp_path)
     assert desk.index is not None
     desk.put("small")
-    desk.put("x" * 600_000)
+    desk.put("x" * 1_200_000)
     desk.put("small too")
     seen = []
     while grow(desk.index, desk.shelf):

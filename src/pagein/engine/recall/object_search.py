@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from pagein.model.search_query import ObjectMatch
+from pagein.model.search_query import ObjectMatch, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,13 +12,15 @@ class Lookup:
     pattern: text or expression to find.
     scope: ids of objects; None for the session's objects.
     skip: number of matches shown before.
-    everything: True to search the archive too.
+    stored: what to search in the archive, after the session's objects; None for nothing.
+    own: False to search the archive alone.
     """
 
     pattern: str
     scope: tuple[str, ...] | None = None
     skip: int = 0
-    everything: bool = False
+    stored: Search | None = None
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

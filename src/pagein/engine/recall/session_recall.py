@@ -11,7 +11,7 @@ Rules of this file
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from pagein.engine.log.holdings import Holdings, step
@@ -21,12 +21,13 @@ from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
-from pagein.errors import Aborted, BadSetting, NotRecallable, PageinError, StoreError
+from pagein.engine.recall.stored_objects import StoredObjects
+from pagein.errors import Aborted, BadInput, BadSetting, HostError, NotRecallable, PageinError, StoreError
 from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
-from pagein.model.search_query import ObjectMatch
+from pagein.model.search_query import ObjectMatch, Results, Search
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
 from pagein.policy.recall import pattern_search, text_slices
@@ -61,21 +62,21 @@ class TextArchive(Protocol):
     thread.
     """
 
-    def matches(
-        self, pattern: str, limit: int, /, *, regex: bool, per_object: int, within: float
-    ) -> Sequence[ObjectMatch]:
-        """Return matches in the newest contents, newest first.
+    def search(self, asked: Search, /) -> Results:
+        """Return a page of hits in the versions of objects. Raises BadInput for an unusable pattern or filter, and StoreError."""
+        ...
 
-        pattern: a literal text, or an RE2 expression for lines.
-        limit: most matches in total.
-        within: seconds to search.
+    def text(self, name: str, turns: tuple[int, int] | None = None, /) -> str | None:
+        """Return the text of an object, or of some turns of a chat; None if absent.
 
-        Raises BadInput for an unusable pattern, and StoreError.
+        name: id or nickname, for an older version with `@` and its number.
+
+        Raises NotRecallable for an object without such a version or without turns, and StoreError.
         """
         ...
 
-    def text(self, name: str, /) -> str | None:
-        """Return the newest content of the object with this id or nickname; None if absent. Raises StoreError."""
+    def close(self) -> None:
+        """Close files. Further calls do nothing."""
         ...
 
 
@@ -85,6 +86,7 @@ class RecallResources:
 
     tree: returns the files below a folder; None for sessions without ingest.
     archive: other stored texts; None if unavailable.
+    objects: the stored objects; None if unavailable.
     trajectory: log of operations; None for no log.
     bounds: limits of recall.
     limits: limits of one ingest.
@@ -92,9 +94,15 @@ class RecallResources:
 
     tree: Callable[[str], IngestTree] | None = None
     archive: TextArchive | None = None
+    objects: StoredObjects | None = None
     trajectory: Trajectory | None = None
     bounds: Bounds = USUAL
     limits: Limits = WIDE
+
+    def close(self) -> None:
+        """Close the archive."""
+        if self.archive is not None:
+            self.archive.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +158,13 @@ class SessionRecall:
         return self._reach.bounds
 
     @property
+    def objects(self) -> StoredObjects:
+        """The stored objects of every session. Raises HostError for a session without them."""
+        if self._reach.objects is None:
+            raise HostError("this session's store has no objects with versions")
+        return self._reach.objects
+
+    @property
     def holdings(self) -> Holdings:
         """Evicted and ingested objects of the branch, with counts of recalls."""
         return self._fold[self._entries.leaf]
@@ -161,23 +176,30 @@ class SessionRecall:
         *,
         call_id: str = "",
         tool: str = "peek",
+        turns: tuple[int, int] | None = None,
     ) -> RecallPart:
         """Return a part of an object's text. Raises NotRecallable, StoreError.
 
         cut: makes the part from id, text and caps.
+        turns: the first and the last turn of a chat, from 1; None for the whole text.
         """
         began = self._clock()
         name = object_id.strip()
-        part = cut(name, self._text(name), self.bounds.caps)
+        part = cut(name, self._text(name, turns), self.bounds.caps)
         failure = self._journal(RecallNote(tool, (name,), call_id, part.hints))
         self._log("peek", (name,), {"offset": part.start, "length": part.end - part.start}, began)
         return RecallPart(part, failure)
 
     def search(self, lookup: Lookup, *, call_id: str = "", tool: str = "search", signal: Signal | None = None) -> Hits:
-        """Search the session's objects, newest first. Raises BadInput for a malformed pattern, and Aborted."""
+        """Search the session's objects, newest first, and the archive, if asked.
+
+        Raises BadInput for a malformed pattern or filter, and Aborted.
+        """
         began = self._clock()
         pattern = pattern_search.parse_pattern(lookup.pattern)
-        names = self._names() if lookup.scope is None else tuple(dict.fromkeys(one.strip() for one in lookup.scope))
+        names = self._names() if lookup.own else ()
+        if lookup.scope is not None:
+            names = tuple(dict.fromkeys(one.strip() for one in lookup.scope))
         page = HitPage(max(0, lookup.skip), self.bounds.matches)
         for name in names:
             if page.full() or self._clock() - began > self.bounds.seconds:
@@ -186,8 +208,8 @@ class SessionRecall:
                 raise Aborted("Operation aborted")
             page.looked_into += 1
             self._look_into(name, pattern, page)
-        if lookup.everything and lookup.scope is None and not page.full():
-            self._look_beyond(pattern, page)
+        if lookup.stored is not None and lookup.scope is None and not page.full():
+            self._look_beyond(pattern, lookup.stored, page)
         shown = tuple(page.hits[: page.most])
         found = tuple(dict.fromkeys(hit.object_id for hit in shown))
         failure = self._journal(RecallNote(tool, found, call_id)) if found else None
@@ -261,15 +283,22 @@ class SessionRecall:
 
     # ---
 
-    def _text(self, name: str) -> str:
+    def _text(self, name: str, turns: tuple[int, int] | None = None) -> str:
         """Return evicted content; without any, the archive's text under this id or nickname."""
         try:
-            return self._pager.recall(name)
+            if turns is None:
+                return self._pager.recall(name)
         except NotRecallable:
-            found = None if self._reach.archive is None else self._reach.archive.text(name)
+            if self._reach.archive is None:
+                raise
+            found = self._reach.archive.text(name)
             if found is None:
                 raise
             return found
+        found = None if self._reach.archive is None else self._reach.archive.text(name, turns)
+        if found is None:
+            raise NotRecallable(f"no stored chat has this id: {name[:80]!r}")
+        return found
 
     def _names(self) -> tuple[str, ...]:
         return tuple(one.object_id for one in self.holdings.newest_first())
@@ -285,25 +314,37 @@ class SessionRecall:
             if count >= self.bounds.per_object or page.full():
                 return
 
-    def _look_beyond(self, pattern: pattern_search.Pattern, page: HitPage) -> None:
+    def _look_beyond(self, pattern: pattern_search.Pattern, beyond: Search, page: HitPage) -> None:
         archive = self._reach.archive
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
             return
-        limit = page.most + 1 + page.skip - len(page.hits)
+        asked = replace(
+            beyond,
+            pattern=pattern.expression or pattern.literal,
+            regex=pattern.expression is not None,
+            limit=page.most,
+            per_version=self.bounds.per_object,
+            within=self.bounds.seconds,
+        )
         try:
-            found = archive.matches(
-                pattern.expression or pattern.literal,
-                limit,
-                regex=pattern.expression is not None,
-                per_object=self.bounds.per_object,
-                within=self.bounds.seconds,
-            )
+            while not page.full():
+                found = archive.search(asked)
+                for hit in found.hits:
+                    name = f"{hit.where.id}@{hit.where.version}"
+                    page.take(ObjectMatch(name, hit.match.offset, hit.match.matched, hit.match.text, hit))
+                page.unsearched += [(f"{one.id}@{one.version}", one.why) for one in found.unsearched]
+                if found.timed_out:
+                    page.unsearched.append(
+                        ("everything else", "the time was up; narrow the search by session or since")
+                    )
+                if found.next is None or found.timed_out:
+                    return
+                asked = replace(asked, after=found.next)
+        except BadInput:
+            raise
         except PageinError as problem:
             page.unsearched.append(("everything else", str(problem)))
-            return
-        for match in found:
-            page.take(match)
 
     def _journal(self, recall: RecallNote) -> str | None:
         try:

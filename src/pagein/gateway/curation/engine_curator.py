@@ -12,7 +12,7 @@ from pagein.model.messages import Usage
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
-from pagein.tools.brief import OFFERS, answer_call
+from pagein.tools.brief import answer_call, offers
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
 _PATIENCE: Final = 0.2  # seconds to wait for a busy session; the request has waited before
@@ -20,11 +20,16 @@ _NOT_SHORT: Final = ("none", "first")
 
 
 class EngineCurator:
-    """Asks an engine for decisions. Closing the curator closes the engine."""
+    """Asks an engine for decisions. Closing the curator closes the engine.
 
-    def __init__(self, engine: Engine, *, recall: bool = True) -> None:
+    recall: whether the model is offered recall tools
+    everything: whether these reach what other sessions stored
+    """
+
+    def __init__(self, engine: Engine, *, recall: bool = True, everything: bool = False) -> None:
         self._engine = engine
-        self._recall = recall
+        self._everything = everything
+        self._offers = offers(everything=everything) if recall else ()
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as decided by the engine.
@@ -37,7 +42,7 @@ class EngineCurator:
             at=asked.at,
             hint=_hint_of(asked),
             context=asked.context,
-            offers=OFFERS if self._recall else (),
+            offers=self._offers,
             path_model=asked.model,
             lasting=asked.lasting,
             documented=asked.documented,
@@ -91,7 +96,10 @@ class EngineCurator:
         prepared = curated.prepared
         if prepared is None:
             return OwnToolResult(call, "There is nothing to recall here.", is_error=True)
-        found = self._engine.behind(prepared, lambda session: answer_call(session, call.name, call.arguments, call.id))
+        found = self._engine.behind(
+            prepared,
+            lambda session: answer_call(session, call.name, call.arguments, call.id, everything=self._everything),
+        )
         return OwnToolResult(call, found.text, found.is_error)
 
     def splice_answer(self, curated: CuratedRequest, exchange: RecallExchange) -> str:

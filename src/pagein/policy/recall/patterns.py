@@ -98,13 +98,15 @@ def grams_needed(pattern: str, *, ignore_case: bool = False) -> Need:
         return NO_NEED
 
 
-def _every(needs: Iterable[Need]) -> Need:
+def every_need(needs: Iterable[Need]) -> Need:
+    """Return the need of texts that meet all of these."""
     flat = (part for need in needs for part in (need.needs if isinstance(need, Every) else (need,)))
     parts = tuple(dict.fromkeys(flat))
     return parts[0] if len(parts) == 1 else Every(parts)
 
 
-def _some(needs: Iterable[Need]) -> Need:
+def some_need(needs: Iterable[Need]) -> Need:
+    """Return the need of texts that meet one of these."""
     parts = tuple(dict.fromkeys(needs))
     if NO_NEED in parts:
         return NO_NEED
@@ -115,7 +117,7 @@ def _need_of_string(text: str) -> Need:
     distinct = list(dict.fromkeys(text[start : start + GRAM] for start in range(len(text) - GRAM + 1)))
     # a few, spread over the whole, select nearly as well as the full list
     step = -(-len(distinct) // _MOST_GRAMS) or 1
-    return _every(Gram(gram) for gram in distinct[::step])
+    return every_need(Gram(gram) for gram in distinct[::step])
 
 
 # --- the possible matches of an expression ---
@@ -138,7 +140,7 @@ class _MatchSet:
     def need(self) -> Need:
         if self.strings is None:
             return self.rest
-        return _every((self.rest, _some(_need_of_string(text) for text in sorted(self.strings))))
+        return every_need((self.rest, some_need(_need_of_string(text) for text in sorted(self.strings))))
 
 
 _ANYTHING: Final = _MatchSet(None)
@@ -170,9 +172,11 @@ class _Runs:
         self._whole = False
 
     def match_set(self) -> _MatchSet:
-        rest = _every(self._needs)
+        rest = every_need(self._needs)
         return (
-            _MatchSet(self._run, rest) if self._whole else _MatchSet(None, _every((rest, _MatchSet(self._run).need())))
+            _MatchSet(self._run, rest)
+            if self._whole
+            else _MatchSet(None, every_need((rest, _MatchSet(self._run).need())))
         )
 
     def need(self) -> Need:
@@ -191,7 +195,7 @@ def _either(branches: list[_MatchSet]) -> _MatchSet:
     union: _Strings = frozenset().union(*strings)
     if len(strings) == len(branches) and len(union) <= _MOST_STRINGS:
         return _MatchSet(union)
-    return _MatchSet(None, _some(branch.need() for branch in branches))
+    return _MatchSet(None, some_need(branch.need() for branch in branches))
 
 
 def _character(character: str, *, ignore_case: bool) -> _MatchSet:

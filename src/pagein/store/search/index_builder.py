@@ -5,7 +5,7 @@ ahead than expected and continues from there.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from pagein.errors import StoreError
@@ -13,8 +13,9 @@ from pagein.policy.recall.patterns import fold_text
 from pagein.store.search.pattern_matches import text_of
 from pagein.store.search.shelves import Shelf, ShelfItem, readable
 
-_THINGS: Final = 64
-_CHARS: Final = 512 * 1024
+_THINGS: Final = 256
+_CHARS: Final = 1024 * 1024
+"""Bounds of a batch. A large batch makes few segments, which are what costs; a long one would keep other builders waiting."""
 _PATIENCE: Final = 60.0
 _AFTER_TROUBLE: Final = 5.0
 
@@ -51,7 +52,7 @@ def grow(index: GrowingIndex, shelf: Shelf) -> bool:
     things = _next(shelf, above)
     if not things:
         return False
-    index.add(shelf, above, [(thing.place, _text(shelf, thing)) for thing in things], things[-1].place)
+    index.add(shelf, above, _texts(shelf, things), things[-1].place)
     return True
 
 
@@ -61,23 +62,27 @@ def _next(shelf: Shelf, above: int) -> list[ShelfItem]:
     chars = 0
     while not chosen and above < last:
         for thing in shelf.between(above, min(above + _THINGS, last)):
-            if chosen and chars + thing.chars > _CHARS:
+            if chosen and chars + thing.size > _CHARS:
                 break
             chosen.append(thing)
-            chars += thing.chars
+            chars += thing.size
         above += _THINGS
     return chosen
 
 
-def _text(shelf: Shelf, thing: ShelfItem) -> str:
-    """Return the folded texts of an item, separated by a gap so that no trigram spans two texts."""
-    loaded = iter(shelf.load([part for _, part in thing.parts if not isinstance(part, bytes)]))
-    texts = []
+def _texts(shelf: Shelf, things: Sequence[ShelfItem]) -> list[tuple[int, str]]:
+    """Return by place the folded texts of items and the names of their sessions, with gaps so that no trigram spans two texts."""
+    loaded = iter(shelf.load([part for thing in things for _, part in thing.parts if not isinstance(part, bytes)]))
+    return [(thing.place, "\n\n".join(_item_texts(thing, loaded))) for thing in things]
+
+
+def _item_texts(thing: ShelfItem, loaded: Iterator[bytes | StoreError]) -> Iterator[str]:
+    if thing.session is not None:
+        yield fold_text(thing.session)
     for name, part in thing.parts:
         data = part if isinstance(part, bytes) else next(loaded)
         if not isinstance(data, StoreError):
-            texts.append(fold_text(text_of(readable(name, data))))
-    return "\n\n".join(texts)
+            yield fold_text(text_of(readable(name, data)))
 
 
 class Builder:

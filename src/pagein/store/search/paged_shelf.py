@@ -8,7 +8,7 @@ from typing import Final
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED
 from pagein.model.search_query import CONTENT, METADATA
-from pagein.store.search.shelves import Loaded, ShelfItem
+from pagein.store.search.shelves import Loaded, Newest, ShelfItem
 from pagein.store.search.sql_shelf import blobs_in, database_of, placeholders
 from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_objects import SqlObjects
@@ -37,18 +37,19 @@ class PagedShelf:
             found = rows.execute(f"{_SELECT} paged.place > ? AND paged.place <= ? ORDER BY paged.place", (above, upto))
             return tuple(map(_shelf_item, found.fetchall()))
 
-    def of(self, name: str) -> Sequence[ShelfItem]:
+    def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         with self._database.open_reader() as rows:
-            return tuple(map(_shelf_item, rows.execute(f"{_SELECT} object.id = ?", (name,)).fetchall()))
+            found = rows.execute(f"{_SELECT} object.id = ? AND paged.place > ?", (name, above))
+            return tuple(map(_shelf_item, found.fetchall()))
 
-    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+    def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
         names = list(dict.fromkeys(ids))
-        found: dict[str, tuple[int, bool]] = {}
+        found: dict[str, Newest] = {}
         with self._database.open_reader() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 query = f"SELECT id, place FROM paged WHERE id IN ({placeholders(some)})"  # noqa: S608 -- constants
-                found |= {name: (place, False) for name, place in rows.execute(query, some).fetchall()}
+                found |= {name: Newest(place, deleted=False) for name, place in rows.execute(query, some).fetchall()}
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:

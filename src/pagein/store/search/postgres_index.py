@@ -12,7 +12,7 @@ from typing import Final
 from pagein.policy.recall.patterns import Every, Gram, Need, grams
 from pagein.store.postgres.postgres_database import PostgresDatabase
 from pagein.store.postgres.postgres_schema import dialect
-from pagein.store.search.trigram_index import SHELVES, STATE, TrigramIndex
+from pagein.store.search.trigram_index import AGAIN, SHELVES, STATE, TrigramIndex
 from pagein.store.sql.sql_rows import Rows
 
 _SIGN: Final = 1 << 31
@@ -26,6 +26,7 @@ _STEPS: Final = (
             *(f"CREATE INDEX grams_{name}_by_gram ON grams_{name} USING GIN (grams)" for name in SHELVES),
         ),
     ),
+    ("names of sessions", (*(f"TRUNCATE grams_{name}" for name in SHELVES), AGAIN)),
 )
 
 
@@ -42,7 +43,7 @@ def empty_postgres_index(store: PostgresDatabase) -> None:
     with contextlib.closing(database), database.open_writer() as rows:
         for name in SHELVES:
             rows.execute(f"TRUNCATE grams_{name}")
-        rows.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1")
+        rows.execute(AGAIN)
 
 
 class _ArrayGrams:

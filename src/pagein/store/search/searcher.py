@@ -17,17 +17,21 @@ from itertools import islice
 from typing import Final, Protocol, TypeAlias
 
 from pagein.errors import BadInput, StoreError
+from pagein.model.chats import page_of
 from pagein.model.names import ContentHash
-from pagein.model.search_query import Hit, Match, Results, Search, UnsearchedVersion, Where
+from pagein.model.search_query import ChatPlace, Hit, Match, Results, Search, UnsearchedVersion, Where
+from pagein.policy.recall.hit_order import arrange_hits
 from pagein.policy.recall.path_filter import path_matches
-from pagein.policy.recall.patterns import NO_NEED, Need
+from pagein.policy.recall.patterns import NO_NEED, Need, every_need, literal_grams, some_need
 from pagein.store.search.pattern_matches import Matcher
 from pagein.store.search.shelf_batches import at, batches, downwards
-from pagein.store.search.shelves import Shelf, ShelfItem, readable
+from pagein.store.search.shelves import NOWHERE, Newest, Part, Shelf, ShelfItem, page_places, readable
 
 _LARGEST_PAGE: Final = 10_000
 _LONGEST_POSITION: Final = 60
 _LAST_PLACE: Final = 2**62
+_MOST_SESSIONS: Final = 8
+"""Sessions to ask the index for; of more, each item is filtered."""
 _AHEAD: Final = 2
 """Number of batches read and matched at the same time: as many as the engine can run in parallel on a small machine."""
 
@@ -47,11 +51,9 @@ class Index(Protocol):
         ...
 
 
-Found: TypeAlias = dict[str, "list[Match] | StoreError"]
+Placed: TypeAlias = tuple[Match, ChatPlace | None]
+Found: TypeAlias = dict[str, "list[Placed] | StoreError"]
 """Matches by part of an item, without the parts that have no match."""
-Newest: TypeAlias = tuple[int, bool]
-"""For an item: the place of its newest version, and whether that version is a deletion."""
-_NOWHERE: Final[Newest] = (0, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,14 @@ class _Position:
 class _SearchPage:
     """The results of a search so far.
 
+    sessions: the sessions that the search asks for; None for all
     told: objects and fields with a reported newest match
     """
 
     search: Search
     matcher: Matcher
     deadline: float | None
+    sessions: frozenset[str] | None
     hits: list[Hit] = field(default_factory=list)
     looked_into: int = 0
     unsearched: list[UnsearchedVersion] = field(default_factory=list)
@@ -102,12 +106,23 @@ class _SearchPage:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
 
+SessionsOf: TypeAlias = Callable[[str | None, str | None], frozenset[str] | None]
+"""Returns the names of the sessions of an agent whose names begin as given; None for all."""
+
+
+def _exact_session(session: str | None, agent: str | None) -> frozenset[str] | None:
+    return None if session is None and agent is None else frozenset([] if session is None else [session])
+
+
 class Searcher:
     """Answers searches over several shelves, in sequence. Called from several threads."""
 
-    def __init__(self, shelves: Sequence[Shelf], index: Index | None = None) -> None:
+    def __init__(
+        self, shelves: Sequence[Shelf], index: Index | None = None, sessions_of: SessionsOf = _exact_session
+    ) -> None:
         self._shelves = tuple(shelves)
         self._index = index
+        self._sessions_of = sessions_of
 
     def search(self, search: Search) -> Results:
         """Return a page of hits.
@@ -116,16 +131,19 @@ class Searcher:
         """
         _check(search)
         deadline = None if search.within is None else time.monotonic() + search.within
-        page = _SearchPage(search, Matcher(search), deadline)
+        sessions = self._sessions_of(search.session, search.agent)
+        page = _SearchPage(search, Matcher(search), deadline, sessions)
         start = _position(search.after)
         for shelf in self._shelves:
             if start is not None and start.shelf != shelf.name:
                 continue
+            before = len(page.hits)
             stopped = _ShelfPass(shelf, self._index, page, start).run()
             start = None
+            late = not page.full()
+            del page.hits[search.limit :]
+            page.hits[before:] = arrange_hits(page.hits[before:])
             if stopped is not None:
-                late = not page.full()
-                del page.hits[search.limit :]
                 return _results(page, str(stopped), timed_out=late)
         return _results(page, None, timed_out=False)
 
@@ -168,7 +186,7 @@ class _ShelfPass:
             found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
             yield from (found[place] for place in sorted(found, reverse=True) if place < below)
             return
-        need, covered = self._matcher.need, 0
+        need, covered = every_need((self._matcher.need, _sessions_need(self._page.sessions))), 0
         if self._index is not None and need != NO_NEED:
             covered = self._index.covered_place(self._shelf)
         yield from downwards(self._shelf, covered, below)
@@ -176,7 +194,7 @@ class _ShelfPass:
             yield from at(self._shelf, self._index.candidates(self._shelf, need, min(below, covered + 1)))
 
     def _passes(self, thing: ShelfItem) -> bool:
-        return thing.problem is not None or _is_wanted(self._search, thing)
+        return thing.problem is not None or _is_wanted(self._search, self._page.sessions, thing)
 
     def _skip(self, thing: ShelfItem) -> int:
         return self._start.skip if self._start is not None and self._start.place == thing.place else 0
@@ -186,12 +204,13 @@ class _ShelfPass:
         newest: Mapping[str, Newest] = {}
         if self._search.versions == "current" or not self._search.deleted:
             newest = self._shelf.newest({thing.id for thing in batch})
-            batch = [thing for thing in batch if self._answers(thing, newest.get(thing.id, _NOWHERE))]
-        asked = [[(name, part) for name, part in thing.parts if self._is_searched(thing, name)] for thing in batch]
+        asked = [self._searched_parts(thing, newest.get(thing.id, NOWHERE)) for thing in batch]
         loaded = iter(self._shelf.load([part for parts in asked for _, part in parts if not isinstance(part, bytes)]))
         held: list[tuple[int, ShelfItem, Found]] = []
         count, left = 0, None
         for thing, parts in zip(batch, asked, strict=True):
+            if not parts and thing.problem is None:
+                continue
             # at least one item per page, so that paging always ends
             if (count or self._page.looked_into) and self._page.late():
                 left = thing
@@ -199,7 +218,7 @@ class _ShelfPass:
             # a page needs no more matches than this from a single item
             most = self._search.limit + 1 + self._skip(thing)
             found = {
-                name: self._part_matches(name, next(loaded) if isinstance(part, ContentHash) else part, most)
+                name: self._part_matches(thing, name, next(loaded) if isinstance(part, ContentHash) else part, most)
                 for name, part in parts
             }
             found = {name: some for name, some in found.items() if some}
@@ -208,21 +227,34 @@ class _ShelfPass:
             count += 1
         newest = newest or self._shelf.newest({thing.id for _, thing, _ in held})
         return _BatchResult(
-            [(number, thing, newest.get(thing.id, _NOWHERE), found) for number, thing, found in held], count, left
+            [(number, thing, newest.get(thing.id, NOWHERE), found) for number, thing, found in held], count, left
         )
 
-    def _part_matches(self, name: str, data: bytes | StoreError, most: int) -> list[Match] | StoreError:
-        return data if isinstance(data, StoreError) else self._matcher.matches(readable(name, data), most)
+    def _part_matches(
+        self, thing: ShelfItem, name: str, data: bytes | StoreError, most: int
+    ) -> list[Placed] | StoreError:
+        if isinstance(data, StoreError):
+            return data
+        matches = self._matcher.matches(readable(name, data), most)
+        if matches and page_of(name) is not None:
+            return list(zip(matches, page_places(name, data, [match.line for match in matches]), strict=True))
+        place = None if thing.turn is None else ChatPlace(thing.turn, thing.step)
+        return [(match, place) for match in matches]
 
-    def _answers(self, thing: ShelfItem, newest: Newest) -> bool:
-        """Return whether the search asks for this version of the item."""
-        place, gone = newest
-        if thing.problem is not None:
-            return True
-        return (self._search.versions != "current" or place == thing.place) and (self._search.deleted or not gone)
+    def _searched_parts(self, thing: ShelfItem, newest: Newest) -> Sequence[tuple[str, Part]]:
+        """Return the parts of an item that the search asks for."""
+        if thing.problem is not None or (newest.deleted and not self._search.deleted):
+            return ()
+        is_current = self._search.versions == "current"
+        return [
+            (name, part)
+            for name, part in thing.parts
+            if self._is_searched(thing, name) and not (is_current and not _is_newest(thing, name, newest))
+        ]
 
     def _is_searched(self, thing: ShelfItem, name: str) -> bool:
-        if self._search.fields and name not in self._search.fields:
+        fields = self._search.fields
+        if fields and not any(name == one or name.startswith(f"{one}.") for one in fields):
             return False
         return self._search.versions != "newest" or (thing.id, name) not in self._page.told
 
@@ -231,30 +263,28 @@ class _ShelfPass:
         if thing.problem is not None:
             page.unsearched.append(UnsearchedVersion(thing.id, thing.version, str(thing.problem)))
             return
-        where = _where(thing, current=newest[0] == thing.place)
         for name, matches in found.items():
             if isinstance(matches, StoreError):
                 page.unsearched.append(UnsearchedVersion(thing.id, thing.version, str(matches)))
                 continue
-            if self._search.versions == "newest" and not where.current and self._is_reported(thing, name):
+            if self._search.versions == "newest" and self._is_reported(thing, name, newest):
                 continue
             page.told.add((thing.id, name))
-            page.hits += [Hit(where, name, match) for match in matches[skip:]]
+            where = _where(thing, current=_is_newest(thing, name, newest))
+            page.hits += [Hit(where, name, match, place) for match, place in matches[skip:]]
             skip = max(skip - len(matches), 0)
 
-    def _is_reported(self, thing: ShelfItem, name: str) -> bool:
+    def _is_reported(self, thing: ShelfItem, name: str, newest: Newest) -> bool:
         """Return whether a newer version had hits, on this page or an earlier page."""
         key = (thing.id, name)
         if key in self._page.told:
             return True
-        if self._start is None:
+        if self._start is None or newest.place <= self._start.place:
             return False
         if key not in self._earlier:
-            above = [
-                one
-                for one in self._shelf.of(thing.id)
-                if one.place > self._start.place and _is_wanted(self._search, one)
-            ]
+            sessions = self._page.sessions
+            newer = self._shelf.of(thing.id, self._start.place)
+            above = [one for one in newer if _is_wanted(self._search, sessions, one)]
             self._earlier[key] = any(self._holds(newer, name) for newer in above)
         return self._earlier[key]
 
@@ -289,10 +319,23 @@ def _in_order(
             future.cancel()
 
 
-def _is_wanted(search: Search, thing: ShelfItem) -> bool:
+def _sessions_need(sessions: frozenset[str] | None) -> Need:
+    """Return the need of items of these sessions, whose names are indexed beside the texts."""
+    if not sessions or len(sessions) > _MOST_SESSIONS:
+        return NO_NEED
+    return some_need(literal_grams(one) for one in sorted(sessions))
+
+
+def _is_newest(thing: ShelfItem, name: str, newest: Newest) -> bool:
+    """Return whether the newest version of the item has this text: the item is this version, or has the same page."""
+    return newest.place == thing.place or (name in newest.pages and newest.pages[name] == dict(thing.parts)[name])
+
+
+def _is_wanted(search: Search, sessions: frozenset[str] | None, thing: ShelfItem) -> bool:
     return (
         (not search.types or thing.type in search.types)
-        and (search.session is None or thing.session == search.session)
+        and (sessions is None or thing.session in sessions)
+        and (search.chat is None or thing.chat == search.chat)
         and (search.since is None or search.since <= thing.at)
         and (search.until is None or thing.at <= search.until)
         and (search.path is None or (thing.path is not None and path_matches(search.path, thing.path)))
@@ -310,6 +353,7 @@ def _where(thing: ShelfItem, *, current: bool) -> Where:
         path=thing.path,
         session=thing.session,
         at=thing.at,
+        chat=thing.chat,
     )
 
 

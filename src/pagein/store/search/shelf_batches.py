@@ -46,7 +46,7 @@ def batches(things: Iterator[ShelfItem]) -> Iterator[list[ShelfItem]]:
     chars, most, count = 0, _FEW_CHARS, _FIRST
     for thing in things:
         group.append(thing)
-        chars += thing.chars
+        chars += thing.size
         if chars >= most or len(group) >= count:
             yield group
             group, chars = [], 0

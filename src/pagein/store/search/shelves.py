@@ -2,18 +2,23 @@
 
 A *shelf* is an ordered list of items of the same kind. Each item has a *place*: a growing number that is never reused. The place of a
 version is its sequence. An item has named texts as its parts: the content, additional texts, and the metadata.
+
+A version of a chat holds every page of its turns. Each page is a part of the version that brought it, and of no later one, so that a
+long chat is read and indexed once, and a page has the time at which it was said.
 """
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from pagein.errors import StoreError
+from pagein.errors import BadInput, StoreError
+from pagein.model.chats import PAGE_STEPS, Passage, page_of, passages_of, turns_from_value
 from pagein.model.names import ContentHash
-from pagein.model.search_query import CONTENT, METADATA
+from pagein.model.search_query import CONTENT, METADATA, ChatPlace
+from pagein.model.values import parse_value
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.ports import ObjectStore
@@ -28,6 +33,7 @@ class ShelfItem:
 
     chars: length of its content
     parts: by name, in search order (see `readable`)
+    chat, turn, step: the chat that it is or belongs to, and its place there
     problem: why only its place is known; no filter leaves out an item with a problem
     """
 
@@ -41,9 +47,34 @@ class ShelfItem:
     at: float
     chars: int
     parts: tuple[tuple[str, Part], ...]
+    chat: str | None = None
+    turn: int | None = None
+    step: int | None = None
     problem: StoreError | None = None
 
+    @property
+    def size(self) -> int:
+        """Characters to read, about: of other texts than the content only their number is known."""
+        return self.chars + _USUAL * (len(self.parts) - 1)
 
+
+_USUAL: Final = 4_096
+
+
+class Newest(NamedTuple):
+    """The newest version of an item.
+
+    place: its place
+    deleted: whether it is a deletion
+    pages: the pages of a chat, by field
+    """
+
+    place: int
+    deleted: bool
+    pages: Mapping[str, ContentHash] = {}
+
+
+NOWHERE: Final = Newest(0, deleted=False)
 Loaded: TypeAlias = Sequence[bytes | StoreError]
 
 
@@ -63,12 +94,15 @@ class Shelf(Protocol):
         """Return the items at places above `above`, up to and including `upto`, lowest first."""
         ...
 
-    def of(self, name: str) -> Sequence[ShelfItem]:
-        """Return every version of the item with this id or nickname, lowest place first; empty for an unknown name."""
+    def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
+        """Return the versions of the item with this id or nickname at places above `above`, lowest place first.
+
+        Empty for an unknown name.
+        """
         ...
 
-    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
-        """Return for each item the place of its newest version, and whether that version is a deletion."""
+    def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
+        """Return the newest version of each item."""
         ...
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
@@ -106,15 +140,16 @@ class VersionShelf:
     def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
         if upto <= above:
             return ()
-        return tuple(_version_item(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
+        return tuple(self._item(one) for one in self._store.log(above, upto - above) if one.sequence <= upto)
 
-    def of(self, name: str) -> Sequence[ShelfItem]:
+    def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         meant = self._store.current(name)
-        return () if meant is None else tuple(map(_version_item, self._store.history(meant.id)))
+        history = () if meant is None else self._store.history(meant.id)
+        return tuple(self._item(one) for one in history if one.sequence > above)
 
-    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+    def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
         found = (self._store.current(name) for name in dict.fromkeys(ids))
-        return {one.id: (one.sequence, one.deleted) for one in found if one is not None}
+        return {one.id: Newest(one.sequence, one.deleted, pages_in(one.record)) for one in found if one is not None}
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
         return [self._one(name) for name in names]
@@ -129,33 +164,66 @@ class VersionShelf:
         except StoreError as problem:
             return problem
 
+    def _item(self, version: Version) -> ShelfItem:
+        number, record = version.number, version.record
+        before = self._store.version(version.id, number - 1) if version.type == CHAT and number > 1 else None
+        row = version.sequence, number, version.at, version.chars, record, version.writer.session
+        return shelf_item(row, None if before is None else before.record)
 
-def _version_item(version: Version) -> ShelfItem:
-    return shelf_item(
-        (version.sequence, version.number, version.at, version.chars, version.record, version.writer.session)
-    )
 
-
+CHAT: Final = "chat"
 Row: TypeAlias = tuple[int, int, float, int, str, str | None]
 """Columns of a version: sequence, number, time, characters, record and session."""
 
 
-def shelf_item(row: Row) -> ShelfItem:
-    """Return a version as a shelf item, from its record (`model/version_hash.py`)."""
+def shelf_item(row: Row, before: str | None = None) -> ShelfItem:
+    """Return a version as a shelf item, from its record (`model/version_hash.py`).
+
+    before: record of the version before, for a chat
+    """
     place, number, at, chars, record, session = row
     try:
         fields = _RECORDS.decode(record)
-        path = _PATHS.decode(fields.metadata).path if b'"path":' in bytes(fields.metadata) else None
-        parts = tuple(_parts(fields, record))
+        about = _about(fields)
+        parts = tuple(_parts(fields, record, {} if before is None else pages_in(before)))
     except (msgspec.MsgspecError, ValueError) as problem:
         return unreadable(place, number, StoreError(f"the record of version {place} cannot be read: {problem}"))
-    about = fields.id, number, fields.type, fields.nickname, path if isinstance(path, str) else None
-    return ShelfItem(place, *about, session, at, chars, parts)
+    known = fields.id, number, fields.type, fields.nickname, about.path if isinstance(about.path, str) else None
+    return ShelfItem(place, *known, session, at, chars, parts, *_chat_place(fields, about))
+
+
+def pages_in(record: str) -> Mapping[str, ContentHash]:
+    """Return the pages of a chat in its record, by field; empty for other objects."""
+    try:
+        fields = _RECORDS.decode(record)
+    except (msgspec.MsgspecError, ValueError):
+        return {}
+    if fields.type != CHAT:
+        return {}
+    return {name: ContentHash(digest) for name, digest in fields.additional.items() if page_of(name) is not None}
+
+
+def _about(fields: "_SearchRecord") -> "_AboutRecord":
+    """Return what filters need of the metadata, which is decoded only if it has any of it."""
+    raw = bytes(fields.metadata)
+    return _ABOUT.decode(raw) if any(name in raw for name in _WANTED) else _NOTHING
+
+
+def _chat_place(fields: "_SearchRecord", about: "_AboutRecord") -> tuple[str | None, int | None, int | None]:
+    """Return the chat of an item, with turn and step."""
+    if fields.type == CHAT:
+        return fields.id, None, None
+    reference: Mapping[str, Any] = next(
+        (one.get("$ref", {}) for one in (about.chat_ref, about.turn_ref) if isinstance(one, dict)), {}
+    )
+    page = page_of(str(reference.get("field", "")))
+    turn = about.turn if isinstance(about.turn, int) else None if page is None else page[0]
+    return reference.get("id"), turn, about.place if isinstance(about.place, int) else None
 
 
 def unreadable(place: int, number: int, problem: StoreError) -> ShelfItem:
     """Return an item of which only the place is known."""
-    return ShelfItem(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem)
+    return ShelfItem(place, f"version {place}", number, "", None, None, None, 0.0, 0, (), problem=problem)
 
 
 class _SearchRecord(msgspec.Struct):
@@ -169,35 +237,68 @@ class _SearchRecord(msgspec.Struct):
     metadata: msgspec.Raw
 
 
-class _PathRecord(msgspec.Struct):
+class _AboutRecord(msgspec.Struct):
     path: Any = None
+    chat_ref: Any = None
+    turn_ref: Any = None
+    turn: Any = None
+    place: Any = None
 
 
+_NOTHING: Final = _AboutRecord()
+_WANTED: Final = tuple(f'"{name}":'.encode() for name in ("path", "chat_ref", "turn_ref"))
 _RECORDS: Final = msgspec.json.Decoder(_SearchRecord)
-_PATHS: Final = msgspec.json.Decoder(_PathRecord)
+_ABOUT: Final = msgspec.json.Decoder(_AboutRecord)
 
 
-def _parts(fields: _SearchRecord, record: str) -> Iterator[tuple[str, Part]]:
+def _parts(fields: _SearchRecord, record: str, before: Mapping[str, ContentHash]) -> Iterator[tuple[str, Part]]:
     if fields.content is not None:
         yield CONTENT, ContentHash(fields.content)
     for name in sorted(fields.additional):
-        yield name, ContentHash(fields.additional[name])
+        digest = ContentHash(fields.additional[name])
+        if before.get(name) != digest:
+            yield name, digest
     yield METADATA, record.encode()
 
 
 def readable(name: str, data: bytes) -> bytes:
     """Return the searchable text of a part.
 
-    Content is searched unchanged. An additional field, stored as JSON, and the metadata of a record become a line per
-    value, labelled with the names that lead to the value.
+    Content is searched unchanged, and a page of a chat as people see it (`model/chats.turns_as_text`). Other additional
+    fields, stored as JSON, and the metadata of a record become a line per value, labelled with the names that lead to the value.
     """
     if name == CONTENT:
         return data
+    try:
+        if page_of(name) is not None:
+            return "\n".join(passage.text for passage in _passages(name, data)).encode("utf-8", "replace")
+    except (BadInput, ValueError):
+        pass  # not a chat of pagein's own form
     try:
         value = json.loads(data)
         return "\n".join(_metadata_texts(value) if name == METADATA else _lines("", value)).encode("utf-8", "replace")
     except (ValueError, TypeError, KeyError):
         return data
+
+
+def page_places(name: str, data: bytes, lines: Sequence[int]) -> list[ChatPlace]:
+    """Return the places in the chat of some lines of a page's text. Lines ascend, and count from 1."""
+    turn, _ = page_of(name) or (1, 1)
+    places: list[ChatPlace] = []
+    last = 0
+    try:
+        for passage in _passages(name, data):
+            last += passage.text.count("\n") + 1
+            while len(places) < len(lines) and lines[len(places)] <= last:
+                places.append(ChatPlace(turn, passage.step, passage.speaker))
+    except (BadInput, ValueError):
+        pass
+    return places + [ChatPlace(turn)] * (len(lines) - len(places))
+
+
+def _passages(name: str, data: bytes) -> Iterator[Passage]:
+    _, page = page_of(name) or (1, 1)
+    return passages_of(turns_from_value(parse_value(data)), (page - 1) * PAGE_STEPS)
 
 
 def _metadata_texts(fields: Mapping[str, Any]) -> Iterator[str]:

@@ -12,14 +12,21 @@ import zstandard
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.version_hash import object_hash_of
-from pagein.store.search.shelves import Loaded, ShelfItem, shelf_item, unreadable
+from pagein.store.search.shelves import CHAT, Loaded, Newest, ShelfItem, pages_in, shelf_item, unreadable
 from pagein.store.sql.packed_bytes import AS_IT_IS, ZSTD, unpack
 from pagein.store.sql.sql_blobs import hash_of_name, raw
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
 
 _AT_ONCE: Final = 200
-_COLUMNS: Final = "sequence, version.number, at, chars, record, session, object_hash"
+_COLUMNS: Final = (
+    "version.sequence, version.number, version.at, version.chars, version.record, version.session, version.object_hash"
+)
+# with the record of the version before, for chats
+_VERSIONS: Final = f"""SELECT {_COLUMNS}, earlier.record FROM version
+    JOIN document ON document.number = version.document
+    LEFT JOIN version AS earlier ON document.type = '{CHAT}' AND earlier.document = version.document
+      AND earlier.number = version.number - 1"""  # noqa: S608 -- constants
 _BLOB: Final = "number, hash, codec, data, base"
 
 
@@ -40,11 +47,11 @@ class SqlShelf:
         if upto <= above:
             return ()
         with self._database.open_reader() as rows:
-            query = f"SELECT {_COLUMNS} FROM version WHERE sequence > ? AND sequence <= ? ORDER BY sequence"  # noqa: S608 -- constants
+            query = f"{_VERSIONS} WHERE version.sequence > ? AND version.sequence <= ? ORDER BY version.sequence"
             found = rows.execute(query, (above, upto)).fetchall()
         return tuple(map(_proven, found))
 
-    def of(self, name: str) -> Sequence[ShelfItem]:
+    def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
         with self._database.open_reader() as rows:
             meant = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(name),)).fetchone()
             meant = (
@@ -52,20 +59,20 @@ class SqlShelf:
             )
             if meant is None:
                 return ()
-            query = f"SELECT {_COLUMNS} FROM version WHERE document = ? ORDER BY sequence"  # noqa: S608 -- constants
-            found = rows.execute(query, meant).fetchall()
+            query = f"{_VERSIONS} WHERE version.document = ? AND version.sequence > ? ORDER BY version.sequence"
+            found = rows.execute(query, (meant[0], above)).fetchall()
         return tuple(map(_proven, found))
 
-    def newest(self, ids: Collection[str]) -> Mapping[str, tuple[int, bool]]:
+    def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
         names = [encode_text(name) for name in dict.fromkeys(ids)]
-        found: dict[str, tuple[int, bool]] = {}
+        found: dict[str, Newest] = {}
         with self._database.open_reader() as rows:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
-                query = f"SELECT id, head, deleted FROM document WHERE id IN ({placeholders(some)})"  # noqa: S608 -- constants
-                found |= {
-                    decode_text(name): (head, bool(gone)) for name, head, gone in rows.execute(query, some).fetchall()
-                }
+                query = f"""SELECT id, head, deleted, record FROM document
+                    LEFT JOIN version ON sequence = head AND type = '{CHAT}' WHERE id IN ({placeholders(some)})"""  # noqa: S608 -- constants
+                for name, head, gone, record in rows.execute(query, some).fetchall():
+                    found[decode_text(name)] = Newest(head, bool(gone), {} if record is None else pages_in(record))
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
@@ -98,12 +105,12 @@ def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
 
 
 def _proven(row: Row) -> ShelfItem:
-    sequence, number, at, chars, record, session, name = row
+    sequence, number, at, chars, record, session, name, before = row
     if object_hash_of(record) != hash_of_name(name):
         return unreadable(
             sequence, number, StoreError(f"the record of version {sequence} is not the one that was stored")
         )
-    return shelf_item((sequence, number, at, chars, record, None if session is None else decode_text(session)))
+    return shelf_item((sequence, number, at, chars, record, None if session is None else decode_text(session)), before)
 
 
 def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:

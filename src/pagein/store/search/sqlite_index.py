@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pagein.policy.recall.patterns import Every, Gram, Need
-from pagein.store.search.trigram_index import SHELVES, STATE, TrigramIndex
+from pagein.store.search.trigram_index import AGAIN, SHELVES, STATE, TrigramIndex
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.sql.sqlite_schema import Schema
 from pagein.store.sqlite.sqlite_database import SqliteDatabase
@@ -21,7 +21,13 @@ _TABLE: Final = "fts5(body, content='', detail=none, columnsize=0, tokenize='tri
 _SCHEMA: Final = Schema(
     0x50474932,
     "a search index",
-    (("grams by place", (*STATE, *(f"CREATE VIRTUAL TABLE grams_{name} USING {_TABLE}" for name in SHELVES))),),
+    (
+        ("grams by place", (*STATE, *(f"CREATE VIRTUAL TABLE grams_{name} USING {_TABLE}" for name in SHELVES))),
+        (
+            "names of sessions",
+            (*(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')" for name in SHELVES), AGAIN),
+        ),
+    ),
 )
 _MERGED: Final = 500
 
@@ -58,7 +64,7 @@ def empty_sqlite_index(path: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         for name in SHELVES:
             connection.execute(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')")
-        connection.execute("UPDATE shelf SET upto = 0, mark = '', begun = begun + 1")
+        connection.execute(AGAIN)
         connection.execute("COMMIT")
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -1,49 +1,68 @@
-"""The store as recall sees it: a search over every object, and the newest text of an object."""
+"""The store as recall sees it: the search over everything, and the text of an object."""
 
-from collections.abc import Sequence
-from functools import cached_property
-
-from pagein.model.search_query import CONTENT, ObjectMatch, Search
-from pagein.store.search.searcher import Searcher
-from pagein.store.search.shelves import SearchedStore, Shelf, VersionShelf
-from pagein.store.search.sql_shelf import SqlShelf
-from pagein.store.sql.sql_objects import SqlObjects
+from pagein.errors import NotRecallable
+from pagein.model.chats import ChatTurn, page_of, pages_as_text, turns_from_value
+from pagein.model.identifiers import version_named
+from pagein.model.search_query import Results, Search
+from pagein.model.versions import Version
+from pagein.store.search.shelves import SearchedStore
+from pagein.store.search.store_search import StoreSearch
 
 
 class StoredTexts:
-    """The versions of every object of a store. Each search scans everything: no index is used or maintained."""
+    """The versions of every object of a store."""
 
     def __init__(self, store: SearchedStore) -> None:
         self._store = store
+        self._search = StoreSearch(store, evicted=False)
 
-    @cached_property
-    def _searcher(self) -> Searcher:
-        shelf: Shelf = SqlShelf(self._store) if isinstance(self._store, SqlObjects) else VersionShelf(self._store)
-        return Searcher([shelf])
+    def search(self, asked: Search) -> Results:
+        """Return a page of hits in the versions of objects. Raises BadInput for an invalid pattern or filter."""
+        return self._search.search(asked)
 
-    def matches(
-        self, pattern: str, limit: int, *, regex: bool, per_object: int, within: float
-    ) -> Sequence[ObjectMatch]:
-        """Return matches in the newest contents, newest first. Raises BadInput for an invalid pattern."""
-        asked = Search(
-            pattern=pattern,
-            regex=regex,
-            fields=frozenset({CONTENT}),
-            versions="current",
-            deleted=False,
-            limit=limit,
-            per_version=per_object,
-            within=within,
-        )
-        return [
-            ObjectMatch(hit.where.id, hit.match.offset, hit.match.matched, hit.match.text)
-            for hit in self._searcher.search(asked).hits
-        ]
+    def text(self, name: str, turns: tuple[int, int] | None = None) -> str | None:
+        """Return the text of an object, or of some turns of a chat; None if the object is unknown or deleted.
 
-    def text(self, name: str) -> str | None:
-        """Return the newest content of the object with this id or nickname.
+        name: id or nickname, for an older version with `@` and its number.
 
-        Return None if the object is unknown or deleted.
+        Raises NotRecallable for an object without this version or without turns.
         """
-        version = self._store.current(name)
-        return None if version is None or version.deleted else self._store.content(version)
+        version = self._version(name)
+        if version is None:
+            return None
+        pages = _pages(version)
+        if turns is not None:
+            if not pages:
+                raise NotRecallable(f"a {version.type} has no turns; leave them out")
+            shown = {page: field for page, field in pages.items() if turns[0] <= page[0] <= turns[1]}
+            if not shown:
+                raise NotRecallable(f"the chat has the turns 1 to {max(pages)[0]}")
+            pages = shown
+        return self._chat_text(version, pages) if pages else self._store.content(version)
+
+    def close(self) -> None:
+        """Close the index of the search."""
+        self._search.close()
+
+    def _version(self, name: str) -> Version | None:
+        version, asked = self._store.current(name), version_named(name)
+        if version is not None or asked is None:
+            return None if version is None or version.deleted else version
+        version = self._store.current(asked[0])
+        if version is None:
+            return None
+        found = self._store.version(version.id, asked[1])
+        if found is None:
+            raise NotRecallable(f"{asked[0]} has no version {asked[1]}; its versions are 1 to {version.number}")
+        return found
+
+    def _chat_text(self, version: Version, pages: dict[tuple[int, int], str]) -> str:
+        decoded: dict[tuple[int, int], ChatTurn] = {}
+        for page, field in pages.items():
+            [decoded[page]] = turns_from_value(self._store.additional(version, field))
+        return pages_as_text(decoded)
+
+
+def _pages(version: Version) -> dict[tuple[int, int], str]:
+    """Return the fields with the pages of a chat, by turn and page."""
+    return {page: field for field in version.additional if (page := page_of(field)) is not None}

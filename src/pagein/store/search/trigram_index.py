@@ -26,6 +26,8 @@ STATE: Final = (
     *(f"INSERT INTO shelf(name, upto, mark, begun) VALUES('{name}', 0, '', 0)" for name in SHELVES),
 )
 """Statements that create the table with the index's progress."""
+AGAIN: Final = "UPDATE shelf SET upto = 0, mark = '', begun = begun + 1"
+"""Statement that begins every shelf's index again, after its trigrams are deleted."""
 _FIRST: Final = 64
 _PAGE: Final = 4_096
 

@@ -1,0 +1,248 @@
+"""A cold search over a store of many messages: `pagein search` as a whole process, its time and its peak of memory.
+
+PAGEIN_BENCH_MESSAGES    how many messages the store has; 20,000 if not set
+PAGEIN_BENCH_STORE       the store's file, made where it is missing and kept; a temporary one if not set
+
+The messages are sessions of turns: words of the user, answers, calls and results, as objects in versions. The words are lines of the Python
+files of this machine, each with a word and a number of its own, so that no text occurs twice.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pagein.archive import archive_of
+from pagein.model.chats import page_name
+from pagein.model.identifiers import uuid7
+from pagein.model.version_hash import object_hash_of
+from pagein.store.sql.packed_bytes import pack
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+
+MESSAGES = int(os.environ.get("PAGEIN_BENCH_MESSAGES", "20000"))
+STORE = os.environ.get("PAGEIN_BENCH_STORE")
+TURNS = 5
+CALLS = 9
+"""Calls of a turn. Each is two messages, an answer and a result; with the user's words and the last answer a turn has 20."""
+EVERY = 16
+"""Steps after which a chat gets a version."""
+FIFTH, TENTH = "connection refused", "permission denied"
+NOWHERE = ("import the results of selfish classes", "qqzxv jkwqz")
+"""Literals that are in no message: of trigrams that most messages have, and of such that none has."""
+ROUNDS = 3
+
+
+def measure() -> dict[str, float]:
+    """Seconds and megabytes of whole processes, the best time and the highest peak of a few."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(STORE) if STORE else Path(folder) / "store.pagein"
+        figures = {} if path.exists() else make_store(path, MESSAGES)
+        figures["messages"] = float(MESSAGES)
+        figures["store, MB"] = path.stat().st_size / 1e6
+        figures["index, MB"] = path.with_name(path.name + "-search").stat().st_size / 1e6
+        for share, literal in (("0 %", NOWHERE[0]), ("0 %", NOWHERE[1]), ("20 %", FIFTH), ("10 %", TENTH)):
+            seconds, megabytes, hits = zip(*(run(path, literal) for _ in range(ROUNDS)), strict=True)
+            name = f"first page of {literal!r} ({share})"
+            figures |= {f"{name}, s": min(seconds), f"{name}, MB": max(megabytes), f"{name}, hits": float(max(hits))}
+        return figures
+
+
+def run(store: Path, literal: str) -> tuple[float, float, int]:
+    """Seconds until the last hit is printed, peak megabytes, and the number of lines printed."""
+    command = [sys.executable, "-m", "pagein", "search", literal, "--store", str(store)]
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        lines = process.stdout.read().splitlines() if process.stdout is not None else []
+        seconds = time.perf_counter() - began
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return seconds, used.ru_maxrss / 1024, len(lines)
+
+
+def make_store(path: Path, messages: int) -> dict[str, float]:
+    """Write the sessions, and build the index."""
+    began = time.perf_counter()
+    words = write_store(path, messages)
+    written = time.perf_counter() - began
+    return {"text, MB": words.chars / 1e6, "written, s": written, "index built, s": build_index(path)}
+
+
+def write_store(path: Path, messages: int) -> "_Words":
+    """Write the sessions."""
+    store, words = SqliteUpkeep(path), _Words()
+    store.figures()  # makes the tables
+    store.close()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as rows:
+        rows.execute("BEGIN")
+        sessions = max(1, messages // (TURNS * (2 + 2 * CALLS)))
+        for number in range(sessions):
+            _Session(rows, words, number).write()
+            if number % 100 == 0:
+                rows.execute("COMMIT")
+                rows.execute("BEGIN")
+                sys.stderr.write(f"{number} of {sessions} sessions\r")
+        rows.execute("UPDATE tally SET sequence = ?", (words.sequence,))
+        rows.execute("COMMIT")
+    return words
+
+
+def build_index(path: Path) -> float:
+    """Build the index, and return how many seconds that took."""
+    began = time.perf_counter()
+    store = SqliteUpkeep(path)
+    with contextlib.closing(store), archive_of(store) as archive:
+        if archive.builder is not None:
+            archive.builder.start()
+            archive.builder.wait()
+    return time.perf_counter() - began
+
+
+class _Words:
+    """Texts of messages. Every fifth has one literal, every tenth another."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(1)  # noqa: S311 - made texts
+        self._lines = list(_lines())
+        self.count = self.chars = self.sequence = 0
+
+    def next(self) -> int:
+        self.sequence += 1
+        return self.sequence
+
+    def text(self, lines: int) -> str:
+        self.count += 1
+        chosen = self._random.choices(self._lines, k=lines)
+        made = [f"{line} {self._random.getrandbits(24):x}" for line in chosen]
+        made[0] += f" {self.count}"
+        if self.count % 5 == 0:
+            made.append(f"error: {FIFTH} by {self.count}")
+        if self.count % 10 == 3:  # noqa: PLR2004 - another tenth
+            made.append(f"error: {TENTH} for {self.count}")
+        text = "\n".join(made)
+        self.chars += len(text)
+        return text
+
+
+def _lines() -> Iterator[str]:
+    size = 0
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        for line in path.read_text("utf-8", "replace").splitlines():
+            if line.strip() and not any(words in line for words in (FIFTH, TENTH)):
+                yield line
+                size += len(line)
+        if size > 8_000_000:  # noqa: PLR2004 - enough to choose from
+            return
+
+
+class _Session:
+    """Writes the rows of a session's objects, as the store would: blobs, objects and versions, without the tables that no search reads."""
+
+    def __init__(self, rows: sqlite3.Connection, words: _Words, number: int) -> None:
+        self._rows, self._words, self._number = rows, words, number
+        self._name = f"session-{number:08x}"
+        self._at = 1.7e9 + number * 3600
+        self._made = self._steps = 0
+        self._pages: dict[str, str] = {}
+        self._session, self._chat = self._id(), self._id()
+
+    def write(self) -> None:
+        chat = {"$ref": {"id": self._chat}}
+        self._put(self._session, "session", {"session_id": self._name, "harness": "claude-code", "chat_ref": chat})
+        for turn in range(1, TURNS + 1):
+            self._turn(turn)
+
+    def _turn(self, number: int) -> None:
+        words, steps = self._words.text(3), list[object]()
+        said: list[object] = [_message("user", words)]
+        self._keep(number, said, steps)
+        about = {"chat_ref": {"$ref": {"id": self._chat, "field": page_name(number, 1)}}, "turn": number}
+        self._put(self._id(), "user", about, words)
+        for _ in range(CALLS):
+            steps.append({"message": _message("assistant", self._words.text(2))})
+            steps.append({"toolcall": self._call({**about, "place": len(steps)})})
+            if len(steps) % EVERY == 0:
+                self._keep(number, said, steps)
+        steps.append({"message": _message("assistant", self._words.text(6))})
+        self._keep(number, said, steps)
+
+    def _call(self, about: dict[str, object]) -> dict[str, object]:
+        args = {"command": f"python -m pytest tests/test_{self._made}.py", "timeout": self._number}
+        metadata = {**about, "tool": "Bash", "args_display": args["command"], "status": "ok"}
+        name = f"toolu_{self._number:08x}{self._made:06x}"
+        self._put(name, "toolcall", metadata, self._words.text(20), {"args": self._blob(_canonical(args).encode())})
+        reference = {"$ref": {"id": name}}
+        return {"call_id": name, "tool": "Bash", "args": args["command"], "status": "ok", "object": reference}
+
+    def _keep(self, turn: int, said: list[object], steps: list[object]) -> None:
+        page = _canonical([{"said": said, "steps": steps}]).encode()
+        self._pages[page_name(turn, 1)] = self._blob(page)
+        metadata = {"session_ref": {"$ref": {"id": self._session}}, "turn_count": turn}
+        self._put(self._chat, "chat", metadata, None, self._pages)
+
+    def _put(
+        self,
+        name: str,
+        type_: str,
+        metadata: dict[str, object],
+        content: str | None = None,
+        additional: Mapping[str, str] | None = None,
+    ) -> None:
+        self._made += 1
+        self._at += 1
+        kept = None if content is None else self._blob(content.encode())
+        fields = {
+            "id": name, "type": type_, "nickname": None, "locked": False, "deleted": False, "view": None, "metadata": metadata,
+            "provenance": {"generator": "agent", "origin": "", "parent_refs": []}, "content": kept, "additional": additional or {},
+        }  # fmt: skip
+        record = _canonical(fields)
+        sequence = self._words.next()
+        self._rows.execute(
+            """INSERT INTO document(type, deleted, head, id) VALUES(?, 0, ?, ?)
+               ON CONFLICT(id) DO UPDATE SET head = excluded.head""",
+            (type_, sequence, name),
+        )
+        self._rows.execute(
+            """INSERT INTO version(sequence, document, number, at, object_hash, content_hash, chars, record, writer, reason, session)
+               SELECT ?, number, (SELECT 1 + count(*) FROM version WHERE document = document.number), ?, ?, ?, ?, ?, 'index', 'made', ?
+               FROM document WHERE id = ?""",
+            (sequence, self._at, bytes.fromhex(object_hash_of(record).hex), None if kept is None else bytes.fromhex(kept),
+             len(content or ""), record, self._name, name),
+        )  # fmt: skip
+        if type_ == "session":
+            keys = [("session_id", _canonical(self._name)), ("harness", _canonical("claude-code"))]
+            self._rows.executemany(
+                "INSERT INTO field SELECT number, ?, ? FROM document WHERE id = ?", [(*one, name) for one in keys]
+            )
+
+    def _blob(self, data: bytes) -> str:
+        digest = hashlib.sha256(data)
+        self._rows.execute(
+            "INSERT OR IGNORE INTO blob(hash, codec, data) VALUES(?, ?, ?)", (digest.digest(), *pack(data))
+        )
+        return digest.hexdigest()
+
+    def _id(self) -> str:
+        self._made += 1
+        return uuid7(int(self._at * 1000), (self._number * 1000 + self._made).to_bytes(10, "big"))
+
+
+def _message(role: str, text: str) -> dict[str, object]:
+    return {"v": 1, "role": role, "blocks": [{"type": "text", "text": text}]}
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    for figure, value in measure().items():
+        print(f"{figure:70} {value:12.3f}")

@@ -1,0 +1,40 @@
+"""Lines that say what a stored object is, without its content."""
+
+from typing import Final
+
+from pagein.model.links import Resolution, UnresolvedReference
+from pagein.model.names import ContentHash
+from pagein.model.references import Reference
+from pagein.model.values import Value, canonical
+from pagein.model.version_hash import metadata_view
+from pagein.model.versions import Version
+
+_LONGEST: Final = 120
+_TOLD: Final = ("id", "type")
+
+
+def object_line(version: Version) -> str:
+    """Return the type, the id with the version, and the metadata view of a version, in one line."""
+    shown = [(name, value) for name, value in metadata_view(version) if name not in _TOLD and value is not None]
+    view = ", ".join(f"{name}={_short(value)}" for name, value in shown)
+    return f"{version.type} {version.id}@{version.number}" + (f": {view}" if view else "")
+
+
+def target_line(target: Resolution | UnresolvedReference) -> str:
+    """Return what a reference leads to, and how that is known."""
+    if isinstance(target, UnresolvedReference):
+        return f"{target.reference.target}: {target.why}"
+    return f"{object_line(target.version)} ({'pinned, verified' if target.reference.pin is not None else 'newest'})"
+
+
+def _short(value: Value | ContentHash) -> str:
+    match value:
+        case ContentHash():
+            text = value.hex[:12]
+        case str():
+            text = " ".join(value.split())
+        case Reference():
+            text = f"[[{value.target}]]"
+        case _:
+            text = canonical(value)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "\u2026"
