@@ -1,0 +1,156 @@
+"""The origin of each line of a file, from the states that are known of it.
+
+Rules of this file
+------------------
+1. States are taken in order. Between two of them lies a step (`line_steps`), with the hand that is proven for it.
+2. An edit whose arguments are known is two steps: to the text in which it found its place, without a proven hand, and from
+   there to its result. So a stale state before it takes nothing away from anybody.
+3. A state known in part is laid over the lines known before, by the numbers of its lines. If they disagree, the part takes
+   the place of the lines that it shares text with.
+4. The step from the last state to the file as it is now has no proven hand.
+5. An agent's line of a write over an unknown text is given up if git knows an older commit that has it.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Final
+
+from pagein.policy.blame.edit_bases import base_of, written_runs
+from pagein.policy.blame.known_states import NOBODY, UNEXPLAINED, Hand, KnownState, LineOrigin
+from pagein.policy.blame.line_steps import HIDDEN, Step, take_step
+from pagein.policy.blame.traced_lines import LinePool, LostRun, Origin, TracedLine
+from pagein.policy.reads.line_diff import changes
+
+_LONGEST: Final = 1_000_000  # lines; a part further down is not followed
+_HIDDEN: Final = TracedLine(HIDDEN, Origin("unknown", None), "none", -1)
+
+
+def line_origins(
+    states: Sequence[KnownState], now: Sequence[str], committed: Sequence[float | None] = ()
+) -> list[LineOrigin]:
+    """Return the origin of each line of `now`.
+
+    states: oldest first. committed: when the commit was made that git names for each line; None for a line of no commit.
+    """
+    tracer = _Tracer()
+    for number, state in enumerate(states):
+        tracer.follow(number, state)
+    found = [_told(line) for line in tracer.finish(now)]
+    for j, at in enumerate(committed[: len(found)]):
+        origin, line = found[j]
+        if at is not None and origin.is_loose and line.state is not None and at < states[line.state].at:
+            found[j] = origin, LineOrigin("unknown", line.state, line.match)
+    return [line for _, line in found]
+
+
+def _told(line: TracedLine) -> tuple[Origin, LineOrigin]:
+    origin = line.origin
+    told = UNEXPLAINED if origin.state is None else LineOrigin(origin.answer, origin.state, line.match)
+    return origin, told
+
+
+class _Tracer:
+    """The lines of the newest state, by their numbers; lines that no text shows are hidden.
+
+    is_known: whether anything is known of the file, be it that it was deleted.
+    is_open: whether lines may follow after the last.
+    """
+
+    def __init__(self) -> None:
+        self._pool = LinePool()
+        self._lines: list[TracedLine] = []
+        self._is_known = False
+        self._is_open = True
+
+    def follow(self, number: int, state: KnownState) -> None:
+        """Take the step to this state."""
+        if state.deed == "delete":
+            self._replace((), Step(NOBODY, number))
+        elif state.lines is None:
+            self._follow_unseen(number, state)
+        elif state.spans is None:
+            self._follow_whole(number, state, state.lines)
+        else:
+            self._follow_parts(number, state, state.lines)
+
+    def finish(self, now: Sequence[str]) -> list[TracedLine]:
+        """Return the lines of the file as it is now."""
+        return take_step(self._lines, now, Step(NOBODY, None), self._pool)
+
+    def _follow_whole(self, number: int, state: KnownState, lines: Sequence[str]) -> None:
+        hand = _hand(state)
+        if state.edits and hand.maker != "unknown":
+            base = base_of(lines, state.edits)
+            if base is not None and list(base) != [line.text for line in self._lines]:
+                self._replace(base, Step(NOBODY, number))
+        self._replace(lines, Step(hand, number, is_loose=not self._is_known))
+
+    def _replace(self, lines: Sequence[str], step: Step) -> None:
+        self._lines = take_step(self._lines, lines, step, self._pool)
+        self._is_known, self._is_open = True, False
+
+    def _follow_unseen(self, number: int, state: KnownState) -> None:
+        """Keep what an edit wrote, until a text shows where; forget the lines under an unknown text."""
+        if state.deed == "write":
+            take_step(self._lines, (), Step(NOBODY, number), self._pool)
+            self._lines, self._is_open = [], True
+        for run in written_runs(state.edits) if state.hand.maker == "agent" else ():
+            lines = [self._pool.new_line(text, _origin(state, number, wrote=wrote)) for text, wrote in run]
+            self._pool.lose(LostRun(lines, 0, 0, state.hand, number))
+
+    def _follow_parts(self, number: int, state: KnownState, lines: Sequence[str]) -> None:
+        spans = state.spans or ()
+        sizes = [last - first + 1 for first, last in spans]
+        if sum(sizes) != len(lines) or min(sizes, default=0) < 1 or max((b for _, b in spans), default=0) > _LONGEST:
+            return
+        starts = [0, *accumulate(sizes)]
+        hand = _hand(state)
+        for (first, _), start, size in zip(spans, starts, sizes, strict=False):
+            part = lines[start : start + size]
+            base = base_of(part, state.edits) if hand.maker != "unknown" else None
+            if base is not None:
+                self._lay(first, base, Step(NOBODY, number))
+                self._write(first, len(base), part, Step(hand, number))
+            else:
+                self._lay(first, part, Step(NOBODY, number))
+        self._is_known = True
+
+    def _lay(self, first: int, part: Sequence[str], step: Step) -> None:
+        """Lay seen lines over the known ones, at their number if nothing speaks against it."""
+        at, stop = first - 1, first - 1 + len(part)
+        if self._is_open and len(self._lines) < stop:
+            self._lines += [_HIDDEN] * (stop - len(self._lines))
+        there = self._lines[at:stop]
+        if len(there) == len(part) and all(line.text in (HIDDEN, text) for line, text in zip(there, part, strict=True)):
+            seen = Origin("unknown", step.number)
+            self._lines[at:stop] = [
+                self._pool.new_line(text, seen) if line.text == HIDDEN else line
+                for line, text in zip(there, part, strict=True)
+            ]
+            return
+        i1, i2 = self._frame(at, part)
+        self._write(i1 + 1, i2 - i1, part, step)
+
+    def _write(self, first: int, count: int, part: Sequence[str], step: Step) -> None:
+        at = first - 1
+        self._lines[at : at + count] = take_step(self._lines[at : at + count], part, step, self._pool)
+
+    def _frame(self, at: int, part: Sequence[str]) -> tuple[int, int]:
+        """Return the known lines that a part stands for: those between which it shares lines, else those at its numbers."""
+        found = changes([line.text for line in self._lines], part)
+        kept = [(0, 0), *((change.i2, change.j2) for change in found)]
+        ends = [*((change.i1, change.j1) for change in found), (len(self._lines), len(part))]
+        same = [(i, j, k - i) for (i, j), (k, _) in zip(kept, ends, strict=True) if k > i]
+        if not same:
+            return min(at, len(self._lines)), min(at + len(part), len(self._lines))
+        i, j, _ = same[0]
+        k, m, size = same[-1]
+        return max(0, i - j), min(len(self._lines), k + size + len(part) - m - size)
+
+
+def _hand(state: KnownState) -> Hand:
+    return NOBODY if state.deed in ("read", "move") else state.hand
+
+
+def _origin(state: KnownState, number: int, *, wrote: bool) -> Origin:
+    return Origin(state.hand.maker if wrote else "unknown", number)
