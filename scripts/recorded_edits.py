@@ -7,7 +7,7 @@ again.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -89,7 +89,11 @@ def text_states(session: RecordedSession, snapshots: Snapshots) -> Iterator[Text
 
 
 def _states(
-    call: ToolCall, result: ToolResult, texts: dict[str, str | None], snapshots: Snapshots, when: tuple[float, int, Hand]
+    call: ToolCall,
+    result: ToolResult,
+    texts: dict[str, str | None],
+    snapshots: Snapshots,
+    when: tuple[float, int, Hand],
 ) -> Iterator[TextState]:
     at, place, hand = when
     try:
