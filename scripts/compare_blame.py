@@ -27,10 +27,11 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scripts.recorded_edits import RecordedTexts, text_states
+
 from pagein.policy.blame.known_states import KnownState, LineOrigin
 from pagein.policy.blame.line_origins import line_origins
 from pagein.replay.readers import Source, find, read_source, snapshots_beside
-from scripts.recorded_edits import RecordedTexts, text_states
 
 _LEAST_SHARE = 0.99
 _CLASSES = ("plain", "moved", "laid out", "came back")

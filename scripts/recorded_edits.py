@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.blame.known_states import NOBODY, Hand, KnownState, lines_of
+from pagein.policy.blame.known_states import Deed, Hand, KnownState, lines_of
 from pagein.replay.record.recorded_session import RecordedSession
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
@@ -22,7 +22,7 @@ Snapshots = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class TextState:
-    """A file after a deed. text: None if it is no longer known. is_new: not what the state before made of it."""
+    """A file before and after a deed; None where it is not known."""
 
     path: str
     at: float
@@ -58,9 +58,9 @@ class RecordedTexts:
             base = None if state.base is None else lines_of(state.base)
             lines = None if state.text is None else lines_of(state.text)
             if base is not None and base != known:
-                those.append(KnownState(f"{len(those)}", state.at, "read", NOBODY, base))
+                those.append(KnownState(f"{len(those)}", state.at, "read", state.hand, base))
             if state.deed != "read":
-                deed = "write" if state.deed == "write" else "edit"
+                deed: Deed = "write" if state.deed == "write" else "edit"
                 those.append(KnownState(f"{len(those)}", state.at, deed, state.hand, lines))
             texts[state.path] = lines if state.deed != "read" else base
         return {path: those for path, those in found.items() if those}

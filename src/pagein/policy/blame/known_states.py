@@ -44,7 +44,8 @@ class KnownState:
     at: seconds since 1970.
     lines: of the whole file, or of the parts in `spans`, one part after another; None if no text is known.
     spans: first and last line of each known part, counted from 1, in order; None for a whole text.
-    edits: the replacements that led to this state, where the arguments of the call are known.
+    edits: the replacements that an edit made, where the arguments of the call are known. One of whole lines begins with the
+        end of the line before.
     """
 
     name: str
@@ -78,7 +79,7 @@ def lines_of(text: str) -> tuple[str, ...]:
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    return tuple(line[:-1] if line.endswith("\r") else line for line in lines) if "\r" in text else tuple(lines)
+    return tuple(line.removesuffix("\r") for line in lines) if "\r" in text else tuple(lines)
 
 
 def letters(lines: Sequence[str]) -> int:

@@ -3,8 +3,10 @@
 Rules of this file
 ------------------
 1. States are taken in order. Between two of them lies a step (`line_steps`), with the hand that is proven for it.
-2. An edit whose arguments are known is two steps: to the text in which it found its place, without a proven hand, and from
-   there to its result. So a stale state before it takes nothing away from anybody.
+2. An edit whose arguments are known is applied to the lines known before, if it has one place there; else it is two steps:
+   to the text in which it found its place, without a proven hand, and from there to its result. So a session that knows
+   an old text of the file takes nothing away from anybody. Without arguments, an edit is followed only on the text that
+   the same session knew before.
 3. A state known in part is laid over the lines known before, by the numbers of its lines. If they disagree, the part takes
    the place of the lines that it shares text with.
 4. The step from the last state to the file as it is now has no proven hand.
@@ -15,8 +17,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from pagein.policy.blame.edit_bases import base_of, written_runs
-from pagein.policy.blame.known_states import NOBODY, UNEXPLAINED, Hand, KnownState, LineOrigin
+from pagein.policy.blame.edit_bases import applied, base_of, written_runs
+from pagein.policy.blame.known_states import NOBODY, UNEXPLAINED, KnownState, LineOrigin
 from pagein.policy.blame.line_steps import HIDDEN, Step, take_step
 from pagein.policy.blame.traced_lines import LinePool, LostRun, Origin, TracedLine
 from pagein.policy.reads.line_diff import changes
@@ -61,29 +63,56 @@ class _Tracer:
         self._lines: list[TracedLine] = []
         self._is_known = False
         self._is_open = True
+        self._last: KnownState | None = None
 
     def follow(self, number: int, state: KnownState) -> None:
         """Take the step to this state."""
+        is_edited = state.deed == "edit" and state.hand.maker != "unknown" and self._follow_edit(number, state)
         if state.deed == "delete":
             self._replace((), Step(NOBODY, number))
         elif state.lines is None:
-            self._follow_unseen(number, state)
-        elif state.spans is None:
-            self._follow_whole(number, state, state.lines)
-        else:
-            self._follow_parts(number, state, state.lines)
+            if not is_edited:
+                self._follow_unseen(number, state)
+        elif state.spans is not None:
+            self._follow_part(number, state.spans, state.lines)
+        elif not is_edited:
+            self._replace(state.lines, self._step_to(number, state))
+        elif self._has_hidden():
+            self._replace(state.lines, Step(NOBODY, number))
+        self._last = state
+
+    def _follow_edit(self, number: int, state: KnownState) -> bool:
+        """Take the step of an edit's arguments. Return whether they have a place."""
+        if not state.edits:
+            return False
+        step = Step(state.hand, number)
+        after = applied([line.text for line in self._lines], state.edits)
+        if after is None and state.lines is not None and state.spans is None:
+            base = base_of(state.lines, state.edits)
+            if base is None:
+                return False
+            self._replace(base, Step(NOBODY, number))
+            after = list(state.lines)
+        if after is None:
+            return False
+        self._lines = take_step(self._lines, after, step, self._pool)
+        return True
+
+    def _step_to(self, number: int, state: KnownState) -> Step:
+        if state.deed in ("read", "move"):
+            return Step(NOBODY, number)
+        if state.deed == "write":
+            return Step(state.hand, number, is_loose=not self._is_known)
+        last = self._last
+        is_own = last is not None and last.lines is not None and last.hand.session == state.hand.session
+        return Step(state.hand if is_own or state.hand.maker == "person" else NOBODY, number)
+
+    def _has_hidden(self) -> bool:
+        return self._is_open or any(line.text == HIDDEN for line in self._lines)
 
     def finish(self, now: Sequence[str]) -> list[TracedLine]:
         """Return the lines of the file as it is now."""
         return take_step(self._lines, now, Step(NOBODY, None), self._pool)
-
-    def _follow_whole(self, number: int, state: KnownState, lines: Sequence[str]) -> None:
-        hand = _hand(state)
-        if state.edits and hand.maker != "unknown":
-            base = base_of(lines, state.edits)
-            if base is not None and list(base) != [line.text for line in self._lines]:
-                self._replace(base, Step(NOBODY, number))
-        self._replace(lines, Step(hand, number, is_loose=not self._is_known))
 
     def _replace(self, lines: Sequence[str], step: Step) -> None:
         self._lines = take_step(self._lines, lines, step, self._pool)
@@ -98,21 +127,13 @@ class _Tracer:
             lines = [self._pool.new_line(text, _origin(state, number, wrote=wrote)) for text, wrote in run]
             self._pool.lose(LostRun(lines, 0, 0, state.hand, number))
 
-    def _follow_parts(self, number: int, state: KnownState, lines: Sequence[str]) -> None:
-        spans = state.spans or ()
+    def _follow_part(self, number: int, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> None:
         sizes = [last - first + 1 for first, last in spans]
         if sum(sizes) != len(lines) or min(sizes, default=0) < 1 or max((b for _, b in spans), default=0) > _LONGEST:
             return
         starts = [0, *accumulate(sizes)]
-        hand = _hand(state)
         for (first, _), start, size in zip(spans, starts, sizes, strict=False):
-            part = lines[start : start + size]
-            base = base_of(part, state.edits) if hand.maker != "unknown" else None
-            if base is not None:
-                self._lay(first, base, Step(NOBODY, number))
-                self._write(first, len(base), part, Step(hand, number))
-            else:
-                self._lay(first, part, Step(NOBODY, number))
+            self._lay(first, lines[start : start + size], Step(NOBODY, number))
         self._is_known = True
 
     def _lay(self, first: int, part: Sequence[str], step: Step) -> None:
@@ -146,10 +167,6 @@ class _Tracer:
         i, j, _ = same[0]
         k, m, size = same[-1]
         return max(0, i - j), min(len(self._lines), k + size + len(part) - m - size)
-
-
-def _hand(state: KnownState) -> Hand:
-    return NOBODY if state.deed in ("read", "move") else state.hand
 
 
 def _origin(state: KnownState, number: int, *, wrote: bool) -> Origin:

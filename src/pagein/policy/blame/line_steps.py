@@ -79,7 +79,7 @@ def _lose(old: Sequence[TracedLine], change: LineChange, step: Step, pool: LineP
 class _Change:
     """The new lines of one change, while their origins are sought."""
 
-    def __init__(  # noqa: PLR0917 - a change and what it happens in
+    def __init__(
         self, old: Sequence[TracedLine], change: LineChange, new: Sequence[str], step: Step, pool: LinePool
     ) -> None:
         self._all, self._change, self._new, self._step, self._pool = old, change, new, step, pool
