@@ -57,17 +57,17 @@ class _Reader:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self._texts: dict[ContentHash, tuple[str, ...]] = {}
-        self._last: tuple[str | None, str] = (None, "")
+        self._sure: str | None = None  # the session whose edits need no arguments: it knows the whole newest text
 
     def state(self, version: Version) -> KnownState:
         deed, hand = _deed(version), _hand(version)
         known = version.metadata.get("known")
         is_part = known == "part"
         edits: tuple[TextEdit, ...] = ()
-        # on its own text an edit is the difference of two texts
-        if deed == "edit" and hand.maker == "agent" and (known != "whole" or self._last != (hand.session, "whole")):
+        is_sure = known == "whole" and (deed in ("read", "write") or self._sure == hand.session)
+        if deed == "edit" and hand.maker == "agent" and not is_sure:
             edits = self._edits(version)
-        self._last = (hand.session, str(known))
+        self._sure = hand.session if is_sure else None
         return KnownState(
             f"{version.id}@{version.number}",
             version.at,

@@ -86,7 +86,7 @@ class _Tracer:
         if not state.edits:
             return False
         step = Step(state.hand, number)
-        after = applied([line.text for line in self._lines], state.edits)
+        after = applied(self._texts(), state.edits)
         if after is None and state.lines is not None and state.spans is None:
             base = base_of(state.lines, state.edits)
             if base is None:
@@ -104,8 +104,11 @@ class _Tracer:
         if state.deed == "write":
             return Step(state.hand, number, is_loose=not self._is_known)
         last = self._last
-        is_own = last is not None and last.lines is not None and last.hand.session == state.hand.session
+        is_own = last is not None and last.hand.session == state.hand.session and last.lines == self._texts()
         return Step(state.hand if is_own or state.hand.maker == "person" else NOBODY, number)
+
+    def _texts(self) -> tuple[str, ...]:
+        return tuple(line.text for line in self._lines)
 
     def _has_hidden(self) -> bool:
         return self._is_open or any(line.text == HIDDEN for line in self._lines)
