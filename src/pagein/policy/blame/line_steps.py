@@ -92,9 +92,9 @@ class _Change:
         for found in self._pool.find(self._new, here, self._is_wanted):
             self._take_run(found)
         if self._old:
-            self._pair_layouts(here)
-            if not self._is_known:
-                self._join_layouts()
+            between = self._pair_layouts(here)
+            for old, new in () if self._is_known else between:
+                self._join_layouts(old, new, here)
         return [line or self._written(j) for j, line in enumerate(self._out)]
 
     def _is_wanted(self, run: LostRun) -> bool:
@@ -120,23 +120,25 @@ class _Change:
         last = found.first + found.size == len(self._new) and found.at + found.size == len(run.lines)
         return (found.first == found.at == 0 and above == run.before) or (last and below == run.after)
 
-    def _pair_layouts(self, here: Counter[str]) -> None:
-        """Give lines of the same form the origin of the line that they replace."""
+    def _pair_layouts(self, here: Counter[str]) -> list[tuple[Sequence[TracedLine], Sequence[int]]]:
+        """Give lines of the same form the origin of the line that they replace. Return the old and new lines between."""
         form = spaceless if self._is_known else plain_form
         free = [j for j, line in enumerate(self._out) if line is None]
         before, after = [form(line.text) for line in self._old], [form(self._new[j]) for j in free]
-        for i, k, count in _common(changes(before, after), len(before)):
+        found = changes(before, after)
+        for i, k, count in _common(found, len(before)):
             old = self._old[i : i + count]
             if self._is_known or self._pool.holds([line.text for line in old], here):
                 for line, j in zip(old, free[k : k + count], strict=True):
                     self._lay_out(j, line.origin)
+        return [(self._old[change.i1 : change.i2], free[change.j1 : change.j2]) for change in found]
 
-    def _join_layouts(self) -> None:
-        """Give each run of lines the origins of the run that it replaces, if only line breaks differ."""
-        if any(line is not None for line in self._out):
-            return
-        for j, sources in enumerate(joined_sources([line.text for line in self._old], self._new) or ()):
-            origins = [self._old[i].origin for i in sources]
+    def _join_layouts(self, old: Sequence[TracedLine], new: Sequence[int], here: Counter[str]) -> None:
+        """Give new lines the origins of old lines of which only the line breaks differ."""
+        left = [line for line in old if not here[line.text]]  # the others moved
+        sources = joined_sources([line.text for line in left], [self._new[j] for j in new])
+        for j, those in zip(new, sources or (), strict=False):
+            origins = [left[i].origin for i in those]
             if origins:
                 self._lay_out(j, _joint(origins))
 
