@@ -56,6 +56,7 @@ class _Tracer:
 
     is_known: whether anything is known of the file, be it that it was deleted.
     is_open: whether lines may follow after the last.
+    whole: the text of the lines after a state that is known whole, which nothing followed.
     """
 
     def __init__(self) -> None:
@@ -64,6 +65,7 @@ class _Tracer:
         self._is_known = False
         self._is_open = True
         self._last: KnownState | None = None
+        self._whole: tuple[str, ...] | None = None
 
     def follow(self, number: int, state: KnownState) -> None:
         """Take the step to this state."""
@@ -85,8 +87,8 @@ class _Tracer:
         """Take the step of an edit's arguments. Return whether they have a place."""
         if not state.edits:
             return False
-        step = Step(state.hand, number)
-        after = applied(self._texts(), state.edits)
+        step, self._whole = Step(state.hand, number), None
+        after = applied([line.text for line in self._lines], state.edits)
         if after is None and state.lines is not None and state.spans is None:
             base = base_of(state.lines, state.edits)
             if base is None:
@@ -104,11 +106,8 @@ class _Tracer:
         if state.deed == "write":
             return Step(state.hand, number, is_loose=not self._is_known)
         last = self._last
-        is_own = last is not None and last.hand.session == state.hand.session and last.lines == self._texts()
+        is_own = last is not None and last.hand.session == state.hand.session and last.lines == self._whole
         return Step(state.hand if is_own or state.hand.maker == "person" else NOBODY, number)
-
-    def _texts(self) -> tuple[str, ...]:
-        return tuple(line.text for line in self._lines)
 
     def _has_hidden(self) -> bool:
         return self._is_open or any(line.text == HIDDEN for line in self._lines)
@@ -119,13 +118,13 @@ class _Tracer:
 
     def _replace(self, lines: Sequence[str], step: Step) -> None:
         self._lines = take_step(self._lines, lines, step, self._pool)
-        self._is_known, self._is_open = True, False
+        self._is_known, self._is_open, self._whole = True, False, tuple(lines)
 
     def _follow_unseen(self, number: int, state: KnownState) -> None:
         """Keep what an edit wrote, until a text shows where; forget the lines under an unknown text."""
         if state.deed == "write":
             take_step(self._lines, (), Step(NOBODY, number), self._pool)
-            self._lines, self._is_open = [], True
+            self._lines, self._is_open, self._whole = [], True, None
         for run in written_runs(state.edits) if state.hand.maker == "agent" else ():
             lines = [self._pool.new_line(text, _origin(state, number, wrote=wrote)) for text, wrote in run]
             self._pool.lose(LostRun(lines, 0, 0, state.hand, number))
@@ -134,6 +133,7 @@ class _Tracer:
         sizes = [last - first + 1 for first, last in spans]
         if sum(sizes) != len(lines) or min(sizes, default=0) < 1 or max((b for _, b in spans), default=0) > _LONGEST:
             return
+        self._whole = None
         starts = [0, *accumulate(sizes)]
         for (first, _), start, size in zip(spans, starts, sizes, strict=False):
             self._lay(first, lines[start : start + size], Step(NOBODY, number))

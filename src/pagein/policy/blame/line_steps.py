@@ -13,7 +13,6 @@ Rules of this file
    the line stayed.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,11 +20,14 @@ from typing import Final
 
 from pagein.policy.blame.known_states import Answer, Hand
 from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
-from pagein.policy.blame.traced_lines import Found, LinePool, LostRun, Origin, TracedLine
+from pagein.policy.blame.traced_lines import Found, LineCounts, LinePool, LostRun, Origin, TracedLine
 from pagein.policy.reads.line_diff import LineChange, changes
 
 HIDDEN: Final = "\0 a line that no known text shows"
 """The text of a line whose number is known and nothing else."""
+
+
+_STRIDE: Final = 64  # lines compared at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,12 @@ class Step:
 
 def take_step(old: Sequence[TracedLine], new: Sequence[str], step: Step, pool: LinePool) -> list[TracedLine]:
     """Return the new lines with their origins."""
-    found = changes([line.text for line in old], new)
+    found = _changes([line.text for line in old], new)
     if not found:
         return list(old)
     for change in found:
         _lose(old, change, step, pool)
-    here = Counter(new)
+    here = LineCounts(new)
     out: list[TracedLine] = []
     i = 0
     for change in found:
@@ -58,7 +60,19 @@ def take_step(old: Sequence[TracedLine], new: Sequence[str], step: Step, pool: L
     return [*out, *_kept(old[i:], here, step, pool)]
 
 
-def _kept(run: Sequence[TracedLine], here: Counter[str], step: Step, pool: LinePool) -> Sequence[TracedLine]:
+def _changes(old: Sequence[str], new: Sequence[str]) -> Sequence[LineChange]:
+    """Return the changes between two texts that are mostly the same."""
+    first, shortest = 0, min(len(old), len(new))
+    while first + _STRIDE <= shortest and old[first : first + _STRIDE] == new[first : first + _STRIDE]:
+        first += _STRIDE
+    last, rest = 0, shortest - first
+    while last + _STRIDE <= rest and old[-last - _STRIDE : len(old) - last] == new[-last - _STRIDE : len(new) - last]:
+        last += _STRIDE
+    found = changes(old[first : len(old) - last], new[first : len(new) - last])
+    return [LineChange(one.i1 + first, one.i2 + first, one.j1 + first, one.j2 + first) for one in found]
+
+
+def _kept(run: Sequence[TracedLine], here: LineCounts, step: Step, pool: LinePool) -> Sequence[TracedLine]:
     if step.hand.maker != "unknown" or pool.holds([line.text for line in run], here):
         return run
     return [line if line.origin.answer == "unknown" else _unexplained(line.text, step, pool) for line in run]
@@ -87,7 +101,7 @@ class _Change:
         self._out: list[TracedLine | None] = [None] * len(new)
         self._is_known = step.hand.maker != "unknown"
 
-    def lines(self, here: Counter[str]) -> list[TracedLine]:
+    def lines(self, here: LineCounts) -> list[TracedLine]:
         """The new lines with their origins."""
         for found in self._pool.find(self._new, here, self._is_wanted):
             self._take_run(found)
@@ -120,7 +134,7 @@ class _Change:
         last = found.first + found.size == len(self._new) and found.at + found.size == len(run.lines)
         return (found.first == found.at == 0 and above == run.before) or (last and below == run.after)
 
-    def _pair_layouts(self, here: Counter[str]) -> list[tuple[Sequence[TracedLine], Sequence[int]]]:
+    def _pair_layouts(self, here: LineCounts) -> list[tuple[Sequence[TracedLine], Sequence[int]]]:
         """Give lines of the same form the origin of the line that they replace. Return the old and new lines between."""
         form = spaceless if self._is_known else plain_form
         free = [j for j, line in enumerate(self._out) if line is None]
@@ -133,7 +147,7 @@ class _Change:
                     self._lay_out(j, line.origin)
         return [(self._old[change.i1 : change.i2], free[change.j1 : change.j2]) for change in found]
 
-    def _join_layouts(self, old: Sequence[TracedLine], new: Sequence[int], here: Counter[str]) -> None:
+    def _join_layouts(self, old: Sequence[TracedLine], new: Sequence[int], here: LineCounts) -> None:
         """Give new lines the origins of old lines of which only the line breaks differ."""
         left = [line for line in old if not here[line.text]]  # the others moved
         sources = joined_sources([line.text for line in left], [self._new[j] for j in new])

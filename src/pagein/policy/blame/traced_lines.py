@@ -68,6 +68,19 @@ class Found(NamedTuple):
     size: int
 
 
+class LineCounts:
+    """How often each line is in a text; counted when it is first asked."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self._counts: Counter[str] | None = None
+
+    def __getitem__(self, text: str) -> int:
+        if self._counts is None:
+            self._counts = Counter(self._lines)
+        return self._counts[text]
+
+
 class LinePool:
     """The lines ever known of a file: how often each text was made, and which runs were lost."""
 
@@ -87,18 +100,16 @@ class LinePool:
         for at, line in enumerate(run.lines):
             self._lost[line.text] = (run, at)
 
-    def find(self, new: Sequence[str], here: Counter[str], wanted: Callable[[LostRun], bool]) -> list[Found]:
+    def find(self, new: Sequence[str], here: LineCounts, wanted: Callable[[LostRun], bool]) -> list[Found]:
         """Return the lost runs in these new lines, in order, without overlaps.
 
-        here: how often each text is in the whole new state.
+        here: counts of the whole new state.
         """
         found: list[Found] = []
         done = 0
         for j, text in enumerate(new):
-            if j < done or not self._is_unique(text, here):
-                continue
-            place = self._lost.get(text)
-            if place is None or not wanted(place[0]):
+            place = self._lost.get(text) if j >= done else None
+            if place is None or not wanted(place[0]) or not self._is_unique(text, here):
                 continue
             run, at = place
             first, count = _extent(new, j, done, run.lines, at)
@@ -107,14 +118,14 @@ class LinePool:
                 done = first + count
         return found
 
-    def holds(self, lines: Sequence[str], here: Counter[str]) -> bool:
+    def holds(self, lines: Sequence[str], here: LineCounts) -> bool:
         """Whether lines that stand where they stood are the same lines, and no chance of small words."""
         return any(self._is_unique(line, here) for line in lines) or letters(lines) >= _LEAST_LETTERS
 
-    def _is_unique(self, text: str, here: Counter[str]) -> bool:
+    def _is_unique(self, text: str, here: LineCounts) -> bool:
         return self._made[text] == 1 and here[text] <= 1 and any(map(str.isalnum, text))
 
-    def _stands(self, lines: Sequence[str], here: Counter[str]) -> bool:
+    def _stands(self, lines: Sequence[str], here: LineCounts) -> bool:
         anchors = [line for line in lines if self._is_unique(line, here)]
         return len(anchors) >= _LEAST_ANCHORS or letters(anchors) >= _LEAST_LETTERS
 
