@@ -51,7 +51,7 @@ class Comparison:
     """What a comparison found.
 
     edited, whole: the files that were written or edited, and those known whole at the end.
-    lines, equal: by class.
+    lines, equal: by class. either: equal to git with or without its options. turns: lines that either gives to a turn.
     slowest: longest time for the origins of one file, seconds, with its states and lines.
     """
 
@@ -59,6 +59,8 @@ class Comparison:
     whole: int = 0
     lines: Counter[str] = field(default_factory=Counter)
     equal: Counter[str] = field(default_factory=Counter)
+    either: Counter[str] = field(default_factory=Counter)
+    turns: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     slowest: tuple[float, int, int] = (0.0, 0, 0)
@@ -69,6 +71,8 @@ class Comparison:
         self.whole += other.whole
         self.lines += other.lines
         self.equal += other.equal
+        self.either += other.either
+        self.turns += other.turns
         self.answers += other.answers
         self.examples += other.examples
         self.slowest = max(self.slowest, other.slowest)
@@ -77,14 +81,20 @@ class Comparison:
         """The figures by name."""
         seconds, states, lines = self.slowest
         shares = {
-            f"{name}: lines, share equal": (self.lines[name], round(self.equal[name] / self.lines[name], 5))
+            f"{name}: lines, equal, equal without options": (
+                self.lines[name],
+                round(self.equal[name] / self.lines[name], 5),
+                round(self.either[name] / self.lines[name], 5),
+            )
             for name in _CLASSES
             if self.lines[name]
         }
+        differing = self.lines["plain"] - self.equal["plain"]
         return {
             "files edited, known whole": (self.edited, self.whole),
             "lines": self.lines.total(),
             **shares,
+            "plain lines of turns, equal": (self.turns["plain"], round(1 - differing / (self.turns["plain"] or 1), 5)),
             "answers": dict(self.answers),
             "slowest": f"{1000 * seconds:.0f} ms for {states} states, {lines} lines",
         }
@@ -159,6 +169,8 @@ def _compare_file(file: _File, found: Comparison) -> None:
         found.answers[origin.answer] += 1
         found.lines[kind] += 1
         found.equal[kind] += told == theirs.writer
+        found.either[kind] += told in (theirs.writer, in_place.writer, exact.writer)
+        found.turns[kind] += {told, theirs.writer} != {_NOBODY}
         if told != theirs.writer:
             found.examples.append(f"{file.path}:{number}: {kind}: {told}, git: {theirs.writer} {line.strip()[:70]!r}")
 
@@ -249,7 +261,7 @@ def _show(rows: Mapping[str, Mapping[str, object]], examples: Iterable[str]) -> 
     for source, figures in rows.items():
         print(source)
         for name, value in figures.items():
-            print(f"  {name:30} {value}")
+            print(f"  {name:45} {value}")
     for line in examples:
         print(" ", line)
 

@@ -57,7 +57,8 @@ class RecordedTexts:
             those, known = found[state.path], texts.get(state.path)
             base = None if state.base is None else lines_of(state.base)
             lines = None if state.text is None else lines_of(state.text)
-            if base is not None and base != known:
+            is_known = base == known and those and those[-1].hand.session == state.hand.session
+            if base is not None and not is_known:
                 those.append(KnownState(f"{len(those)}", state.at, "read", state.hand, base))
             if state.deed != "read":
                 deed: Deed = "write" if state.deed == "write" else "edit"

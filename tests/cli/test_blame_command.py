@@ -29,8 +29,8 @@ def asked(file: RememberedFile, *more: str) -> tuple[str, ...]:
 
 def test_a_table_like_that_of_git(run: Run, file: RememberedFile) -> None:
     done = run(*asked(file), COLUMNS="150")
-    head, first, second, third, counts = done.out.rstrip().split("\n")
-    assert head.split() == "answer session turn when (UTC) request match commit line text".split()
+    head, first, second, third, counts = (row.rstrip() for row in done.out.rstrip().split("\n"))
+    assert head.split() == ["answer", "session", "turn", "when", "(UTC)", "request", "match", "commit", "line", "text"]
     assert first.startswith("agent   0193f00d 2")
     assert "please write the first li..." in first
     assert first.endswith("1 alpha")

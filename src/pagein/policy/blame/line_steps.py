@@ -20,14 +20,12 @@ from typing import Final
 
 from pagein.policy.blame.known_states import Answer, Hand
 from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
+from pagein.policy.blame.natural_changes import natural_changes
 from pagein.policy.blame.traced_lines import Found, LineCounts, LinePool, LostRun, Origin, TracedLine
 from pagein.policy.reads.line_diff import LineChange, changes
 
 HIDDEN: Final = "\0 a line that no known text shows"
 """The text of a line whose number is known and nothing else."""
-
-
-_STRIDE: Final = 64  # lines compared at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Step:
 
 def take_step(old: Sequence[TracedLine], new: Sequence[str], step: Step, pool: LinePool) -> list[TracedLine]:
     """Return the new lines with their origins."""
-    found = _changes([line.text for line in old], new)
+    found = natural_changes([line.text for line in old], new)
     if not found:
         return list(old)
     for change in found:
@@ -58,18 +56,6 @@ def take_step(old: Sequence[TracedLine], new: Sequence[str], step: Step, pool: L
         out += _Change(old, change, new[change.j1 : change.j2], step, pool).lines(here)
         i = change.i2
     return [*out, *_kept(old[i:], here, step, pool)]
-
-
-def _changes(old: Sequence[str], new: Sequence[str]) -> Sequence[LineChange]:
-    """Return the changes between two texts that are mostly the same."""
-    first, shortest = 0, min(len(old), len(new))
-    while first + _STRIDE <= shortest and old[first : first + _STRIDE] == new[first : first + _STRIDE]:
-        first += _STRIDE
-    last, rest = 0, shortest - first
-    while last + _STRIDE <= rest and old[-last - _STRIDE : len(old) - last] == new[-last - _STRIDE : len(new) - last]:
-        last += _STRIDE
-    found = changes(old[first : len(old) - last], new[first : len(new) - last])
-    return [LineChange(one.i1 + first, one.i2 + first, one.j1 + first, one.j2 + first) for one in found]
 
 
 def _kept(run: Sequence[TracedLine], here: LineCounts, step: Step, pool: LinePool) -> Sequence[TracedLine]:
