@@ -5,19 +5,23 @@ A formatter changes layout; it writes nothing. `spaceless` is what git's `-w` ig
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
 _BLANKS: Final = re.compile(r"\s+")
 _COMMAS: Final = re.compile(r",(?=[)\]}])|[,;]$")
+_REMEMBERED: Final = 8192
 _QUOTES: Final = str.maketrans("'`", '""')
 
 
+@lru_cache(maxsize=_REMEMBERED)  # the same lines return in version after version
 def spaceless(line: str) -> str:
     """Return a line without any blanks."""
     return _BLANKS.sub("", line)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def plain_form(line: str) -> str:
     """Return a line without blanks, with one kind of quotes and without commas that close a list."""
     return _COMMAS.sub("", _signs(line))

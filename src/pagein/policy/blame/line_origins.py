@@ -24,6 +24,7 @@ from pagein.policy.blame.traced_lines import LinePool, LostRun, Origin, TracedLi
 from pagein.policy.reads.line_diff import changes
 
 _LONGEST: Final = 1_000_000  # lines; a part further down is not followed
+_NEARBY: Final = 300  # lines by which a part may have moved
 _HIDDEN: Final = TracedLine(HIDDEN, Origin("unknown", None), "none", -1)
 
 
@@ -160,16 +161,20 @@ class _Tracer:
         self._lines[at : at + count] = take_step(self._lines[at : at + count], part, step, self._pool)
 
     def _frame(self, at: int, part: Sequence[str]) -> tuple[int, int]:
-        """Return the known lines that a part stands for: those between which it shares lines, else those at its numbers."""
-        found = changes([line.text for line in self._lines], part)
+        """Return the known lines that a part stands for: those between which it shares lines, else those at its numbers.
+
+        They are sought nearby.
+        """
+        low, high = max(0, at - _NEARBY), min(len(self._lines), at + len(part) + _NEARBY)
+        found = changes([line.text for line in self._lines[low:high]], part)
         kept = [(0, 0), *((change.i2, change.j2) for change in found)]
-        ends = [*((change.i1, change.j1) for change in found), (len(self._lines), len(part))]
+        ends = [*((change.i1, change.j1) for change in found), (high - low, len(part))]
         same = [(i, j, k - i) for (i, j), (k, _) in zip(kept, ends, strict=True) if k > i]
         if not same:
             return min(at, len(self._lines)), min(at + len(part), len(self._lines))
         i, j, _ = same[0]
         k, m, size = same[-1]
-        return max(0, i - j), min(len(self._lines), k + size + len(part) - m - size)
+        return max(0, low + i - j), min(len(self._lines), low + k + size + len(part) - m - size)
 
 
 def _origin(state: KnownState, number: int, *, wrote: bool) -> Origin:
