@@ -21,12 +21,19 @@ _MARKS: Final = {"exact": "", "moved": "moved", "reformatted": "laid out", "none
 
 def show_blame(console: Console, answer: Answer) -> None:
     """Print one line per line of the file, and the shares of the answers."""
-    columns = ["answer", "session", "turn", "when (UTC)", "request", "match"]
-    columns += ["commit"] if answer["git"] else []
+    columns = [
+        ("answer", 7),
+        ("session", _SESSION),
+        ("turn", 4),
+        ("when (UTC)", _MINUTES),
+        ("request", 7),
+        ("match", 8),
+    ]
+    columns += [("commit", _COMMIT)] if answer["git"] else []
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
-    for title in columns:
-        table.add_column(title, no_wrap=True)
-    table.add_column("line", justify="right", no_wrap=True)
+    for title, width in columns:
+        table.add_column(title, no_wrap=True, min_width=width)
+    table.add_column("line", justify="right", no_wrap=True, min_width=4)
     table.add_column("text", no_wrap=True, overflow="ellipsis")
     last = -1
     for line in answer["lines"]:
