@@ -24,7 +24,7 @@ _ID = "01890a5d-ac96-774b-bcce-{:012x}"
 class RememberedFile:
     """A file in a folder, and what sessions did to it. Each deed happens on the disk and in the store.
 
-    at: the time of the next deed.
+    at: the time of the last deed. number: of the file's object.
     """
 
     path: Path
@@ -32,6 +32,11 @@ class RememberedFile:
     at: float = 1_700_000_000.0
     words: dict[tuple[str, int], Version] = field(default_factory=dict)
     calls: int = 0
+    number: int = 1
+
+    def at_path(self, path: Path) -> "RememberedFile":
+        """The file at another path: in another worktree, or under another name."""
+        return RememberedFile(path, self.store, self.at, self.words, self.calls, self.number + 1)
 
     # --- deeds ---
 
@@ -58,7 +63,7 @@ class RememberedFile:
     def deletes(self, session: str, turn: int) -> Version:
         self.path.unlink()
         metadata = {"path": None, "last_path": str(self.path), "deed": "delete", "known": "name", "turn": turn}
-        draft = Draft(id=_ID.format(1), type="file", metadata=metadata, deleted=True)
+        draft = Draft(id=_ID.format(self.number), type="file", metadata=metadata, deleted=True)
         return self._write(draft, session, "delete")
 
     def asks(self, session: str, turn: int, words: str) -> None:
@@ -99,13 +104,20 @@ class RememberedFile:
             metadata["user_ref"] = self.words[session, turn].static(relation="asked")
         if args is not None:
             self.calls += 1
-            call = Draft(id=f"toolu_{self.calls}", type="toolcall", content="ok", additional={"args": args})
+            call = Draft(
+                id=f"toolu_{self.number}_{self.calls}", type="toolcall", content="ok", additional={"args": args}
+            )
             self._write(call, session, "result")
             metadata["call"] = Reference(call.id, relation="call")
         additional = {} if spans is None else {"spans": spans}
         origin = Provenance(str(self.path), generator)
         draft = Draft(
-            id=_ID.format(1), type="file", content=text, metadata=metadata, additional=additional, provenance=origin
+            id=_ID.format(self.number),
+            type="file",
+            content=text,
+            metadata=metadata,
+            additional=additional,
+            provenance=origin,
         )
         return self._write(draft, session, deed or "change", kind)
 
@@ -114,7 +126,7 @@ class RememberedFile:
 
     def _write(self, draft: Draft, session: str | None, reason: str, kind: str = "index") -> Version:
         self.at += 60
-        request = f"{reason}:{self.at}"
+        request = f"{reason}:{self.number}:{self.at}"
         outcome = self.store.write(Write(request, draft, self.at, writer=Writer(kind, reason, session)))
         assert isinstance(outcome, Written)
         return outcome.version

@@ -257,6 +257,39 @@ def test_formatter_and_a_person_between(file: RememberedFile) -> None:
     assert file.writers() == ["unknown", "s1/1", "s1/1", "s2/1"]
 
 
+# --- the same file at other places ---
+
+
+def test_lines_written_in_a_worktree_are_found_after_the_merge(file: RememberedFile) -> None:
+    file.path.write_text("first line of the person\nlast line of the person\n")
+    file.reads("s0", 1)
+    file.commits()
+    tree = file.path.parents[1] / "tree"
+    file.git("worktree", "add", "-q", "-b", "side", str(tree))
+    there = file.at_path(tree / file.path.name)
+    there.reads("s1", 1)
+    there.edits("s1", 2, "last", LONG.format(1) + "}\nlast")
+    there.commits()
+    file.git("merge", "-q", "side")
+    assert file.writers() == ["unknown", "s1/2", "s1/2", "unknown"]
+    file.at = there.at
+    file.edits("s2", 1, "first line", "first words", known="name")
+    assert file.writers() == ["s2/1", "s1/2", "s1/2", "unknown"]
+    assert there.writers() == ["unknown", "s1/2", "s1/2", "unknown"]
+
+
+def test_a_renamed_file_keeps_its_writers(file: RememberedFile) -> None:
+    file.writes("s1", 1, LONG.format(1) + LONG.format(2) + "end\n")
+    file.commits()
+    file.git("mv", file.path.name, "b.txt")
+    file.commits()
+    renamed = file.at_path(file.path.with_name("b.txt"))
+    assert renamed.writers() == ["s1/1", "s1/1", "s1/1"]
+    renamed.reads("s2", 1)
+    renamed.edits("s2", 1, "end\n", "end\nmore\n")
+    assert renamed.writers() == ["s1/1", "s1/1", "s1/1", "s2/1"]
+
+
 # --- exports ---
 
 

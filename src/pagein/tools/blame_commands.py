@@ -34,14 +34,18 @@ def blame(
     lines: first and last line wanted, from 1.
 
     Shape: `{"path", "from": "disk" or "store", "versions", "git": {"path", "head"} or null, "no_git": why or null, "counts": {answer:
-    lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "deed", "at", "session",
+    lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "path", "deed", "at", "session",
     "turn", "request", "agent", "models"}`; a line `{"line", "answer", "match", "source": place in sources or null, "commit", "author",
     "committed_at", "commit_path", "commit_line", "text"}`.
     """
     known = known_history(store, path)
     shown = lines_of(text) if text is not None else _newest(known, path)
     commits = _commits(git, len(shown))
-    origins = line_origins(known.states, shown, [None if one is None else one.at for one in commits])
+    others = [known_history(store, one) for one in git.elsewhere] if isinstance(git, GitBlame) else []
+    dates = [None if one is None else one.at for one in commits]
+    origins = line_origins(known.states, shown, dates, [other.states for other in others])
+    versions = [version for those in (known, *others) for version in those.versions]
+    states = [state for those in (known, *others) for state in those.states]
     wanted = range(len(shown)) if lines is None else range(lines[0] - 1, min(lines[1], len(shown)))
     if lines is not None and not wanted:
         raise BadInput(f"{path} has {len(shown)} lines; --line {lines[0]}-{lines[1]} asks for none of them")
@@ -50,12 +54,12 @@ def blame(
     return {
         "path": path,
         "from": "store" if text is None else "disk",
-        "versions": len(known.versions),
+        "versions": len(versions),
         "git": {"path": git.path, "head": git.head} if isinstance(git, GitBlame) else None,
         "no_git": git.why if isinstance(git, GitAbsence) else None,
         "counts": {name: sum(origins[j].answer == name for j in wanted) for name in ANSWERS},
         "matches": dict(Counter(origins[j].match for j in wanted)),
-        "sources": _sources(store, [(known.versions[state], known.states[state].deed) for state in used]),
+        "sources": _sources(store, [(versions[state], states[state].deed) for state in used]),
         "lines": [_line(j + 1, origins[j], used, commits[j], shown[j]) for j in wanted],
     }
 
@@ -100,6 +104,7 @@ def _sources(store: ObjectStore, sources: Sequence[tuple[Version, str]]) -> list
         found.append(
             {
                 "version": f"{version.id}@{version.number}",
+                "path": version.metadata.get("path"),
                 "deed": deed,
                 "at": version.at,
                 "session": session,

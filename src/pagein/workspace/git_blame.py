@@ -9,6 +9,8 @@ from typing import Final
 
 _SECONDS: Final = 30.0
 _DIGITS: Final = frozenset((40, 64))  # of a commit's name, by SHA-1 or SHA-256
+_TREE: Final = "worktree "
+_MOST_PLACES: Final = 16
 _OPTIONS: Final = ("-c", "core.fsmonitor=false", "-c", "blame.ignoreRevsFile=", "--no-optional-locks")
 _QUIET: Final = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -34,11 +36,13 @@ class GitBlame:
 
     path: of the file in its repository. head: the commit that is checked out.
     lines: None for a line of no commit.
+    elsewhere: absolute paths of the file in other worktrees, and under the names that its lines had before.
     """
 
     path: str
     head: str
     lines: tuple[GitLine | None, ...]
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +59,22 @@ def git_blame(path: str, content: bytes) -> GitBlame | GitAbsence:
     """
     folder, name = os.path.split(path)
     try:
-        told = _run(folder, "rev-parse", "--show-prefix", "HEAD").decode("utf-8", "replace").split("\n")
+        told = os.fsdecode(_run(folder, "rev-parse", "--show-prefix", "HEAD")).split("\n")
         options = ("--porcelain", "-w", "-M", "-C", "--contents", "-", "--", name)
         rows = _run(folder, "blame", *options, content=content)
+        trees = os.fsdecode(_run(folder, "worktree", "list", "--porcelain")).split("\n")
     except FileNotFoundError:
         return GitAbsence("git is not installed" if Path(folder).is_dir() else "its folder is missing")
     except subprocess.TimeoutExpired:
         return GitAbsence(f"git took longer than {_SECONDS:.0f} seconds")
     except subprocess.CalledProcessError as error:
         return GitAbsence(_reason(error.stderr))
-    return GitBlame(told[0] + name, told[1], tuple(_lines(rows.split(b"\n"))))
+    lines = tuple(_lines(rows.split(b"\n")))
+    here = path.removesuffix(told[0] + name)
+    roots = dict.fromkeys((here, *(f"{row.removeprefix(_TREE)}/" for row in trees if row.startswith(_TREE))))
+    names = dict.fromkeys((told[0] + name, *(line.path for line in lines if line is not None)))
+    places = [root + one for root in roots for one in names if root + one != path]
+    return GitBlame(told[0] + name, told[1], lines, tuple(places[:_MOST_PLACES]))
 
 
 def _run(folder: str, command: str, *options: str, content: bytes = b"") -> bytes:

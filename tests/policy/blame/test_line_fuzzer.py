@@ -7,8 +7,9 @@ and by what no call shows: people, formatters, and git, which brings back old te
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -42,10 +43,12 @@ class World:
     stash: list[str] | None = None
     last: tuple[str, bool] = ("", False)
     is_unseen: bool = False
+    clock: Iterator[int] = field(default_factory=count)
+    sessions: str = "abc"
 
     def typed(self, writer: Writer, count: int) -> list[str]:
         made = [chr(FIRST + len(self.writers) + k) for k in range(count)]
-        self.writers |= {letter: {writer} for letter in made}
+        self.writers.update({letter: {writer} for letter in made})
         return made
 
     def place(self) -> tuple[int, int]:
@@ -54,7 +57,7 @@ class World:
 
     def known(self, deed: Deed, session: str, **told: object) -> None:
         hand = Hand("agent", session, self.turns[session])
-        self.states.append(KnownState(str(len(self.states)), len(self.states), deed, hand, **told))  # type: ignore[arg-type]
+        self.states.append(KnownState(str(len(self.states)), next(self.clock), deed, hand, **told))  # type: ignore[arg-type]
         is_whole = told["lines"] is not None and told.get("spans") is None
         self.last = (session, is_whole and (deed != "edit" or self.last == (session, True)))
         self.is_unseen = self.is_unseen and not (deed in ("read", "write") and is_whole)
@@ -62,7 +65,7 @@ class World:
     # --- agents ---
 
     def session(self) -> str:
-        name = self.random.choice("abc")
+        name = self.random.choice(self.sessions)
         self.turns[name] += self.random.random() < 0.4
         return name
 
@@ -164,14 +167,15 @@ SEEN = (World.read, World.read_part, World.write, World.edit, World.edit, World.
 UNSEEN = (World.person, World.cut_and_paste, World.formatter, World.commit, World.reset, World.put_aside)
 
 
-def wrong_lines(world: World) -> list[str]:
-    told = line_origins(world.states, world.lines)
+def wrong_lines(world: World, *elsewhere: World) -> list[str]:
+    told = line_origins(world.states, world.lines, (), [other.states for other in elsewhere])
+    states = [state for one in (world, *elsewhere) for state in one.states]
     out = []
     for line, origin in zip(world.lines, told, strict=True):
         if origin.answer == "unknown":
             continue
         assert origin.state is not None
-        hand = world.states[origin.state].hand
+        hand = states[origin.state].hand
         if origin.answer != "agent" or (hand.session, hand.turn) not in world.writers[line.strip()]:
             out.append(f"{line.strip()}: {origin} {hand}, wrote: {world.writers[line.strip()]}")
     return out
@@ -190,6 +194,23 @@ def run(seed: int, steps: int, deeds: Sequence[Callable[[World], None]]) -> Worl
 def test_no_line_is_given_to_a_session_that_did_not_write_it(seed: int, steps: int) -> None:
     world = run(seed, steps, [*SEEN, World.restore, *UNSEEN])
     assert wrong_lines(world) == []
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60))
+def test_no_line_is_given_to_a_session_that_did_not_write_it_in_another_worktree(seed: int, steps: int) -> None:
+    draw = random.Random(seed)  # noqa: S311 - a history, not a secret
+    one = World(draw)
+    two = World(draw, writers=one.writers, clock=one.clock, sessions="def")
+    for _ in range(steps):
+        here, there = draw.sample([one, two], 2)
+        deed = draw.choice([*SEEN, World.restore, *UNSEEN, None])
+        if deed is None:
+            here.lines = list(there.lines)
+        else:
+            deed(here)
+        here.is_unseen |= deed in UNSEEN or deed is None
+    assert wrong_lines(one, two) == []
+    assert wrong_lines(two, one) == []
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40))

@@ -10,7 +10,9 @@ Rules of this file
 3. A state known in part is laid over the lines known before, by the numbers of its lines. If they disagree, the part takes
    the place of the lines that it shares text with.
 4. The step from the last state to the file as it is now has no proven hand.
-5. An agent's line of a write over an unknown text is given up if git knows an older commit that has it.
+5. The same file at another place (in another worktree, under an older name) is followed beside it. Its lines are found as
+   lost lines are: a text that came from there was written there.
+6. An agent's line of a write over an unknown text is given up if git knows an older commit that has it.
 """
 
 from collections.abc import Sequence
@@ -29,21 +31,37 @@ _HIDDEN: Final = TracedLine(HIDDEN, Origin("unknown", None), "none", -1)
 
 
 def line_origins(
-    states: Sequence[KnownState], now: Sequence[str], committed: Sequence[float | None] = ()
+    states: Sequence[KnownState],
+    now: Sequence[str],
+    committed: Sequence[float | None] = (),
+    elsewhere: Sequence[Sequence[KnownState]] = (),
 ) -> list[LineOrigin]:
     """Return the origin of each line of `now`.
 
     states: oldest first. committed: when the commit was made that git names for each line; None for a line of no commit.
+    elsewhere: the states of the same file at other places (in other worktrees, under older names). In the answer they are
+        counted on behind those of the file.
     """
-    tracer = _Tracer()
-    for number, state in enumerate(states):
-        tracer.follow(number, state)
-    found = [_told(line) for line in tracer.finish(now)]
+    pool = LinePool()
+    every = [state for those in (states, *elsewhere) for state in those]
+    tracers = [_Tracer(pool) for _ in range(1 + len(elsewhere))]
+    owners = [tracer for tracer, those in zip(tracers, (states, *elsewhere), strict=True) for _ in those]
+    for number in sorted(range(len(every)), key=lambda number: every[number].at):
+        _show_others(owners[number], tracers)
+        owners[number].follow(number, every[number])
+    _show_others(tracers[0], tracers)
+    found = [_told(line) for line in tracers[0].finish(now)]
     for j, at in enumerate(committed[: len(found)]):
         origin, line = found[j]
-        if at is not None and origin.is_loose and line.state is not None and at < states[line.state].at:
+        if at is not None and origin.is_loose and line.state is not None and at < every[line.state].at:
             found[j] = origin, LineOrigin("unknown", line.state, line.match)
     return [line for _, line in found]
+
+
+def _show_others(tracer: "_Tracer", tracers: Sequence["_Tracer"]) -> None:
+    for other in tracers:
+        if other is not tracer:
+            other.show()
 
 
 def _told(line: TracedLine) -> tuple[Origin, LineOrigin]:
@@ -60,13 +78,20 @@ class _Tracer:
     whole: the text of the lines after a state that is known whole, which nothing followed.
     """
 
-    def __init__(self) -> None:
-        self._pool = LinePool()
+    def __init__(self, pool: LinePool) -> None:
+        self._pool = pool
+        self._is_shown = True
         self._lines: list[TracedLine] = []
         self._is_known = False
         self._is_open = True
         self._last: KnownState | None = None
         self._whole: tuple[str, ...] | None = None
+
+    def show(self) -> None:
+        """Show the lines to the other files, if they are new."""
+        if not self._is_shown:
+            self._pool.show(list(self._lines))
+            self._is_shown = True
 
     def follow(self, number: int, state: KnownState) -> None:
         """Take the step to this state."""
@@ -82,7 +107,7 @@ class _Tracer:
             self._replace(state.lines, self._step_to(number, state))
         elif self._has_hidden():
             self._replace(state.lines, Step(NOBODY, number))
-        self._last = state
+        self._last, self._is_shown = state, False
 
     def _follow_edit(self, number: int, state: KnownState) -> bool:
         """Take the step of an edit's arguments. Return whether they have a place."""

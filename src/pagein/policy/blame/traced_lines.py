@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from pagein.policy.blame.known_states import Answer, Hand, Match, letters
+from pagein.policy.blame.known_states import NOBODY, Answer, Hand, Match, letters
 
 _LEAST_LETTERS: Final = 20
 _LEAST_ANCHORS: Final = 2
@@ -88,6 +88,7 @@ class LinePool:
         self._made: Counter[str] = Counter()
         self._mark = 0
         self._lost: dict[str, tuple[LostRun, int]] = {}
+        self._elsewhere: dict[str, tuple[LostRun, int]] = {}
 
     def new_line(self, text: str, origin: Origin, match: Match = "exact") -> TracedLine:
         """Return a new line, with a mark of its own."""
@@ -100,6 +101,12 @@ class LinePool:
         for at, line in enumerate(run.lines):
             self._lost[line.text] = (run, at)
 
+    def show(self, lines: Sequence[TracedLine]) -> None:
+        """Keep the lines of another file for the steps of this one."""
+        run = LostRun(lines, 0, 0, NOBODY, -1)
+        for at, line in enumerate(lines):
+            self._elsewhere[line.text] = (run, at)
+
     def find(self, new: Sequence[str], here: LineCounts, wanted: Callable[[LostRun], bool]) -> list[Found]:
         """Return the lost runs in these new lines, in order, without overlaps.
 
@@ -108,8 +115,11 @@ class LinePool:
         found: list[Found] = []
         done = 0
         for j, text in enumerate(new):
-            place = self._lost.get(text) if j >= done else None
-            if place is None or not wanted(place[0]) or not self._is_unique(text, here):
+            if j < done:
+                continue
+            places = (self._lost.get(text), self._elsewhere.get(text))
+            place = next((one for one in places if one is not None and wanted(one[0])), None)
+            if place is None or not self._is_unique(text, here):
                 continue
             run, at = place
             first, count = _extent(new, j, done, run.lines, at)
