@@ -56,6 +56,13 @@ def test_the_formats_of_others(run: Run, file: RememberedFile) -> None:
     assert "\na.txt\n  s_" in note
 
 
+def test_a_file_is_known_by_a_link_to_its_folder_too(run: Run, file: RememberedFile, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(file.path.parent)
+    found = json.loads(run("blame", str(link / "a.txt"), *asked(file)[2:], "--json").out)
+    assert found["counts"]["agent"] == 2
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [

@@ -74,9 +74,11 @@ def blame(
 
 def _answer(store: "ObjectStore", file: Path, lines: tuple[int, int] | None) -> dict[str, Any]:
     from pagein.tools.blame_commands import blame as answer_blame
+    from pagein.tools.known_history import knows_path
     from pagein.workspace.git_blame import GitAbsence, git_blame
 
-    path = os.path.abspath(file)  # noqa: PTH100 - agents name files without following links
+    given, real = os.path.abspath(file), os.path.realpath(file)  # noqa: PTH100 - agents name files either way
+    path = real if given != real and not knows_path(store, given) else given
     if not Path(path).exists():
         return answer_blame(store, path, None, GitAbsence("the file is gone"), lines=lines)
     content = _content(Path(path))

@@ -44,13 +44,21 @@ def known_history(store: ObjectStore, path: str) -> KnownHistory:
     return KnownHistory(tuple(map(reader.state, versions)), tuple(versions))
 
 
+def knows_path(store: ObjectStore, path: str) -> bool:
+    """Return whether the store has an object at an absolute path, or had one."""
+    return bool(_objects_at(store, path, limit=1))
+
+
 def _versions_at(store: ObjectStore, path: str) -> list[Version]:
-    found = (
-        *store.objects(Query(types=_FILES, where={"path": path}, deleted=None)),
-        *store.objects(Query(types=_FILES, where={"last_path": path}, deleted=None)),
-    )
-    versions = [one for name in dict.fromkeys(object_.id for object_ in found) for one in store.history(name)]
+    names = dict.fromkeys(one.id for one in _objects_at(store, path))
+    versions = [one for name in names for one in store.history(name)]
     return sorted(versions, key=lambda one: (one.at, one.sequence))
+
+
+def _objects_at(store: ObjectStore, path: str, limit: int | None = None) -> list[Version]:
+    """Return the objects that are at a path, then those that were deleted there."""
+    queries = (Query(types=_FILES, where={name: path}, deleted=None, limit=limit) for name in ("path", "last_path"))
+    return [one for query in queries for one in store.objects(query)]
 
 
 class _Reader:

@@ -12,7 +12,7 @@ _DIGITS: Final = frozenset((40, 64))  # of a commit's name, by SHA-1 or SHA-256
 _TREE: Final = "worktree "
 _MOST_PLACES: Final = 16
 _OPTIONS: Final = ("-c", "core.fsmonitor=false", "-c", "blame.ignoreRevsFile=", "--no-optional-locks")
-_QUIET: Final = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+_QUIET: Final = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}  # asks nobody, fetches nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def git_blame(path: str, content: bytes) -> GitBlame | GitAbsence:
     folder, name = os.path.split(path)
     try:
         told = os.fsdecode(_run(folder, "rev-parse", "--show-prefix", "HEAD")).split("\n")
-        options = ("--porcelain", "-w", "-M", "-C", "--contents", "-", "--", name)
+        options = ("--porcelain", "--no-textconv", "-w", "-M", "-C", "--contents", "-", "--", name)
         rows = _run(folder, "blame", *options, content=content)
         trees = os.fsdecode(_run(folder, "worktree", "list", "--porcelain")).split("\n")
     except FileNotFoundError:

@@ -11,6 +11,7 @@ from typing import Final
 from pagein.policy.reads.line_diff import LineChange, changes
 
 _STRIDE: Final = 64  # lines compared at once
+_LEAST_BUDGET: Final = 300_000  # steps; a tenth of a second
 _FURTHEST: Final = 100  # lines; no part is longer
 
 
@@ -22,7 +23,8 @@ def natural_changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     last, rest = 0, shortest - first
     while last + _STRIDE <= rest and old[-last - _STRIDE : len(old) - last] == new[-last - _STRIDE : len(new) - last]:
         last += _STRIDE
-    found = changes(old[first : len(old) - last], new[first : len(new) - last])
+    a, b = old[first : len(old) - last], new[first : len(new) - last]
+    found = changes(a, b, _LEAST_BUDGET + 4 * (len(a) + len(b)))
     placed: list[LineChange] = []
     for k, one in enumerate(found):
         change = LineChange(one.i1 + first, one.i2 + first, one.j1 + first, one.j2 + first)
