@@ -1,5 +1,7 @@
 """The rules by which a line is given to a hand, each in the smallest history that needs it."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,3 +213,15 @@ def test_every_line_has_an_answer_whatever_is_known(steps: list[tuple[Deed, Hand
         if one.state is not None and one.match in ("exact", "moved"):
             assert line in (states[one.state].lines or ())
         assert (one.match == "none") == (one.state is None)
+
+
+def test_a_text_of_few_different_lines_takes_no_longer_than_its_length_allows() -> None:
+    """Each change is longer than the budget of a diff, so that it is replaced whole."""
+    few = ["a", "b", "", "}"]
+    states = [
+        KnownState(str(at), float(at), "write", S1, tuple(few[(n * n + n // 7 + at * n) % 4] for n in range(20_000)))
+        for at in range(4)
+    ]
+    start = time.process_time()
+    line_origins(states, states[-1].lines or ())
+    assert time.process_time() - start < 5

@@ -85,6 +85,7 @@ class _Change:
         self._all, self._change, self._new, self._step, self._pool = old, change, new, step, pool
         self._old = old[change.i1 : change.i2]
         self._out: list[TracedLine | None] = [None] * len(new)
+        self._hides = any(line.text == HIDDEN for line in self._old)
         self._is_known = step.hand.maker != "unknown"
 
     def lines(self, here: LineCounts) -> list[TracedLine]:
@@ -149,7 +150,7 @@ class _Change:
         step = self._step
         if not self._is_known:
             return _unexplained(self._new[j], step, self._pool)
-        is_loose = step.is_loose or any(line.text == HIDDEN for line in self._old)
+        is_loose = step.is_loose or self._hides
         return self._pool.new_line(self._new[j], Origin(self._answer(j), step.number, is_loose))
 
     def _answer(self, j: int) -> Answer:
