@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pagein.cli import (
+    commands_blame,
     commands_doctor,
     commands_forget,
     commands_pins,
@@ -145,6 +146,13 @@ _add_to("Measure", commands_replay.add_to)
 _add_to("Serve", commands_serve.add_to, commands_doctor.add_to, commands_switch.add_to, commands_status.add_to)
 _add_to("Read and recall", commands_reads.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_pins.add_to)
-_add_to("Memory", commands_remember.add_to, commands_sessions.add_to, commands_versions.add_to, commands_store.add_to)
+_add_to(
+    "Memory",
+    commands_remember.add_to,
+    commands_sessions.add_to,
+    commands_versions.add_to,
+    commands_store.add_to,
+    commands_blame.add_to,
+)
 _add_to("Upkeep", commands_upkeep.add_to, commands_forget.add_to)
 _add_to("Test", commands_provider.add_to)

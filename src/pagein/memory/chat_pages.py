@@ -3,19 +3,18 @@
 Rules of this file
 ------------------
 1. A turn begins with words of the user. Texts that the client adds beside results do not begin a turn.
-2. A page holds at most `STEPS_IN_PAGE` steps of one turn. Only the last page grows, so a version costs what is new.
+2. A page holds at most `PAGE_STEPS` steps of one turn. Only the last page grows, so a version costs what is new.
 3. The outputs of calls are in the objects of the calls, and so are their arguments. Pictures stay in the journal.
 """
 
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.model.chats import ChatTurn, Step, turns_to_value
+from pagein.model.chats import PAGE_STEPS, ChatTurn, Step, turns_to_value
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.model.values import Value
 from pagein.policy.eviction.session_work import words_of_person
 
-STEPS_IN_PAGE: Final = 32
 STEPS_OF_VERSION: Final = 8
 """Steps after which a chat gets a version within a turn."""
 _LONGEST_ARGUMENTS: Final = 200
@@ -76,7 +75,7 @@ class ChatPages:
     def with_step(self, step: Step) -> "ChatPages":
         """Return the chat after another step of the turn."""
         pages = self if self.turn else replace(self, turn=1)
-        if len(pages.steps) >= STEPS_IN_PAGE:
+        if len(pages.steps) >= PAGE_STEPS:
             pages = replace(_with_page_kept(pages), page=pages.page + 1, steps=())
         return replace(
             pages,

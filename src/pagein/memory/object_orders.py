@@ -32,6 +32,11 @@ class OrderedStore(JournalStore, ObjectStore, Protocol):
     """A store with journals and objects."""
 
 
+def is_order(version: Version) -> bool:
+    """Return whether a version was made by an order."""
+    return version.writer.kind == "client" and version.writer.reason in REASONS
+
+
 def give_order(
     store: OrderedStore, order: ObjectOrder, at: float, catch_up: Callable[[], object] = lambda: None
 ) -> Outcome | None:

@@ -109,7 +109,7 @@ Speaker: TypeAlias = Literal["user", "assistant", "system", "tool", "thinking", 
 class Passage:
     """A part of a chat's text.
 
-    step: index of the step in the turn; None for what began the turn.
+    step: number of the step in the turn, from 1; None for what began the turn.
     text: a line `--- ...`, and the words of the part.
     """
 
@@ -129,10 +129,10 @@ def page_of(field: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def passages_of(turns: Iterable[ChatTurn], first: int = 0) -> Iterator[Passage]:
+def passages_of(turns: Iterable[ChatTurn], first: int = 1) -> Iterator[Passage]:
     """Yield the parts of a chat's text, in order.
 
-    first: index of the first step, for a page that does not begin its turn.
+    first: number of the first step, for a page that does not begin its turn.
     """
     for turn in turns:
         for message in turn.said:

@@ -67,6 +67,20 @@ def file_change(
     return FileChange(after, follow_edit(made, before, known, fetch))
 
 
+def text_edits(arguments: str, path: str) -> tuple[TextEdit, ...]:
+    """Return the replacements that an edit call asks for, in order. Replacements of whole lines begin with a line end.
+
+    arguments: JSON text. path: of the file, absolute; a patch may name its end alone.
+    """
+    row = arguments_of(arguments)
+    body = patch_body(row)
+    if body is None:
+        return tuple(_of_arguments(row))
+    names = (line.removeprefix(_UPDATE).strip() for line in body.split("\n") if line.startswith(_UPDATE))
+    given = next((name for name in names if f"/{path}".endswith(f"/{name}")), path)
+    return tuple(TextEdit(f"\n{edit.old}", f"\n{edit.new}") for edit in _of_patch(body, given))
+
+
 def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:
     content = text(row, *_CONTENT)
     if content is None or not is_plain(content):

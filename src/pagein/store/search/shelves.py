@@ -298,7 +298,7 @@ def page_places(name: str, data: bytes, lines: Sequence[int]) -> list[ChatPlace]
 
 def _passages(name: str, data: bytes) -> Iterator[Passage]:
     _, page = page_of(name) or (1, 1)
-    return passages_of(turns_from_value(parse_value(data)), (page - 1) * PAGE_STEPS)
+    return passages_of(turns_from_value(parse_value(data)), (page - 1) * PAGE_STEPS + 1)
 
 
 def _metadata_texts(fields: Mapping[str, Any]) -> Iterator[str]:

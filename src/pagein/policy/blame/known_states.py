@@ -1,0 +1,87 @@
+r"""What is known of a file's past, as values: states with their hands, and the origin of a line.
+
+Rules of this file
+------------------
+1. A line is its text without the line end. `\r` before `\n` belongs to the end, and a missing end of the last line makes
+   no difference: clients show texts in different ways.
+2. A state is known whole, in part (with the numbers of its lines), or not at all (only the deed is known).
+3. A read proves that a text existed, not who wrote it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pagein.policy.reads.own_writes import TextEdit
+
+Answer: TypeAlias = Literal["agent", "person", "mixed", "unknown"]
+Match: TypeAlias = Literal["exact", "moved", "reformatted", "none"]
+Deed: TypeAlias = Literal["read", "write", "edit", "delete", "move"]
+Maker: TypeAlias = Literal["agent", "person", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Who made a state, as far as it is proven.
+
+    maker: `unknown` for a text that was only seen.
+    session, turn: of the call that wrote the state or showed it; "" and 0 if there is none.
+    """
+
+    maker: Maker
+    session: str = ""
+    turn: int = 0
+
+
+NOBODY: Final = Hand("unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownState:
+    """A file at one time.
+
+    name: of the version, for the answer.
+    at: seconds since 1970.
+    lines: of the whole file, or of the parts in `spans`, one part after another; None if no text is known.
+    spans: first and last line of each known part, counted from 1, in order; None for a whole text.
+    edits: the replacements that an edit made, where the arguments of the call are known. One of whole lines begins with the
+        end of the line before.
+    """
+
+    name: str
+    at: float
+    deed: Deed
+    hand: Hand
+    lines: tuple[str, ...] | None
+    spans: tuple[tuple[int, int], ...] | None = None
+    edits: tuple[TextEdit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineOrigin:
+    """The answer for one line.
+
+    state: index of the known state that wrote the line last; for `unknown` of the state that showed it first; None if no
+        known state has the line.
+    match: how the line is found in the known states; `none` if it is not.
+    """
+
+    answer: Answer
+    state: int | None
+    match: Match
+
+
+UNEXPLAINED: Final = LineOrigin("unknown", None, "none")
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """Return the lines of a text, without their ends."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return tuple(line.removesuffix("\r") for line in lines) if "\r" in text else tuple(lines)
+
+
+def letters(lines: Sequence[str]) -> int:
+    """Return how many letters and digits these lines have."""
+    return sum(letter.isalnum() for line in lines for letter in line)
