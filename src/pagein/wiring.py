@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MEMORY: Final = ":memory:"
 # Seconds that a process of an intake waits for its neighbours, which write in turns.
 _PATIENCE_OF_INTAKE: Final = 60.0
+_LONGEST_REFRESH: Final = 5.0
+"""Seconds for which a search waits for objects that are not made yet."""
 _ADDRESSES: Final = ("postgresql://", "postgres://")
 # Other address forms of libpq (keywords and values), and URLs without slashes. Used as file names they would put passwords into names.
 _LIBPQ: Final = re.compile(
@@ -68,10 +70,7 @@ def open_with_indexer(
     store: str | Path | None = None, *, workspace: str | Path = ".", patience: float | None = None
 ) -> "tuple[Engine, Indexer | None]":
     """Open an engine as `open` does, with the indexer that makes objects from its journals; None for a store in memory."""
-    from pagein.memory.indexer import Indexer
-
-    engine, kept = _open(store, workspace, None, None, patience)
-    return engine, None if kept is None else Indexer(kept)
+    return _open(store, workspace, None, None, patience)
 
 
 def _open(
@@ -80,8 +79,9 @@ def _open(
     counter: "TokenCounter | None",
     settings: "Settings | None",
     patience: float | None,
-) -> "tuple[Engine, PostgresStore | SqliteStore | None]":
+) -> "tuple[Engine, Indexer | None]":
     from pagein.engine.engine import Engine
+    from pagein.memory.indexer import Indexer
 
     store = _store_address(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
@@ -94,12 +94,13 @@ def _open(
 
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
-        reach = _reach(memory, settings, None)
+        reach = _reach(memory, settings, None, None)
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
         return engine, None
     kept = _open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings)
-    reach = _reach(kept, settings, _log_beside(store, place))
+    indexer = Indexer(kept)
+    reach = _reach(kept, settings, _log_beside(store, place), indexer)
     engine = Engine(
         blobs=kept,
         journals=kept,
@@ -110,7 +111,7 @@ def _open(
         outside=outside,
         reach=reach,
     )
-    return engine, kept
+    return engine, indexer
 
 
 def usual() -> "Settings":
@@ -345,7 +346,9 @@ def _outside(blobs: "BlobStore", home: str, settings: "Settings | None") -> "Out
     return Outside(blobs, folder, home, now, chosen.reading)
 
 
-def _reach(store: "SearchedStore", settings: "Settings | None", log: Path | None) -> "RecallResources":
+def _reach(
+    store: "SearchedStore", settings: "Settings | None", log: Path | None, indexer: "Indexer | None"
+) -> "RecallResources":
     from pagein.engine.engine import Settings
     from pagein.engine.log.trajectory import Trajectory
     from pagein.engine.recall.session_recall import RecallResources
@@ -358,8 +361,15 @@ def _reach(store: "SearchedStore", settings: "Settings | None", log: Path | None
     def tree(folder: str) -> FileTree:
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
 
+    def refresh() -> None:
+        if indexer is not None:
+            with contextlib.suppress(StoreError):  # a store that takes no writes answers with what it has
+                indexer.catch_up(within=_LONGEST_REFRESH)
+
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
-    return RecallResources(tree, StoredTexts(store), StoredObjects(store), trajectory, chosen.recall, chosen.ingest)
+    return RecallResources(
+        tree, StoredTexts(store, refresh), StoredObjects(store, refresh), trajectory, chosen.recall, chosen.ingest
+    )
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pagein.memory.object_orders import ORDERS, ObjectOrder, OrderedStore, carry_out, give_order
 from pagein.model.entries import Entry, NoteEntry
-from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote, OtherNote
+from pagein.model.journal_notes import OtherNote
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Write, WriteRefusal, Written
 from pagein.store.sqlite.sqlite_store import SqliteStore

@@ -23,8 +23,6 @@ from pagein.model.journal_notes import (
     ForgottenReadNote,
     IngestNote,
     Note,
-    ObjectNameNote,
-    ObjectViewNote,
     OfferedTool,
     OneShotNote,
     OtherNote,
@@ -33,8 +31,6 @@ from pagein.model.journal_notes import (
     PrefixDigests,
     ReadNote,
     RecallNote,
-    RecordedNote,
-    RememberedNote,
     RestoredMessagesNote,
     SystemPromptNote,
     ToolsLaterNote,
@@ -42,6 +38,7 @@ from pagein.model.journal_notes import (
     UsageNote,
     WithheldReadNote,
 )
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of

@@ -10,7 +10,8 @@ from tests.past_sessions.conftest import FIXTURES, KEY, Pi, branch, entries, mes
 from pagein import wiring
 from pagein.gateway.curation.session_hints import from_headers
 from pagein.model.entries import CompactionEntry, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote, RecordedNote
+from pagein.model.journal_notes import ClientNote
+from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.past_sessions.intake import Intake
 from pagein.past_sessions.recorded_journal import session_name

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 
 from pagein.engine.log.journal import entry_name
 from pagein.model.entries import Entry, NoteEntry
-from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Outcome, Write, Written
 from pagein.ports import JournalStore, ObjectStore

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.model.journal_notes import RecordedNote
+from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, Text
 
 _FOLDER: Final = re.compile(

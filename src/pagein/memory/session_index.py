@@ -21,7 +21,8 @@ from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.model.chats import ChatCall
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote, ReadNote, RecordedNote, SystemPromptNote
+from pagein.model.journal_notes import ClientNote, ReadNote, SystemPromptNote
+from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft

@@ -32,8 +32,6 @@ from pagein.model.journal_notes import (
     ForgottenReadNote,
     IngestNote,
     Note,
-    ObjectNameNote,
-    ObjectViewNote,
     OfferedTool,
     OneShotNote,
     OtherNote,
@@ -42,8 +40,6 @@ from pagein.model.journal_notes import (
     PrefixDigests,
     ReadNote,
     RecallNote,
-    RecordedNote,
-    RememberedNote,
     RestoredMessagesNote,
     StoredNote,
     SystemPromptNote,
@@ -53,6 +49,7 @@ from pagein.model.journal_notes import (
     WithheldReadNote,
 )
 from pagein.model.json_text import decode_json, encode_json
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish

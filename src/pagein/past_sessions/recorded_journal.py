@@ -18,7 +18,8 @@ from pagein.engine.log.message_weight import message_entry
 from pagein.engine.log.privacy import Privacy, withheld_calls
 from pagein.gateway.curation.session_hints import Hint, fit_for_logs
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
-from pagein.model.journal_notes import ClientNote, Note, RecordedNote
+from pagein.model.journal_notes import ClientNote, Note
+from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolResult, UnreadableLine
 from pagein.model.note_forms import encode_note
 from pagein.policy.clients.profiles import OTHER, PROFILES

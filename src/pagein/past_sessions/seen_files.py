@@ -14,7 +14,7 @@ from typing import Final
 from pagein.engine.log.journal import entry_name
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, NoteEntry
-from pagein.model.journal_notes import RememberedNote
+from pagein.model.memory_notes import RememberedNote
 from pagein.ports import JournalStore
 from pagein.replay.readers.opencode import database_sessions
 

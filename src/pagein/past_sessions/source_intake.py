@@ -18,7 +18,7 @@ from pagein.engine.log.pageout import Pager
 from pagein.engine.log.privacy import Privacy
 from pagein.errors import PageinError, StoreError
 from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent, is_bridge
-from pagein.model.journal_notes import RecordedNote
+from pagein.model.memory_notes import RecordedNote
 from pagein.past_sessions.recorded_journal import RecordedJournal, session_name
 from pagein.past_sessions.report import Remark
 from pagein.ports import BlobStore, JournalStore, TokenCounter

@@ -11,7 +11,7 @@ from pagein.errors import BadInput
 from pagein.memory.indexer import Indexer
 from pagein.memory.object_orders import ObjectOrder, give_order
 from pagein.memory.object_writer import IndexedStore
-from pagein.model.journal_notes import ObjectNameNote, ObjectViewNote
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote
 from pagein.model.versions import Version
 from pagein.model.writes import Written
 from pagein.tools.store_commands import describe_version

@@ -7,7 +7,7 @@ Rules of this file
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,13 +34,18 @@ class ShownLink:
 
 
 class StoredObjects:
-    """The objects of a store. An object is named by its id or nickname, a version of it with `@` and its number."""
+    """The objects of a store. An object is named by its id or nickname, a version of it with `@` and its number.
 
-    def __init__(self, store: ObjectStore) -> None:
+    refresh: brings the objects up to the journals; called before a query for objects
+    """
+
+    def __init__(self, store: ObjectStore, refresh: Callable[[], object] = lambda: None) -> None:
         self._store = store
+        self._refresh = refresh
 
     def find(self, query: Query = _OBJECTS) -> Sequence[Version]:
         """Return the newest versions of the objects that match a query, newest first. Raises StoreError."""
+        self._refresh()
         return self._store.objects(query)
 
     def get(self, name: str) -> Version:

@@ -1,5 +1,7 @@
 """The store as recall sees it: the search over everything, and the text of an object."""
 
+from collections.abc import Callable
+
 from pagein.errors import NotRecallable
 from pagein.model.chats import ChatTurn, page_of, pages_as_text, turns_from_value
 from pagein.model.identifiers import version_named
@@ -10,14 +12,19 @@ from pagein.store.search.store_search import StoreSearch
 
 
 class StoredTexts:
-    """The versions of every object of a store."""
+    """The versions of every object of a store.
 
-    def __init__(self, store: SearchedStore) -> None:
+    refresh: brings the objects up to the journals; called before each search
+    """
+
+    def __init__(self, store: SearchedStore, refresh: Callable[[], object] = lambda: None) -> None:
         self._store = store
+        self._refresh = refresh
         self._search = StoreSearch(store, evicted=False)
 
     def search(self, asked: Search) -> Results:
         """Return a page of hits in the versions of objects. Raises BadInput for an invalid pattern or filter."""
+        self._refresh()
         return self._search.search(asked)
 
     def text(self, name: str, turns: tuple[int, int] | None = None) -> str | None:

@@ -1,0 +1,65 @@
+"""Notes about memory: names and views that people give to objects, and recordings that were taken into the store."""
+
+from dataclasses import dataclass
+
+# --- orders about stored objects ---
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectNameNote:
+    """A person gave an object a nickname.
+
+    object_id: id of the object.
+    nickname: None if the object has none from here on.
+    """
+
+    object_id: str
+    nickname: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectViewNote:
+    """A person chose the fields of an object's metadata view.
+
+    object_id: id of the object.
+    fields: None for the fields of its type.
+    """
+
+    object_id: str
+    fields: tuple[str, ...] | None = None
+
+
+# --- recordings ---
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNote:
+    """The journal was made from the recording of an agent. The first entry of such a journal.
+
+    It holds only what stays the same while the recording grows or is moved, because all later entries are named after
+    it.
+
+    agent: name of the agent, such as `claude-code`, with `/subagent` for a sub-agent.
+    cwd: the folder that the agent worked in; "" if unknown.
+    parent: name of the session that started this one as a sub-agent; "" for none.
+    """
+
+    agent: str = ""
+    cwd: str = ""
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedNote:
+    """All sessions in a file are in the store, as the file was then.
+
+    file: path of the file.
+    member: id of a session in a database; "" for the whole file.
+    stamp: size and time of the file, or time of the session in the database.
+    sessions: names of the sessions.
+    """
+
+    file: str = ""
+    member: str = ""
+    stamp: str = ""
+    sessions: tuple[str, ...] = ()
