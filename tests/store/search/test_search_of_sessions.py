@@ -58,10 +58,10 @@ def test_words_are_found_as_people_see_them_with_turn_and_step(store: SqliteUpke
     [user] = hits(store, 'say "quoted"', built=built, limit=1)
     [chat] = hits(store, "two\n\tind", built=built)
     assert (user.where.type, user.place, user.where.chat) == ("user", ChatPlace(1), one.chat)
-    assert (chat.field, chat.place) == ("turns.1.1", ChatPlace(1, 0, "assistant"))
+    assert (chat.field, chat.place) == ("turns.1.1", ChatPlace(1, 1, "assistant"))
     assert chat.match.text == "line \u00e9 two"
     [late] = hits(store, f"step {PAGE_STEPS + 1}", built=built)
-    assert (late.field, late.place) == ("turns.2.2", ChatPlace(2, PAGE_STEPS + 1, "assistant"))
+    assert (late.field, late.place) == ("turns.2.2", ChatPlace(2, PAGE_STEPS + 2, "assistant"))
     assert late.where.current
 
 
@@ -264,10 +264,10 @@ def test_places_are_those_of_the_steps() -> None:
     assert {(hit.match.text[:2], hit.place) for hit in found} == {
         ("u1", ChatPlace(1, None, "user")),
         ("u2", ChatPlace(1, None, "user")),
-        ("a1", ChatPlace(1, 0, "assistant")),
-        ("a2", ChatPlace(1, 0, "assistant")),
-        ("--", ChatPlace(1, 1, "toolcall")),
-        ("u3", ChatPlace(1, 2, "user")),
+        ("a1", ChatPlace(1, 1, "assistant")),
+        ("a2", ChatPlace(1, 1, "assistant")),
+        ("--", ChatPlace(1, 2, "toolcall")),
+        ("u3", ChatPlace(1, 3, "user")),
     }
 
 
