@@ -22,6 +22,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 _ROUNDS: Final = 40
+_PAUSE: Final = 0.2
+"""Seconds between two calls, as an agent's tool takes."""
 _EVENTS: Final = 20_000
 _IDLE: Final = 200
 _REQUESTS: Final = 30_000
@@ -50,13 +52,15 @@ def measure() -> dict[str, float]:
         serve += ("--anthropic", upstream, "--openai", upstream)
         gateway, pid = stack.enter_context(_process(*serve, "--store", store))
         measuring, _ = stack.enter_context(_process(*serve, "--measure"))
-        return asyncio.run(_measured(relay, gateway, measuring, pid))
+        other = str(Path(folder) / "other.pagein")
+        forgetful, _ = stack.enter_context(_process(*serve, "--store", other, memory="false"))
+        return asyncio.run(_measured(relay, gateway, measuring, forgetful, pid))
 
 
-async def _measured(relay: str, gateway: str, measuring: str, pid: int) -> dict[str, float]:
+async def _measured(relay: str, gateway: str, measuring: str, forgetful: str, pid: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     async with ClientSession(connector=TCPConnector(limit=0)) as client:
-        figures |= await _latency(client, relay, gateway)
+        figures |= await _latency(client, relay, gateway, forgetful)
         figures |= await _first_byte(client, relay, gateway, measuring)
         figures |= await _throughput(client, relay, gateway)
         figures |= await _idle(client, gateway, pid)
@@ -64,17 +68,23 @@ async def _measured(relay: str, gateway: str, measuring: str, pid: int) -> dict[
     return figures
 
 
-async def _latency(client: ClientSession, relay: str, gateway: str) -> dict[str, float]:
-    """Milliseconds for a request of 1 MB and a short answer, of a session that grows call by call."""
+async def _latency(client: ClientSession, relay: str, gateway: str, forgetful: str) -> dict[str, float]:
+    """Milliseconds for a request of 1 MB and a short answer, of a session that grows call by call.
+
+    forgetful: a gateway that makes no objects from its journals (setting `memory`)
+    """
     session = _session("latency", 1_000_000)
-    plain, ours = [], []
+    plain, ours, without = [], [], []
     for number in range(_ROUNDS):
         body = json.dumps(session).encode()
         plain.append(await _timed(client, relay, body))
         ours.append(await _timed(client, gateway, body))
+        without.append(await _timed(client, forgetful, body))
         _grow(session, number)
-    plain, ours = plain[3:], ours[3:]
+        await asyncio.sleep(_PAUSE)
+    plain, ours, without = plain[3:], ours[3:], without[3:]
     return {
+        "1 MB request, gateway without memory, ms, median": statistics.median(without),
         "1 MB request, plain relay, ms, median": statistics.median(plain),
         "1 MB request, gateway, ms, median": statistics.median(ours),
         "1 MB request, added, ms, median": statistics.median(one - two for one, two in zip(ours, plain, strict=True)),
@@ -202,9 +212,13 @@ def _resident(pid: int) -> float:
 
 
 @contextmanager
-def _process(*arguments: str) -> Iterator[tuple[str, int]]:
-    """A process that prints where it listens, and its id."""
-    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as process:
+def _process(*arguments: str, memory: str = "true") -> Iterator[tuple[str, int]]:
+    """A process that prints where it listens, and its id.
+
+    memory: the setting `memory` of a gateway
+    """
+    settings = {**os.environ, "PAGEIN_MEMORY": memory}
+    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True, env=settings) as process:
         try:
             line = process.stdout.readline() if process.stdout is not None else ""
             yield json.loads(line)["url"], process.pid

@@ -6,16 +6,19 @@ from typing import Final
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 
 _LONGEST_CALL: Final = 400
+_TIME_BYTES: Final = 6
 _LAST_MILLISECOND: Final = (1 << 48) - 1
 
 
 def object_name(kind: str, *key: str, at: float | None) -> str:
     """Return the id of an object: a UUIDv7 whose random digits are a hash of kind and key.
 
-    at: time of the first entry about it, seconds since 1970; None if unknown.
+    at: time of the first entry about it, seconds since 1970. None for an object that several sessions may meet first, such as a
+        file: digits of the hash take the place of the time.
     """
-    milliseconds = min(max(0, int((at or 0.0) * 1000)), _LAST_MILLISECOND)
-    return uuid7(milliseconds, _digest(kind, *key)[:RANDOM_BYTES])
+    digest = _digest(kind, *key)
+    time = int.from_bytes(digest[-_TIME_BYTES:], "big") if at is None else int(at * 1000)
+    return uuid7(min(max(0, time), _LAST_MILLISECOND), digest[:RANDOM_BYTES])
 
 
 def second_call_name(call_id: str, session: str, entry: str) -> str:

@@ -1,10 +1,9 @@
 """The lines of a file with who wrote them, for people. Takes plain values, as printed by `--json`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from pagein.ui.figures import plain, share
@@ -15,38 +14,43 @@ _SESSION: Final = 8
 _COMMIT: Final = 8
 _WORDS: Final = 28
 _MINUTES: Final = 16  # characters of a time without seconds
+_HEAD: Final = ("answer", "session", "turn", "when (UTC)", "request", "match", "commit", "line", "text")
+_COMMIT_PLACE: Final = _HEAD.index("commit")
+_LINE: Final = _HEAD.index("line")
+_TEXT: Final = _HEAD.index("text")
 _STYLES: Final = {"agent": "cyan", "person": "green", "mixed": "yellow", "unknown": "dim"}
 _MARKS: Final = {"exact": "", "moved": "moved", "reformatted": "laid out", "none": ""}
 
 
 def show_blame(console: Console, answer: Answer) -> None:
-    """Print one line per line of the file, and the shares of the answers."""
-    columns = [
-        ("answer", 7),
-        ("session", _SESSION),
-        ("turn", 4),
-        ("when (UTC)", _MINUTES),
-        ("request", 7),
-        ("match", 8),
-    ]
-    columns += [("commit", _COMMIT)] if answer["git"] else []
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
-    for title, width in columns:
-        table.add_column(title, no_wrap=True, min_width=width)
-    table.add_column("line", justify="right", no_wrap=True, min_width=4)
-    table.add_column("text", no_wrap=True, overflow="ellipsis")
+    """Print one line per line of the file, cut on a terminal, and the shares of the answers."""
+    rows = [_HEAD, *_rows(answer)]
+    used = [place for place in range(_TEXT) if answer["git"] or place != _COMMIT_PLACE]
+    widths = {place: max(len(row[place]) for row in rows) for place in used}
+    styles = ["dim", *(_STYLES[line["answer"]] for line in answer["lines"])]
+    for row, style in zip(rows, styles, strict=True):
+        cells = [
+            row[place].rjust(widths[place]) if place == _LINE else row[place].ljust(widths[place]) for place in used
+        ]
+        line = Text(" ".join((*cells, row[_TEXT])).rstrip(), style=style)
+        if console.is_terminal:
+            console.print(line, no_wrap=True, overflow="ellipsis")
+        else:
+            console.print(line, soft_wrap=True)  # a pipe gets whole lines
+    for note in _notes(answer):
+        console.print(Text(plain(note), style="dim"), soft_wrap=True)
+
+
+def _rows(answer: Answer) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each line; the request only where it begins."""
     last = -1
     for line in answer["lines"]:
         source = None if line["source"] is None else answer["sources"][line["source"]]
         is_first = source is not None and line["source"] != last
         last = -1 if source is None else line["source"]
         cells = [line["answer"], *_source_cells(source, is_first=is_first), _MARKS[line["match"]]]
-        cells += [(line["commit"] or "-" * _COMMIT)[:_COMMIT]] if answer["git"] else []
-        cells += [str(line["line"]), line["text"].expandtabs(4)]
-        table.add_row(*(Text(plain(cell)) for cell in cells), style=_STYLES[line["answer"]])
-    console.print(table)
-    for note in _notes(answer):
-        console.print(Text(plain(note), style="dim"))
+        cells += [(line["commit"] or "-" * _COMMIT)[:_COMMIT], str(line["line"]), line["text"].expandtabs(4)]
+        yield tuple(map(plain, cells))
 
 
 def _source_cells(source: Answer | None, *, is_first: bool) -> list[str]:
