@@ -123,8 +123,7 @@ def _ask(intake: "Intake", *, yes: bool, quiet: bool) -> None:
     sessions = _own_sessions()
     if not sessions:
         raise BadInput(
-            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine; "
-            "name a file or a folder: pagein remember FILE"
+            "no recorded session of an agent was found on this machine; name a file or a folder: pagein remember FILE"
         )
     new = {file.path for file in intake.news(dict.fromkeys(found.path for found in sessions))}
     counts: dict[str, tuple[int, int]] = {}

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
-from pagein.engine.log.message_weight import message_entry
 from pagein.engine.log.privacy import Privacy, withheld_calls
+from pagein.engine.log.session_log import message_entry
 from pagein.gateway.curation.session_hints import Hint, fit_for_logs
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ClientNote, Note

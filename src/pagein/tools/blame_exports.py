@@ -10,11 +10,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from pagein.errors import BadInput
+from pagein.providers.prices.price_lookup import newest_prices
 
 Answer = Mapping[str, Any]
 _TYPES: Final = {"agent": "ai", "person": "human", "mixed": "mixed", "unknown": "unknown"}
 _SHORT: Final = 14
-_MAKERS: Final = (("claude", "anthropic"), ("gpt", "openai"), ("o1", "openai"), ("o3", "openai"), ("gemini", "google"))
 
 
 # --- Agent Trace 0.1 ---
@@ -66,8 +66,9 @@ def _range(run: Sequence[Answer]) -> dict[str, Any]:
 
 
 def _model_id(model: str) -> str:
-    maker = next((maker for start, maker in _MAKERS if model.startswith(start)), None)
-    return model if maker is None or "/" in model else f"{maker}/{model}"
+    """Return the model with its provider in front; the model alone if the price table has none of this name."""
+    known = newest_prices(model)
+    return model if known is None or "/" in model else f"{known.provider}/{model}"
 
 
 def _runs(lines: Iterable[Answer], number: str) -> Iterator[list[Answer]]:

@@ -4,26 +4,30 @@ Everything else of a session stands above: the log knows nothing of requests, re
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pagein.engine.log.journal import Journal
-from pagein.engine.log.message_weight import message_entry
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.privacy import Privacy
 from pagein.engine.log.snapshots import FoundSnapshot, OfSession
 from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
+from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import Note, PinNote, ReadNote
-from pagein.model.messages import Message
+from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import MalformedRecord
+from pagein.model.server_results import ServerResult
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
+from pagein.providers.wire.formats import server_results_of
 
+_BYTES_OF_BASE64: Final = 0.75
+_CHARS_OF_TOKEN: Final = 4
 _OF_ALL: Final = (ReadNote, MalformedRecord, PinNote)
 
 
@@ -248,6 +252,27 @@ class SessionLog:
                     self.added += 1
                     fresh.append(entry)
         return fresh
+
+
+def message_entry(message: Message, kept: Message, counter: TokenCounter) -> MessageEntry:
+    """Return the entry of a message that is journaled as `kept`, with the weight of the whole message."""
+    results = [block.text for block in message.blocks if isinstance(block, ToolResult)]
+    tokens = tuple(math.ceil(counter.count(text, "result")) for text in results)
+    if message.role == "assistant" and any(isinstance(block, Other) for block in message.blocks):
+        tokens = tuple(_server_tokens(one, counter) for one in server_results_of(message))
+    texts = (
+        block.arguments if isinstance(block, ToolCall) else block.text
+        for block in message.blocks
+        if isinstance(block, Text | Thinking | ToolCall)
+    )
+    kind: Literal["said", "user"] = "said" if message.role == "assistant" else "user"
+    rest = math.ceil(sum(counter.count(text, kind) for text in texts if text))
+    return MessageEntry(kept, tokens, sum(tokens) + rest)
+
+
+def _server_tokens(result: ServerResult, counter: TokenCounter) -> int:
+    """Estimate the tokens of a result of the provider's own tools. Sealed text is in base64."""
+    return math.ceil(counter.count(result.text, "result") + result.sealed * _BYTES_OF_BASE64 / _CHARS_OF_TOKEN)
 
 
 def _is_of_all(body: Body) -> bool:
