@@ -142,6 +142,7 @@ class CallStages:
         out as the client sent it.
         """
         with self._log.turn():
+            self._log.now = at
             call, units = self.find_branch(RequestCall(pending=pending, asked_at=at)), pending.script.units
             sent = self._index.places.request_at(units[-1].name) if call.known == len(units) else None
             if sent is not None:

@@ -40,6 +40,7 @@ class SessionLog:
     privacy: redacts what is journaled.
     rules: the rules that make results evictable.
     added: number of entries added so far, here and by other processes.
+    now: time of the call in which entries are added, seconds since 1970; None if unknown.
 
     pager: the store of evicted content, which knows what was erased.
     journals: the store of journals; None for a session that ends with its process.
@@ -62,6 +63,7 @@ class SessionLog:
         self.lock = RLock()
         self.leaf: EntryId | None = None
         self.added = 0
+        self.now: float | None = None
         self.journal: Journal[State] = Journal(START, partial(step, rules=rules))
         self.states = self.journal.states
         self.privacy = Privacy(pager, rules.excluded)
@@ -129,7 +131,7 @@ class SessionLog:
     def add(self, body: Body, *, at: float | None = None, name: EntryId | None = None) -> EntryId:
         """Append an event at the session's current entry, and make it the current entry."""
         with self.lock:
-            entry = self.journal.append(self.leaf, body, at=at, name=name)
+            entry = self.journal.append(self.leaf, body, at=self.now if at is None else at, name=name)
             self.leaf, self._moved = entry.id, False
             self.added += 1
             if self._journals is not None:
