@@ -5,8 +5,8 @@ import random
 from collections.abc import Iterator, Sequence
 
 from pagein.model.entries import CompactionEntry, Entry, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote
-from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.journal_notes import ClientNote, UsageNote
+from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.ports import JournalStore
 
 PATHS = ("/w/a.py", "/w/b.py", "/w/plan.md")
@@ -26,6 +26,11 @@ class SessionStory:
         self._time = 1_000.0 + random_.random()
         self.files: dict[str, str] = {}
 
+    @property
+    def leaf(self) -> str:
+        assert self._leaf is not None
+        return self._leaf
+
     def begin(self) -> list[Entry]:
         return [self._entry(NoteEntry.of(ClientNote("claude-code")))]
 
@@ -38,19 +43,28 @@ class SessionStory:
             self._leaf = None  # another thread
         elif draw < 0.12 and self._leaf is not None:
             return [self._entry(CompactionEntry(1))]
+        elif draw < 0.16 and self._leaves:
+            return [self.late_note(self._random.choice(self._leaves))]
         if draw < 0.4 or self._leaf is None:
-            return [self._user()]
-        return self._call() if draw < 0.85 else [self._answer()]
+            return [self.says()]
+        return self.calls_tool() if draw < 0.85 else [self.answers()]
 
-    def _user(self) -> Entry:
+    def late_note(self, behind: str) -> Entry:
+        """Return the usage of an earlier request, told after the session went on. The session stays where it is."""
+        here, self._leaf = self._leaf, behind
+        entry = self._entry(NoteEntry.of(UsageNote(Usage(self._count))))
+        self._leaf = here
+        return entry
+
+    def says(self) -> Entry:
         words = f"please do {self.name} {self._count}"
         self.said.append(words)
         return self._message(Message("user", (Text(words),)))
 
-    def _answer(self) -> Entry:
+    def answers(self) -> Entry:
         return self._message(Message("assistant", (Text(f"done {self._count}"),), model="m-1"))
 
-    def _call(self) -> list[Entry]:
+    def calls_tool(self) -> list[Entry]:
         path = self._random.choice(PATHS)
         call_id = self._random.choice((f"toolu_{self.name}_{self._count}", f"call_{self._random.randrange(3)}"))
         kind = self._random.choice(("Read", "Write", "Edit", "Bash"))

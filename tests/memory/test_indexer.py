@@ -182,6 +182,19 @@ def is_saved(store: SqliteUpkeep, call: Version) -> bool:
     return store.history(back.target)[-1].sequence > call.sequence
 
 
+def test_what_is_told_late_about_an_earlier_request_is_no_rewind() -> None:
+    store, story = MemoryUpkeep(), SessionStory("s", random.Random(1))  # noqa: S311 - not for secrets
+    store.append("s", [*story.begin(), story.says()])
+    before = story.leaf
+    for _ in range(3):
+        store.append("s", story.calls_tool())
+        store.append("s", [story.late_note(before)])
+    store.append("s", [story.answers()])
+    Indexer(store).catch_up()
+    (chat,) = store.objects(Query(types=frozenset({"chat"})))
+    assert [one.metadata["step_count"] for one in store.history(chat.id)] == [0, 7]
+
+
 def test_files_and_calls_refer_to_one_another(told: tuple[SqliteUpkeep, list[SessionStory]]) -> None:
     store, _ = told
     seen = 0

@@ -39,6 +39,7 @@ class Thread:
     """The state of a thread after an entry.
 
     name: id of its first message; "" before it.
+    last: id of its last message.
     chat: the newest version of its chat on this branch.
     calls: calls without a result.
     texts: the content of files that the thread knows.
@@ -46,6 +47,7 @@ class Thread:
     """
 
     name: EntryId = ""
+    last: EntryId = ""
     pages: ChatPages = NO_PAGES
     chat: Version | None = None
     title: str = ""
@@ -81,10 +83,11 @@ class SessionIndex:
         self._now = self._time_of(entry)
         self._began = self._began or self._now
         thread = START if entry.parent is None else self._thread_at(entry.parent)
-        self._save_left_branch(thread, entry)
         match entry.body:
             case MessageEntry(message):
-                thread = self._message(thread, entry, message)
+                self._save_left_branch(thread, entry)
+                thread = replace(self._message(thread, entry, message), last=entry.id)
+                self._tips[thread.name] = entry.id
             case NoteEntry() as note:
                 thread = self._note(thread, entry, note)
             case CompactionEntry(lost=True):
@@ -92,16 +95,18 @@ class SessionIndex:
             case _:
                 pass
         self._threads[entry.id] = thread
-        self._tips[thread.name] = entry.id
         if len(self._threads) > _KEPT:
             del self._threads[next(iter(self._threads))]
         self._save_session(entry)
         self.place = place
 
     def _save_left_branch(self, thread: Thread, entry: Entry) -> None:
-        """Before a rewind, write the chat with the steps that no version has yet."""
+        """Before a rewind, write the chat with the steps that no version has yet.
+
+        A note behind an earlier entry is no rewind: what an answer used is told after the next request began.
+        """
         tip = self._tips.get(thread.name)
-        if thread.name and tip is not None and tip != entry.parent:
+        if thread.name and tip is not None and tip != thread.last:
             left = self._thread_at(tip)
             if left.pages.unsaved:
                 self._save_chat(left, entry, "chat before")
