@@ -7,6 +7,7 @@ from pagein.model.chats import ChatTurn, page_of, pages_as_text, turns_from_valu
 from pagein.model.identifiers import version_named
 from pagein.model.search_query import Results, Search
 from pagein.model.versions import Version
+from pagein.policy.stubs.object_lines import object_line
 from pagein.store.search.shelves import SearchedStore
 from pagein.store.search.store_search import StoreSearch
 
@@ -28,11 +29,11 @@ class StoredTexts:
         return self._search.search(asked)
 
     def text(self, name: str, turns: tuple[int, int] | None = None) -> str | None:
-        """Return the text of an object, or of some turns of a chat; None if the object is unknown or deleted.
+        """Return the text of an object, or of some turns of a chat; None if the object is unknown.
 
         name: id or nickname, for an older version with `@` and its number.
 
-        Raises NotRecallable for an object without this version or without turns.
+        Raises NotRecallable for an object without this version, without turns, or without content.
         """
         version = self._version(name)
         if version is None:
@@ -45,7 +46,12 @@ class StoredTexts:
             if not shown:
                 raise NotRecallable(f"the chat has the turns 1 to {max(pages)[0]}")
             pages = shown
-        return self._chat_text(version, pages) if pages else self._store.content(version)
+        if pages:
+            return self._chat_text(version, pages)
+        content = self._store.content(version)
+        if content is None:
+            raise NotRecallable(_why_without_content(version))
+        return content
 
     def close(self) -> None:
         """Close the index of the search."""
@@ -54,7 +60,7 @@ class StoredTexts:
     def _version(self, name: str) -> Version | None:
         version, asked = self._store.current(name), version_named(name)
         if version is not None or asked is None:
-            return None if version is None or version.deleted else version
+            return version
         version = self._store.current(asked[0])
         if version is None:
             return None
@@ -68,6 +74,13 @@ class StoredTexts:
         for page, field in pages.items():
             [decoded[page]] = turns_from_value(self._store.additional(version, field))
         return pages_as_text(decoded)
+
+
+def _why_without_content(version: Version) -> str:
+    if version.deleted:
+        before = f"; {version.id}@{version.number - 1} is the version before" if version.number > 1 else ""
+        return f"it was deleted{before}"
+    return f"it has no content: {object_line(version)}"
 
 
 def _pages(version: Version) -> dict[tuple[int, int], str]:
