@@ -10,6 +10,7 @@ from typer.main import get_command
 
 from pagein import ports
 from pagein.cli.cli import app
+from pagein.settings.keys import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
@@ -23,6 +24,7 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "agent hooks": lambda: "install" in COMMANDS,
     "blame": lambda: "blame" in COMMANDS,
     "child calls": lambda: hasattr(ports, "ChildModel") or "query" in COMMANDS,
+    "followed files of sessions": lambda: any("follow" in name for name in KEYS),
     "layouts": lambda: has_option("replay", "--layout"),
     "MCP server": lambda: "mcp" in COMMANDS,
     "objects of sessions": lambda: "sessions" in COMMANDS,
@@ -109,4 +111,12 @@ def test_every_section_of_two_designs_has_a_row() -> None:
     assert {f"5.{number}" for number in (1, 3, 4, 5)} | {f"7.{number}" for number in range(1, 7)} <= rlm
     assert {"9.1", "9.2", "11.1", "11.2", "11.3", "11.4", "12.1", "12.2"} <= rlm
     memory = {str(one["source"]).partition(".")[0] for one in requirements(folder / "memory_system.toml")}
-    assert {str(number) for number in range(3, 15)} <= memory
+    assert {str(number) for number in range(1, 15)} <= memory
+    sections = {4: 5, 5: 3, 6: 5, 7: 3, 8: 3, 11: 7, 12: 4}
+    every = {str(one["source"]) for one in requirements(folder / "memory_system.toml")}
+    assert {f"{section}.{number}" for section, count in sections.items() for number in range(1, count + 1)} <= every | {
+        "6.1",
+        "6.2",
+        "6.3",
+    }
+    assert {f"3.{number}" for number in range(1, 6)} | {"4.2.1"} <= every
