@@ -123,9 +123,7 @@ def _fill(store: SqliteUpkeep, texts: list[bytes]) -> None:
 
 
 def _build(archive: Archive) -> None:
-    if archive.builder is not None:
-        archive.builder.start()
-        archive.builder.wait()
+    archive.index.catch_up()
 
 
 def _files(folder: Path, texts: list[bytes]) -> Path:

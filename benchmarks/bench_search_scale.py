@@ -100,9 +100,7 @@ def build_index(path: Path) -> float:
     began = time.perf_counter()
     store = SqliteUpkeep(path)
     with contextlib.closing(store), archive_of(store) as archive:
-        if archive.builder is not None:
-            archive.builder.start()
-            archive.builder.wait()
+        archive.index.catch_up()
     return time.perf_counter() - began
 
 

@@ -12,15 +12,15 @@ from pagein import wiring
 from pagein.engine.recall.named_objects import HOW_TO_FILL
 from pagein.errors import BadInput, StoreError
 from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
-from pagein.memory.indexer import Indexer, Progress
+from pagein.memory.indexer import Indexer
 from pagein.model.search_query import Results, Search
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.settings.sources import load_config
-from pagein.store.search.index_builder import Builder
+from pagein.store.search.search_layer import SearchLayer
 from pagein.store.search.store_search import StoreSearch
 
 if TYPE_CHECKING:
-    from pagein.ports import ObjectStore, WholeStore
+    from pagein.ports import ObjectStore, Progress, WholeStore
     from pagein.workspace.folder_watch import Tell, Watcher
     from pagein.workspace.followed_files import FileObjects
 
@@ -31,12 +31,12 @@ _MOST_NAMED: Final = 3
 class Archive:
     """An open store with search.
 
-    builder: keeps the index up to date in the background once started; None if the store has no index
+    index: the layer that keeps the index of searches up to date
     """
 
     objects: "WholeStore"
     searcher: StoreSearch
-    builder: Builder | None = None
+    index: SearchLayer
 
     def search(self, asked: Search) -> Results:
         """Return a page of hits."""
@@ -134,7 +134,7 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
         yield archive
 
 
-def catch_up(archive: Archive, tell: Progress | None = None) -> str:
+def catch_up(archive: Archive, tell: "Progress | None" = None) -> str:
     """Bring the objects of a store up to its journals. Every command calls it before it answers a question about objects.
 
     tell: told of the progress
@@ -150,12 +150,6 @@ def catch_up(archive: Archive, tell: Progress | None = None) -> str:
 
 @contextlib.contextmanager
 def archive_of(kept: "WholeStore") -> Iterator[Archive]:
-    """Return the archive of an open store. On exit, stop the builder and close the index; the store stays open."""
+    """Return the archive of an open store. On exit, close the index; the store stays open."""
     with contextlib.closing(StoreSearch(kept)) as searcher:
-        index = searcher.index
-        builder = None if index is None else Builder(index, searcher.shelves)
-        try:
-            yield Archive(kept, searcher, builder)
-        finally:
-            if builder is not None:
-                builder.stop()
+        yield Archive(kept, searcher, SearchLayer(kept))

@@ -15,15 +15,15 @@ from typing import BinaryIO, Final, cast
 
 from pagein.engine.reads.law_audit import objections
 from pagein.errors import BadInput, StoreError
-from pagein.memory.indexer import Indexer, IndexReport
 from pagein.memory.projection_check import projection_faults
 from pagein.model.entries import Entry
+from pagein.model.layer_report import LayerReport
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
 from pagein.model.store_listing import JournalLine
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
-from pagein.ports import WholeStore
+from pagein.ports import DerivedLayer, Progress, WholeStore
 from pagein.store.exchange.export_files import replace_file, unpacked_lines
 from pagein.store.exchange.exporter import ExportReport, export
 from pagein.store.exchange.importer import ImportReport, import_lines
@@ -138,14 +138,22 @@ def check_store(store: WholeStore, tick: Tick = _silent) -> CheckReport:
     return report
 
 
-def reindex(store: WholeStore, tell: Callable[[int, int], None] | None = None) -> IndexReport:
-    """Drop the objects that were made from journals, and make them again. Raises StoreError.
+def reindex(
+    store: WholeStore, layers: Sequence[DerivedLayer], name: str | None = None, tell: Progress | None = None
+) -> dict[str, LayerReport]:
+    """Drop layers over a store, and make them again. Returns what was done, by the name of the layer. Raises StoreError.
 
-    tell: told of the progress: the place that was reached, and the last place
+    layers: all of them, each behind those that it is made from
+    name: the layer to make again; None for all. Raises BadInput for an unknown name
     """
-    indexer = Indexer(store)
-    indexer.drop(store)
-    return indexer.catch_up(tell=tell)
+    chosen = [layer for layer in layers if name in (None, layer.name)]
+    if not chosen:
+        raise BadInput(f"there is no layer {name!r}; the layers are {', '.join(layer.name for layer in layers)}")
+    done: dict[str, LayerReport] = {}
+    for layer in chosen:
+        layer.drop(store)
+        done[layer.name] = layer.catch_up(tell=tell)
+    return done
 
 
 def repair_store(store: WholeStore, salvage: Path, tick: Tick = _silent) -> CheckReport:

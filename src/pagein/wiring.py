@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pagein.engine.reads.session_reads import Outside
     from pagein.engine.recall.session_recall import RecallResources
     from pagein.engine.session import Session
-    from pagein.memory.indexer import Indexer
+    from pagein.memory.object_writer import IndexedStore
     from pagein.past_sessions.intake import Intake
-    from pagein.ports import BlobStore, ForgettingStore, TokenCounter, WholeStore
+    from pagein.ports import BlobStore, DerivedLayer, ForgettingStore, TokenCounter, WholeStore
     from pagein.store.postgres.postgres_store import PostgresStore
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
@@ -66,11 +66,19 @@ def open(  # noqa: A001 -- users write pagein.open
     return _open(store, workspace, counter, settings, patience)[0]
 
 
-def open_with_indexer(
+def open_with_layers(
     store: str | Path | None = None, *, workspace: str | Path = ".", patience: float | None = None
-) -> "tuple[Engine, Indexer | None]":
-    """Open an engine as `open` does, with the indexer that makes objects from its journals; None for a store in memory."""
+) -> "tuple[Engine, tuple[DerivedLayer, ...]]":
+    """Open an engine as `open` does, with the layers over its store; none for a store in memory."""
     return _open(store, workspace, None, None, patience)
+
+
+def layers_of(store: "IndexedStore") -> "tuple[DerivedLayer, ...]":
+    """Return the layers over a store, each behind those that it is made from."""
+    from pagein.memory.indexer import Indexer
+    from pagein.store.search.search_layer import SearchLayer
+
+    return (Indexer(store), SearchLayer(store))
 
 
 def _open(
@@ -79,9 +87,8 @@ def _open(
     counter: "TokenCounter | None",
     settings: "Settings | None",
     patience: float | None,
-) -> "tuple[Engine, Indexer | None]":
+) -> "tuple[Engine, tuple[DerivedLayer, ...]]":
     from pagein.engine.engine import Engine
-    from pagein.memory.indexer import Indexer
 
     store = _store_address(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
@@ -96,11 +103,11 @@ def _open(
         outside = _outside(memory, home, settings)
         reach = _reach(memory, settings, None, None)
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
-        return engine, None
+        return engine, ()
     kept = _open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings)
-    indexer = Indexer(kept)
-    reach = _reach(kept, settings, _log_beside(store, place), indexer)
+    layers = layers_of(kept)
+    reach = _reach(kept, settings, _log_beside(store, place), layers[0])
     engine = Engine(
         blobs=kept,
         journals=kept,
@@ -111,7 +118,7 @@ def _open(
         outside=outside,
         reach=reach,
     )
-    return engine, indexer
+    return engine, layers
 
 
 def usual() -> "Settings":
@@ -347,7 +354,7 @@ def _outside(blobs: "BlobStore", home: str, settings: "Settings | None") -> "Out
 
 
 def _reach(
-    store: "SearchedStore", settings: "Settings | None", log: Path | None, indexer: "Indexer | None"
+    store: "SearchedStore", settings: "Settings | None", log: Path | None, objects: "DerivedLayer | None"
 ) -> "RecallResources":
     from pagein.engine.engine import Settings
     from pagein.engine.log.trajectory import Trajectory
@@ -362,9 +369,9 @@ def _reach(
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
 
     def refresh() -> None:
-        if indexer is not None:
+        if objects is not None:
             with contextlib.suppress(StoreError):  # a store that takes no writes answers with what it has
-                indexer.catch_up(within=_LONGEST_REFRESH)
+                objects.catch_up(within=_LONGEST_REFRESH)
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
     return RecallResources(

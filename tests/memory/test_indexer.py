@@ -59,7 +59,7 @@ def test_objects_that_grew_are_those_that_are_made_again(seed: int, steps: int) 
     indexer.catch_up()
     assert versions(store) == grown
     assert links(store) == linked
-    assert Indexer(store).catch_up().entries == 0
+    assert Indexer(store).catch_up().followed == 0
 
 
 class Killed(Exception):

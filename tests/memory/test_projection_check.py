@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.memory.journal_stories import SessionStory, tell
 
+from pagein import wiring
 from pagein.memory.indexer import Indexer
 from pagein.memory.projection_check import projection_faults
 from pagein.model.versions import Writer
@@ -82,7 +83,7 @@ def test_an_object_that_differs_from_its_journal_is_told(
     assert findings
     assert any(name in one.where for one in findings)
     assert "pagein reindex" in findings[0].why
-    reindex(store)
+    reindex(store, wiring.layers_of(store))
     assert [one for one in check_store(store).findings if one.kind == "projection"] == []
     store.close()
 
@@ -91,7 +92,7 @@ def test_objects_stay_when_their_journal_is_removed(store: SqliteUpkeep) -> None
     before = {one.id for one in store.objects(Query(where={"session": "a"}))}
     store.drop_sessions(["a"])
     assert list(projection_faults(store)) == []
-    reindex(store)
+    reindex(store, wiring.layers_of(store))
     assert {one.id for one in store.objects(Query(where={"session": "a"}))} == before
     assert list(projection_faults(store)) == []
     store.close()
@@ -102,5 +103,6 @@ def test_the_command_makes_the_objects_again(store: SqliteUpkeep, tmp_path: Path
     store.close()
     command = [sys.executable, "-m", "pagein", "reindex", "--store", str(tmp_path / "one.pagein"), "--json"]
     done = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)  # noqa: S603 -- our own command
-    assert done["versions"] == count
-    assert done["behind"] == 0
+    memory, search = done["layers"]
+    assert (memory["layer"], memory["made"], memory["behind"]) == ("memory", count, 0)
+    assert (search["layer"], search["behind"]) == ("search", 0)

@@ -181,10 +181,10 @@ def _parts(
         return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
     from pagein.gateway.curation.engine_curator import EngineCurator
-    from pagein.gateway.curation.object_follower import ObjectFollower
+    from pagein.gateway.curation.layer_follower import LayerFollower
     from pagein.gateway.pages.session_views import EngineLooker
 
-    engine, indexer = wiring.open_with_indexer(store, workspace=workspace, patience=settings.budget * _PATIENCE)
+    engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     return GatewayParts(
         EngineCurator(engine, recall=settings.recall, everything=settings.recall_everything),
         EngineLooker(engine, _search_in(store, workspace)),
@@ -192,7 +192,7 @@ def _parts(
         logger,
         look=wiring.file_watch(store, workspace=workspace),
         token=token,
-        follower=None if indexer is None or not settings.memory else ObjectFollower(indexer, logger),
+        follower=LayerFollower(layers, logger) if layers and settings.memory else None,
     )
 
 

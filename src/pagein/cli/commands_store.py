@@ -3,6 +3,7 @@
 Heavy imports are inside the commands, as in `cli`.
 """
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
@@ -19,6 +20,7 @@ from pagein.cli.archive_access import (
     print_answer,
 )
 from pagein.cli.options import AsJson, Store
+from pagein.errors import StoreError
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
@@ -169,10 +171,9 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
 
     def work(archive: "Archive") -> None:
         print_answer(commands.search(archive.search, asked), show_hits, as_json=as_json)
-        if archive.builder is not None:
-            sys.stdout.flush()
-            archive.builder.start()
-            archive.builder.wait(_LINGER)
+        sys.stdout.flush()
+        with contextlib.suppress(StoreError):  # the next search looks at more, and misses nothing
+            archive.index.catch_up(within=_LINGER)
 
     in_archive(store, workspace, work)
 

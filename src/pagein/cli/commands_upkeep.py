@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -45,7 +46,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\npagein import store.jsonl.gz --workspace ~/project\n\npagein import .pi/rlm/SESSION --workspace ~/project",
     )(import_)
     app.command(epilog="Examples:\n\npagein check\n\npagein check --repair")(check)
-    app.command(epilog="Example: pagein reindex")(reindex)
+    app.command(epilog="Examples:\n\npagein reindex\n\npagein reindex search")(reindex)
     app.command(
         epilog="Examples:\n\npagein gc\n\npagein gc --apply\n\npagein gc --older-than 90d --quota 2G --apply\n\npagein gc --end fix-login"
     )(gc)
@@ -192,22 +193,36 @@ def check(
         raise typer.Exit(_WRONG)
 
 
-def reindex(*, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
-    """Drop the objects that were made from journals, and make them again.
+def reindex(
+    layer: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[LAYER]",
+            help="memory: the objects made from journals. search: the index of searches.",
+            show_default="all",
+        ),
+    ] = None,
+    *,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Drop what is derived from a store, and make it again: the objects of sessions, the index of searches.
 
     Needed only if `pagein check` finds an object that differs from its journal. Objects of sessions without a journal stay.
     """
     from rich.console import Console
 
-    from pagein import upkeep
+    from pagein import upkeep, wiring
     from pagein.ui.progress import step_bar
 
-    with _open_store(store, workspace) as opened, step_bar(Console(stderr=True), "following the journals") as tell:
-        done = upkeep.reindex(opened, tell)
+    with _open_store(store, workspace) as opened, step_bar(Console(stderr=True), "following the store") as tell:
+        done = upkeep.reindex(opened, wiring.layers_of(opened), layer, tell)
     if as_json:
-        _print_json({"entries": done.entries, "versions": done.versions, "behind": done.behind}, sys.stdout)
-    else:
-        sys.stdout.write(f"followed {done.entries:,} entries; made {done.versions:,} versions\n")
+        _print_json({"layers": [{"layer": name, **asdict(one)} for name, one in done.items()]}, sys.stdout)
+        return
+    for name, one in done.items():
+        sys.stdout.write(f"{name}: followed {one.followed:,}, made {one.made:,}\n")
 
 
 def gc(  # noqa: PLR0913 - a command has as many options as it has

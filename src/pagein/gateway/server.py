@@ -15,7 +15,7 @@ from pagein import __version__
 from pagein.gateway.client_setup import CLIENTS
 from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
 from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
-from pagein.gateway.curation.object_follower import ObjectFollower
+from pagein.gateway.curation.layer_follower import LayerFollower
 from pagein.gateway.http import access_token
 from pagein.gateway.http.access import GatewayAccess
 from pagein.gateway.http.addresses import in_brackets, is_this_machine, with_token
@@ -53,7 +53,7 @@ class GatewayParts:
     clock: None for the machine's clock
     look: checks the store's soundness
     token: opens the gateway's pages; "" for a temporary token
-    follower: keeps the objects of the store up to date; None for objects that commands bring up to date
+    follower: keeps the layers over the store up to date; None for layers that commands bring up to date
     """
 
     curator: Curator | None = None
@@ -63,7 +63,7 @@ class GatewayParts:
     clock: SleepClock | None = None
     look: Look | None = None
     token: str = ""
-    follower: ObjectFollower | None = None
+    follower: LayerFollower | None = None
 
 
 class Gateway:

@@ -30,7 +30,7 @@ class GatewaySettings:
     themselves, and a client that hangs up ends the call at once, so this limit only ends abandoned calls.
     grace: seconds for running calls when the gateway stops
     recall: whether the model is offered recall tools; off if the client has them by other means
-    memory: whether objects of sessions are kept up to date
+    memory: whether objects of sessions and the index of searches are kept up to date
     recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     recalls: maximum number of recall rounds per client request
     subscriptions: whether requests with a subscription's login may be changed, at the user's own risk

@@ -13,15 +13,15 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pagein.memory.object_orders import ORDERS, REASONS, carry_out
 from pagein.memory.object_writer import INDEXER, IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
 from pagein.model.entries import Entry
+from pagein.model.layer_report import LayerReport
 from pagein.model.messages import UnreadableLine
-from pagein.ports import WholeStore
+from pagein.ports import Progress, WholeStore
 
 LAYER: Final = "memory"
 FORM: Final = "1"
@@ -36,21 +36,6 @@ _OPEN: Final = 24
 """Sessions whose state is kept in memory."""
 
 Placed: TypeAlias = tuple[int, Entry | UnreadableLine]
-Progress: TypeAlias = Callable[[int, int], None]
-"""Told after each transaction: the place that was reached, and the last place."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """What a run of the indexer did.
-
-    entries: entries followed. versions: versions written.
-    behind: entries that are not followed yet, at most.
-    """
-
-    entries: int = 0
-    versions: int = 0
-    behind: int = 0
 
 
 def is_session(journal: str) -> bool:
@@ -59,7 +44,9 @@ def is_session(journal: str) -> bool:
 
 
 class Indexer:
-    """Follows the journals of a store. Thread-safe; raises StoreError."""
+    """Follows the journals of a store. A derived layer; thread-safe; raises StoreError."""
+
+    name = LAYER
 
     def __init__(self, store: IndexedStore) -> None:
         self._store = store
@@ -69,7 +56,7 @@ class Indexer:
 
     def catch_up(
         self, within: float | None = None, stop: Callable[[], bool] = lambda: False, tell: Progress | None = None
-    ) -> IndexReport:
+    ) -> LayerReport:
         """Follow the journals to their end.
 
         within: seconds after which to stop; None for no limit. stop: asked between transactions.
@@ -83,7 +70,7 @@ class Indexer:
                 entries += done
                 if tell is not None:
                     tell(self._place(), self._store.last_place())
-        return IndexReport(entries, self._writer.written - versions, self.behind())
+        return LayerReport(entries, self._writer.written - versions, self.behind())
 
     def drop(self, store: WholeStore) -> int:
         """Drop the objects made from journals, and return their number; `catch_up` makes them again.

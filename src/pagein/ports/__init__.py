@@ -1,5 +1,6 @@
 """Interfaces to the outside world, as Protocols whose docstrings are contracts."""
 
+from pagein.ports.layers import DerivedLayer, Progress
 from pagein.ports.machine import Clock, Files, IdSource, Signal, TokenCounter
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
 from pagein.ports.whole_stores import ForgettingStore, WholeStore
@@ -7,12 +8,14 @@ from pagein.ports.whole_stores import ForgettingStore, WholeStore
 __all__ = [
     "BlobStore",
     "Clock",
+    "DerivedLayer",
     "Files",
     "ForgettingStore",
     "IdSource",
     "JournalStore",
     "LayerStore",
     "ObjectStore",
+    "Progress",
     "Signal",
     "SnapshotStore",
     "TokenCounter",

@@ -159,7 +159,7 @@ GATEWAY: Final[tuple[Key, ...]] = (
     flag(
         "memory",
         default=_GATEWAY["memory"],
-        says="Keep the objects of sessions (chats, calls, files) up to date while the gateway runs. Else commands bring them up to date.",
+        says="Keep the objects of sessions (chats, calls, files) and the index of searches up to date while the gateway runs. Else commands bring them up to date.",
     ),
     flag(
         "recall_everything",

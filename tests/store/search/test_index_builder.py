@@ -12,60 +12,12 @@ from tests.store.search.pattern_texts import texts
 from tests.store.search.searched_stores import Desk, indexed
 
 from pagein.archive import archive_of
-from pagein.errors import StoreError
 from pagein.model.search_query import Search
-from pagein.store.search.index_builder import Builder, grow
+from pagein.store.search.index_builder import grow
 from pagein.store.search.shelves import Shelf, VersionShelf
 from pagein.store.search.sql_shelf import SqlShelf
-from pagein.store.search.sqlite_index import SqliteIndex
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-
-
-def test_a_builder_follows_what_is_stored_until_it_is_stopped(tmp_path: Path) -> None:
-    desk = indexed(tmp_path)
-    assert desk.index is not None
-    builder = Builder(desk.index, [desk.shelf], patience=30)
-    desk.put("one needle")
-    builder.start()
-    assert builder.wait(60)
-    assert desk.index.covered_place(desk.shelf) == 1
-    desk.put("two needles")
-    builder.wake()
-    assert builder.wait(60)
-    assert desk.index.covered_place(desk.shelf) == 2
-    assert builder.stop()
-    desk.put("three needles")
-    assert desk.index.covered_place(desk.shelf) == 2
-    assert len(desk.find("needle").hits) == 3
-
-
-class _Full(SqliteIndex):
-    """An index whose disk is full for a while."""
-
-    full = True
-
-    def add(self, *arguments: object) -> bool:
-        if self.full:
-            raise StoreError("disk is full")
-        return super().add(*arguments)  # type: ignore[arg-type]
-
-
-def test_a_builder_survives_a_failure_and_reports_it(tmp_path: Path) -> None:
-    index = _Full(tmp_path / "i")
-    desk = Desk(index=index)
-    desk.put("one needle")
-    builder = Builder(index, [desk.shelf], patience=0.05)
-    builder.start()
-    assert not builder.wait(60)
-    assert str(builder.trouble) == "disk is full"
-    assert len(desk.find("needle").hits) == 1
-    index.full = False
-    deadline = time.monotonic() + 60
-    while index.covered_place(desk.shelf) < 1 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert index.covered_place(desk.shelf) == 1
-    assert builder.stop()
 
 
 def test_large_contents_make_batches_of_their_own(tmp_path: Path) -> None:
@@ -132,14 +84,13 @@ def test_two_processes_build_one_index_together(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_archive_brings_its_index_along_and_stops_its_builder(tmp_path: Path) -> None:
+def test_an_archive_brings_its_index_along(tmp_path: Path) -> None:
     store = SqliteUpkeep(tmp_path / "store.pagein")
     desk = Desk(store)
     desk.put("needle")
     with archive_of(store) as archive:
-        assert archive.builder is not None
-        archive.builder.start()
-        assert archive.builder.wait(60)
+        assert archive.index.catch_up().made == 1
+        assert archive.index.catch_up().followed == 0
         assert archive.search(Search(pattern="no such needle")).looked_into == 0
         assert len(archive.search(Search(pattern="needle")).hits) == 1
     assert desk.store.current("call-1") is not None

@@ -107,8 +107,6 @@ def test_an_archive_on_postgres_has_an_index(postgres: str) -> None:
         desk = Desk(store)
         desk.put("needle")
         archive = stack.enter_context(archive_of(store))
-        assert archive.builder is not None
-        archive.builder.start()
-        assert archive.builder.wait(60)
+        assert archive.index.catch_up().made == 1
         assert archive.search(Search(pattern="no such thing")).looked_into == 0
         assert len(archive.search(Search(pattern="needle")).hits) == 1

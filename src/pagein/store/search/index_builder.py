@@ -1,10 +1,9 @@
-"""Build the search index in a background thread, batch by batch, continuing from its current place.
+"""Build the search index batch by batch, continuing from its current place.
 
 A builder may die between any two steps. Several builders may run, also in several processes: the slower one finds the index further
 ahead than expected and continues from there.
 """
 
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
@@ -16,8 +15,6 @@ from pagein.store.search.shelves import Shelf, ShelfItem, readable
 _THINGS: Final = 256
 _CHARS: Final = 1024 * 1024
 """Bounds of a batch. A large batch makes few segments, which are what costs; a long one would keep other builders waiting."""
-_PATIENCE: Final = 60.0
-_AFTER_TROUBLE: Final = 5.0
 
 
 class GrowingIndex(Protocol):
@@ -83,61 +80,3 @@ def _item_texts(thing: ShelfItem, loaded: Iterator[bytes | StoreError]) -> Itera
         data = part if isinstance(part, bytes) else next(loaded)
         if not isinstance(data, StoreError):
             yield fold_text(text_of(readable(name, data)))
-
-
-class Builder:
-    """A thread that keeps an index up to date with its shelves. A failure is recorded in `trouble` and retried."""
-
-    def __init__(self, index: GrowingIndex, shelves: Sequence[Shelf], *, patience: float = _PATIENCE) -> None:
-        self._index, self._shelves, self._patience = index, tuple(shelves), patience
-        self._awake = threading.Event()
-        self._idle = threading.Event()
-        self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
-        self.trouble: StoreError | None = None
-        """The last failure; None after a success."""
-
-    def start(self) -> None:
-        """Start the thread. The thread also ends with the process."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="pagein search index", daemon=True)
-            self._thread.start()
-
-    def wake(self) -> None:
-        """Check for new content now instead of after the pause."""
-        self._idle.clear()
-        self._awake.set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the index covers everything stored before, at most `timeout` seconds. Return whether it does."""
-        return self._idle.wait(timeout) and self.trouble is None
-
-    def stop(self, timeout: float | None = 10.0) -> bool:
-        """Stop after the current batch. Return whether the thread ended within `timeout` seconds."""
-        self._stopped.set()
-        self._awake.set()
-        if self._thread is None:
-            return True
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            self._awake.clear()
-            try:
-                self._catch_up()
-                self.trouble = None
-                pause = self._patience
-            except StoreError as problem:
-                self.trouble, pause = problem, min(_AFTER_TROUBLE, self._patience)
-            if not self._awake.is_set():
-                self._idle.set()
-            self._awake.wait(pause)
-
-    def _catch_up(self) -> None:
-        for shelf in self._shelves:
-            grown = False
-            while not self._stopped.is_set() and grow(self._index, shelf):
-                grown = True
-            while grown and not self._stopped.is_set() and self._index.tidy(shelf):
-                pass
