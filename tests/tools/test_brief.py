@@ -1,5 +1,6 @@
 """The recall tools as a gateway offers them."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from pagein.engine.session import Session
 from pagein.model.json_text import encode_json
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.tools.brief import OFFERS, OFFERS_OF_EVERYTHING, answer_call, definitions, offers
+from pagein.tools.note_guidance import NOTES
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
 
@@ -34,6 +36,14 @@ def test_their_words_are_few_and_name_nothing_that_the_tools_do_not_take() -> No
         == definitions("anthropic", everything=False)
     )
     assert (offers(everything=True), offers(everything=False)) == (OFFERS_OF_EVERYTHING, OFFERS)
+
+
+def test_what_they_say_of_notes_is_all_that_it_costs() -> None:
+    plain, noting = (
+        json.dumps([one.description for one in offers(everything=False, notes=on)]) for on in (False, True)
+    )
+    assert noting == plain.replace("for peek.", f"for peek. {json.dumps(NOTES)[1:-1]}")
+    assert wiring.default_counter().count(NOTES) < 115
 
 
 @pytest.mark.parametrize("name", ["notes.md", "0190-not-ours", "../etc/passwd"])

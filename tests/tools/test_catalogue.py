@@ -63,3 +63,4 @@ def test_the_guidance_names_the_tools_that_are_offered_and_no_others() -> None:
     assert "**peek**" in some
     assert "ingest" not in some
     assert guidance([tool for tool in offer_tools() if tool.name == "read"]) == ""
+    assert guidance(some_tools := offer_tools(), notes=True).startswith(guidance(some_tools) + "\n- Keep notes:")

@@ -186,7 +186,9 @@ def _parts(
 
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     return GatewayParts(
-        EngineCurator(engine, recall=settings.recall, everything=settings.recall_everything),
+        EngineCurator(
+            engine, recall=settings.recall, everything=settings.recall_everything, notes=settings.note_guidance
+        ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
         logger,

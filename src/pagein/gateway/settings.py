@@ -32,6 +32,7 @@ class GatewaySettings:
     recall: whether the model is offered recall tools; off if the client has them by other means
     memory: whether objects of sessions and the index of searches are kept up to date
     recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
+    note_guidance: whether the recall tools also tell the model to write notes
     recalls: maximum number of recall rounds per client request
     subscriptions: whether requests with a subscription's login may be changed, at the user's own risk
     keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
@@ -53,6 +54,7 @@ class GatewaySettings:
     recall: bool = True
     memory: bool = True
     recall_everything: bool = False
+    note_guidance: bool = False
     recalls: int = 8
     subscriptions: bool = False
     keep_alive: bool = False

@@ -167,6 +167,11 @@ GATEWAY: Final[tuple[Key, ...]] = (
         says="Let recall tools also search and show what other sessions in the store said, read and wrote. Only for a gateway whose every caller may read them all.",
         own=True,
     ),
+    flag(
+        "note_guidance",
+        default=_GATEWAY["note_guidance"],
+        says="Tell the model, in the description of the recall tools, to write what later sessions need as linked Markdown notes. About 110 tokens in each request.",
+    ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
         "subscriptions",

@@ -5,6 +5,7 @@ The full tools are `peek` and `search`; a model may also use their further argum
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, Final
 
 from pagein.engine.reads.session_reads import ReadResult
@@ -14,6 +15,7 @@ from pagein.model.objects import ObjectId
 from pagein.providers.validity import Api
 from pagein.providers.wire.tool_offers import ToolOffer, definition
 from pagein.tools.calls import Call, refusal_result, schema
+from pagein.tools.note_guidance import NOTES
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
 
@@ -67,12 +69,18 @@ _OF_SESSION: Final = {PEEK.name: {*_PEEK, "around"}, SEARCH.name: {*_SEARCH}}
 """The arguments that reach nothing but the session's own content."""
 
 
-def offers(*, everything: bool) -> tuple[ToolOffer, ...]:
+def offers(*, everything: bool, notes: bool = False) -> tuple[ToolOffer, ...]:
     """Return the tools to offer.
 
     everything: whether the model may recall what other sessions stored
+    notes: whether the search also tells the model to write notes
     """
-    return OFFERS_OF_EVERYTHING if everything else OFFERS
+    chosen = OFFERS_OF_EVERYTHING if everything else OFFERS
+    if not notes:
+        return chosen
+    return tuple(
+        replace(one, description=f"{one.description} {NOTES}") if one.name == SEARCH.name else one for one in chosen
+    )
 
 
 def definitions(api: Api, *, everything: bool = False) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from pagein.tools import read
 from pagein.tools.calls import Call, Offer, refusal_result
 from pagein.tools.expand import EXPAND
 from pagein.tools.ingest import INGEST
+from pagein.tools.note_guidance import NOTES
 from pagein.tools.peek import PEEK
 from pagein.tools.search import SEARCH
 from pagein.tools.stats import STATS
@@ -84,8 +85,10 @@ is in a store, and these tools bring it back.
 - For a file as it is now, read the file; an object is a text as it was."""
 
 
-def guidance(tools: Iterable[Offer]) -> str:
+def guidance(tools: Iterable[Offer], *, notes: bool = False) -> str:
     """Return the paragraph of a system prompt about the recall tools among `tools`, "" if there are none.
+
+    notes: whether it also tells the model to write notes
 
     The text depends only on the tools' names, so that it is the same in every request.
     """
@@ -94,4 +97,5 @@ def guidance(tools: Iterable[Offer]) -> str:
     if not told:
         return ""
     search, peek = (names.get(tool.answer, tool.name) for tool in (SEARCH, PEEK))
-    return _GUIDANCE.format(tools="\n".join(f"- **{name}** {words}" for name, words in told), search=search, peek=peek)
+    text = _GUIDANCE.format(tools="\n".join(f"- **{name}** {words}" for name, words in told), search=search, peek=peek)
+    return f"{text}\n- {NOTES}" if notes else text

@@ -24,12 +24,13 @@ class EngineCurator:
 
     recall: whether the model is offered recall tools
     everything: whether these reach what other sessions stored
+    notes: whether they also tell the model to write notes
     """
 
-    def __init__(self, engine: Engine, *, recall: bool = True, everything: bool = False) -> None:
+    def __init__(self, engine: Engine, *, recall: bool = True, everything: bool = False, notes: bool = False) -> None:
         self._engine = engine
         self._everything = everything
-        self._offers = offers(everything=everything) if recall else ()
+        self._offers = offers(everything=everything, notes=notes) if recall else ()
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as decided by the engine.
