@@ -160,8 +160,12 @@ def test_show_tells_what_is_known(run: Run) -> None:
         ("/metadata/links/0", FILE, True),
         ("/metadata/links/1", "nobody", False),
     ]
+    leads, nowhere = said["references"]
+    assert (leads["target"]["id"], leads["target"]["type"], leads["why"]) == (FILE, "file", None)
+    assert (nowhere["target"], nowhere["why"]) == (None, "no such object")
     shown = run("show", "plan", "--metadata").output
-    assert "/metadata/links/1 -/-> nobody" in shown
+    assert "/metadata/links/0 -> file " in shown
+    assert "/metadata/links/1 -/-> nobody: no such object" in shown
     assert said["object_hash"] in shown
 
 

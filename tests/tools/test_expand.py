@@ -98,6 +98,32 @@ def test_links_of_a_shown_note_are_told_with_what_they_name(room: Room, one: Rem
     )
 
 
+def test_links_of_an_expanded_note_are_told_with_what_they_name(room: Room, one: Remembered) -> None:
+    store = SqliteStore(room.store)
+    one.store = store
+    note(one, 5, "Nothing yet.\n", nickname="ci")
+    build = note(
+        one, 6, "See [[ci]] and [[gone]].\n", ("ci", Reference("ci")), ("gone", Reference("gone")), nickname="build"
+    )
+    note(one, 7, "[[build]]\n", ("build", Reference("build")), nickname="index")
+    store.close()
+    told = ask(room.session(), "expand", id="index", fields=["content"]).text
+    assert f"-> note {build.id}@1: " in told
+    assert "  content:\nSee [[ci]] and [[gone]].\n\n  [[[ci]] is note " in told
+    assert told.endswith("  [[[gone]] is gone: no such object]")
+
+
+def test_brackets_of_a_script_are_no_links(room: Room, one: Remembered) -> None:
+    store = SqliteStore(room.store)
+    one.store = store
+    note(one, 8, "short\n", nickname="rules")
+    one.file(2, "/w/run.sh", "if [[ -n $HOME ]]; then echo [[rules]]; fi\n")
+    store.close()
+    told = ask(room.session(), "peek", id=object_number(9002)).text
+    assert "-n $HOME ]] is" not in told
+    assert "[[[rules]] is note " in told
+
+
 def test_many_references_come_by_pages(room: Room, one: Remembered) -> None:
     store = SqliteStore(room.store)
     one.store = store

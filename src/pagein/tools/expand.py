@@ -9,11 +9,13 @@ from pagein.engine.recall.reference_graph import Direction, Expansion, Selection
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
+from pagein.model.links import Resolution
 from pagein.model.read_caps import ReadCaps
 from pagein.model.values import Value, canonical
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.stubs.object_lines import object_line, target_line
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
+from pagein.tools.shown_links import link_lines
 
 _LINKS: Final = 50
 _VALUE: Final = 2_000
@@ -75,6 +77,9 @@ def _expansion_lines(
             lines.append(f"  {name}:\n{cut}")
             if len(cut) < len(text):
                 lines.append(f"  [{len(text) - len(cut)} more characters]")
+            if isinstance(target, Resolution):
+                named = f"{target.version.id}@{target.version.number}"
+                lines += [f"  {line}" for line in link_lines(objects, named, cut)]
     return lines
 
 

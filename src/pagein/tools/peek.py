@@ -13,11 +13,10 @@ from pagein.errors import HostError, NotRecallable, StoreError
 from pagein.model.read_caps import ReadCaps
 from pagein.policy.recall.surroundings import CONTEXT, around
 from pagein.policy.recall.text_slices import LENGTH, LINES, Slice, by_characters, by_lines
-from pagein.policy.stubs.object_lines import target_line
 from pagein.policy.stubs.previews import behind_head
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
+from pagein.tools.shown_links import link_lines
 
-_LINKS: Final = 10
 _GOES_ON: Final = "[This goes on where the preview stops; offset=0 shows what stands in front.]"
 
 
@@ -60,12 +59,11 @@ def _peek(session: Session, call: Call) -> ReadResult:
 
 
 def _link_lines(session: Session, name: str, text: str) -> list[str]:
-    """Return a line for each link `[[name]]` of a shown note, with what it names."""
+    """Return what the links in a shown text name; nothing where this cannot be told."""
     try:
-        links = session.objects.links_shown(name, text) if "[[" in text else ()
+        return link_lines(session.objects, name, text)
     except (HostError, StoreError):
         return []
-    return [f"[[[{link.name}]] is {target_line(link.target)}]" for link in links[:_LINKS]]
 
 
 def _details(name: str, part: Slice) -> dict[str, object]:

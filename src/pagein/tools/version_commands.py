@@ -23,7 +23,7 @@ from pagein.engine.recall.named_objects import (
 from pagein.engine.recall.stored_chats import TurnPlaces
 from pagein.errors import BadInput, BadName, NotRecallable
 from pagein.memory.object_orders import REASONS
-from pagein.model.links import Link
+from pagein.model.links import Link, Resolution, UnresolvedReference
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import reference_to_fields
 from pagein.model.versions import Version
@@ -121,7 +121,7 @@ def show(
             "parents": [reference_to_fields(parent) for parent in version.provenance.parents],
         },
         "additional": sorted(version.additional),
-        "references": [_link(link) for link in store.references(version)],
+        "references": [_link(store, link) for link in store.references(version)],
     }
 
 
@@ -181,8 +181,15 @@ def _range(lines: str) -> tuple[int, int]:
     return first, last
 
 
-def _link(link: Link) -> Answer:
-    return {"path": link.path, **reference_to_fields(link.reference), "resolved": link.resolved}
+def _link(store: ObjectStore, link: Link) -> Answer:
+    """Return a reference with what it leads to, verified if it is pinned, or why it leads nowhere."""
+    found = store.resolve(link.reference)
+    told = {"path": link.path, **reference_to_fields(link.reference), "resolved": isinstance(found, Resolution)}
+    if isinstance(found, UnresolvedReference):
+        return {**told, "target": None, "why": found.why}
+    target = found.version
+    meant = {"id": target.id, "version": target.number, "type": target.type, "title": title_of(target)}
+    return {**told, "target": meant, "why": None}
 
 
 def _text(store: ObjectStore, version: Version, field: str | None) -> str | None:

@@ -91,11 +91,17 @@ def show_metadata(console: Console, answer: Answer) -> None:
     for name, value in answer["metadata"].items():
         table.add_row(Text(plain(name)), Text(plain(value if isinstance(value, str) else _compact(value))))
     for link in answer["references"]:
-        arrow = "->" if link["resolved"] else "-/->"
-        table.add_row(
-            "reference", Text(plain(f"{link['path']} {arrow} {link['id']}{' (pinned)' if 'pin' in link else ''}"))
-        )
+        table.add_row("reference", Text(plain(f"{link['path']} {_target(link)}")))
     console.print(table)
+
+
+def _target(link: Answer) -> str:
+    """Return what a reference leads to."""
+    target = link["target"]
+    if target is None:
+        return f"-/-> {link['id']}: {link['why']}"
+    name = f"{target['type']} {target['title'] or target['id']}"
+    return f"-> {name}, version {target['version']} ({'pinned, verified' if 'pin' in link else 'newest'})"
 
 
 def _compact(value: object) -> str:

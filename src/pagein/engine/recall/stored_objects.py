@@ -105,16 +105,19 @@ class StoredObjects:
     def links_shown(self, name: str, text: str) -> tuple[ShownLink, ...]:
         """Return what the links `[[name]]` in a part of an object's text name, each once, in their order.
 
+        Only a note has links to what is not there; in other texts, such as shell scripts, such brackets mean something else.
         Raises StoreError. Empty for an object without versions.
         """
         names = tuple(dict.fromkeys(found.strip() for found in _LINK.findall(text)))
         if not names:
             return ()
         try:
-            meant = _written_links(self.get(name))
+            shown = self.get(name)
         except NotRecallable:
             return ()
-        return tuple(ShownLink(one, self._store.resolve(meant.get(one, Reference(one)))) for one in names if one)
+        meant = _written_links(shown)
+        found = (ShownLink(one, self._store.resolve(meant.get(one, Reference(one)))) for one in names if one)
+        return tuple(one for one in found if shown.type == "note" or isinstance(one.target, Resolution))
 
 
 def _written_links(version: Version) -> dict[str, Reference]:
