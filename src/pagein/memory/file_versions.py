@@ -33,7 +33,7 @@ class FileVersions:
             return known.static(relation=deed.deed)
         if deed.deed == "read" and deed.known == "name":
             version = (
-                self._writer.answered(_request(deed, cause, call), deed.text)
+                self._writer.answered(_request(deed, cause, call), deed.content)
                 or self._current(deed.path)
                 or self._write(deed, cause, {**origin, "unread": True}, call)
             )
@@ -77,7 +77,7 @@ class FileVersions:
 
     def _write(self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str) -> Version:
         request = _request(deed, cause, call)
-        known = self._writer.answered(request, deed.text)
+        known = self._writer.answered(request, deed.content)
         if known is not None:
             return known
         current = self._current(deed.path)
@@ -100,12 +100,12 @@ class FileVersions:
         additional: dict[str, Value] = {}
         if deed.known == "part" and deed.text is not None:
             additional["spans"] = ((deed.first, deed.first + deed.text.count("\n")),)
-        if type_ == "note" and deed.known == "whole" and deed.text is not None:
-            metadata |= note_facts(deed.text, deed.path, self._writer.target_of(home))
+        if type_ == "note" and deed.known == "whole" and deed.content is not None:
+            metadata |= note_facts(deed.content, deed.path, self._writer.target_of(home))
         draft = Draft(
             id=object_id,
             type=type_,
-            content=deed.text,
+            content=deed.content,
             metadata=metadata,
             additional=additional,
             nickname=self._writer.free_name(name_of(deed.path)) if type_ == "note" and current is None else None,

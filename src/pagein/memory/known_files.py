@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
-from pagein.policy.clients.file_changes import file_change
+from pagein.policy.clients.file_changes import added_file, file_change
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import Profile, reading_of
 from pagein.policy.privacy.redaction import is_withheld
@@ -38,6 +38,7 @@ class FileDeed:
     path: absolute, or as the call gave it if the session's folder is unknown.
     known: how much of the content is known after the call.
     text: the whole content, or the shown lines; None if only the name is known.
+    ending: the line end behind a whole content, where the client's reads do not show it.
     first: number of the first line of a part, from 1. total: lines of the file, if known.
     proof: how the content is known: `shown` by one result, `written` by the call, or `edited` on a known content.
     is_news: whether the session did not know this content of the file before.
@@ -47,13 +48,27 @@ class FileDeed:
     deed: Deed
     known: Known
     text: str | None = None
+    ending: str = ""
     first: int = 1
     total: int | None = None
     proof: Proof = ""
     is_news: bool = True
 
+    @property
+    def content(self) -> str | None:
+        """The known content, with its last line end."""
+        return None if self.text is None else self.text + self.ending
 
-KnownTexts: TypeAlias = SharedMap[str]
+
+@dataclass(frozen=True, slots=True)
+class KnownText:
+    """The whole content of a file: as the client's reads show it, and the line end behind it if that is known."""
+
+    text: str
+    ending: str = ""
+
+
+KnownTexts: TypeAlias = SharedMap[KnownText]
 """The whole content of files, by path."""
 NO_TEXTS: Final[KnownTexts] = SharedMap()
 
@@ -74,7 +89,7 @@ def file_deeds(
         path = absolute_path(access.path, folder)
         deed = _deed(texts.get(path), profile, call, access, path, None if hidden else reading.shown, hidden=hidden)
         if deed.known == "whole" and deed.text is not None:
-            texts = texts.put(path, deed.text)
+            texts = texts.put(path, KnownText(deed.text, deed.ending))
         elif deed.is_news:
             texts = texts.without(path)
         found.append(deed)
@@ -105,7 +120,7 @@ def is_absolute(path: str) -> bool:
 
 
 def _deed(
-    before: str | None,
+    before: KnownText | None,
     profile: Profile,
     call: ToolCall,
     access: FileAccess,
@@ -118,25 +133,39 @@ def _deed(
         return _read(before, path, shown)
     if access.op == "delete":
         return FileDeed(path, "delete", "name")
-    made = (
-        None
-        if hidden
-        else file_change(profile, call, access, path, before=before, known=NOTHING.of(path), fetch=lambda _: None)
-    )
-    if made is None:
+    after = None if hidden else _text_after(before, profile, call, access, path)
+    if after is None:
         return FileDeed(path, access.op, "name")
     proof: Proof = "written" if access.op == "write" else "edited"
-    return FileDeed(path, access.op, "whole", made.text, total=made.text.count("\n") + 1, proof=proof)
+    return FileDeed(path, access.op, "whole", after.text, after.ending, total=after.text.count("\n") + 1, proof=proof)
 
 
-def _read(before: str | None, path: str, shown: ShownText | None) -> FileDeed:
+def _text_after(
+    before: KnownText | None, profile: Profile, call: ToolCall, access: FileAccess, path: str
+) -> KnownText | None:
+    """Return the content of a file after a call that writes or changes it; None if that is not certain."""
+    old = None if before is None else before.text
+    made = file_change(profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None)
+    if made is not None:
+        return KnownText(made.text, made.ending or ("" if before is None or access.op == "write" else before.ending))
+    added = added_file(call.arguments, access.path) if access.op == "write" else None
+    if added is None:
+        return None
+    return KnownText(added) if profile.counts_last else KnownText(added.removesuffix("\n"), "\n")
+
+
+def _read(before: KnownText | None, path: str, shown: ShownText | None) -> FileDeed:
     if shown is None:
         return FileDeed(path, "read", "name", is_news=False)
     text = "\n".join(shown.lines)
     if shown.first == 1 and shown.total is not None and shown.last >= shown.total:
-        return FileDeed(path, "read", "whole", text, total=shown.total, proof="shown", is_news=text != before)
+        is_known = before is not None and text == before.text
+        ending = before.ending if before is not None and is_known else ""
+        return FileDeed(path, "read", "whole", text, ending, total=shown.total, proof="shown", is_news=not is_known)
     if before is not None:
-        lines = before.split("\n")
+        lines = before.text.split("\n")
         if tuple(lines[shown.first - 1 : shown.last]) == shown.lines and shown.total in (None, len(lines)):
-            return FileDeed(path, "read", "whole", before, total=len(lines), proof="shown", is_news=False)
-    return FileDeed(path, "read", "part", text, shown.first, shown.total, "shown")
+            return FileDeed(
+                path, "read", "whole", before.text, before.ending, total=len(lines), proof="shown", is_news=False
+            )
+    return FileDeed(path, "read", "part", text, first=shown.first, total=shown.total, proof="shown")

@@ -5,6 +5,7 @@ An edit whose place is uncertain leaves the file unknown: then no marker may sta
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from pagein.model.fields import Row, objects, text
@@ -24,14 +25,19 @@ _NEW: Final = ("new_string", "newString", "newText", "new_str", "new_text")
 _OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text")
 _EVERYWHERE: Final = ("replace_all", "replaceAll")
 _UPDATE: Final = "*** Update File: "
+_ADD: Final = "*** Add File: "
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The file after a call, and the model's knowledge from making the change."""
+    """The file after a call, and the model's knowledge from making the change.
+
+    ending: the line end behind the text, for clients whose reads do not count the empty line after it.
+    """
 
     text: str
     event: FileWrite
+    ending: str = ""
 
 
 def file_change(
@@ -81,13 +87,28 @@ def text_edits(arguments: str, path: str) -> tuple[TextEdit, ...]:
     return tuple(TextEdit(f"\n{edit.old}", f"\n{edit.new}") for edit in _of_patch(body, given))
 
 
+def added_file(arguments: str, path: str) -> str | None:
+    """Return the whole text that a patch gives to a new file; None if the call is no such patch.
+
+    arguments: JSON text. path: of the file, as the patch names it.
+    """
+    body = patch_body(arguments_of(arguments))
+    lines = [] if body is None else body.split("\n")
+    heads = [place for place, line in enumerate(lines) if line == f"{_ADD}{path}"]
+    if len(heads) != 1:
+        return None
+    added = list(takewhile(lambda line: line.startswith("+"), lines[heads[0] + 1 :]))
+    text = "".join(f"{line[1:]}\n" for line in added)
+    return text if added and is_plain(text) else None
+
+
 def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:
     content = text(row, *_CONTENT)
     if content is None or not is_plain(content):
         return None
-    if not profile.counts_last and content.endswith("\n"):
-        content = content[:-1]  # its reads do not count the empty line after it
-    return FileChange(content, write_event(key, content))
+    ending = "\n" if not profile.counts_last and content.endswith("\n") else ""
+    shown = content.removesuffix(ending)  # its reads do not count the empty line after it
+    return FileChange(shown, write_event(key, shown), ending)
 
 
 def _of_arguments(row: Row) -> Iterator[TextEdit]:
