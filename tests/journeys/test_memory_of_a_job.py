@@ -74,7 +74,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         second = CodingClient(url, folder, "tuesday")
         second.asks(
             "Note how we log in.",
-            [uses("Write", file_path=str(folder / "memo/auth.md"), content=AUTH)],
+            [uses("Write", file_path=str(folder / "notes" / "auth.md"), content=AUTH)],
             [{"text": "Noted."}],
         )
         second.asks("Bye.", [{"text": "Bye."}])

@@ -26,7 +26,7 @@ def test_a_later_session_finds_what_an_earlier_one_was_told_to_note(tmp_path: Pa
         first = CodingClient(url, folder, "first")
         first.asks(
             "Why is the build slow?",
-            [uses("Write", file_path=str(folder / "notes/build.md"), content=NOTE)],
+            [uses("Write", file_path=str(folder / "kept/build.md"), content=NOTE)],
             [{"text": "It is the cache key."}],
         )
         second = CodingClient(url, folder, "second")

@@ -39,9 +39,9 @@ def test_a_later_session_of_a_real_agent_finds_the_note_of_an_earlier_one(name: 
     with TemporaryDirectory(prefix="pagein-agents-") as folder:
         place = Place(Path(folder) / "agent", commands)
         gateway = GatewayProcess(Path(folder) / "gateway", SETTINGS)
-        write = WRITES[name](place.workspace / "notes" / "slow-build.md")
+        write = WRITES[name](place.workspace / "kept" / "slow-build.md")
         first = work(agent, _job("notes-1", "Why is the build slow?", write, SayStep("The cache key.")), place, gateway)
-        assert first.files["notes/slow-build.md"] == NOTE
+        assert first.files["kept/slow-build.md"] == NOTE
         search = CallStep("search", {"pattern": "build is slow", "everything": True, "type": "note"})
         peek = CallStep("peek", {"id": "slow-build"})
         asked = "The build is slow again. Do we know why?"

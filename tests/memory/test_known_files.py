@@ -44,15 +44,15 @@ def test_an_edit_and_a_read_keep_the_line_end_that_they_do_not_show() -> None:
 
 
 def test_a_file_that_a_patch_adds_is_known_whole_and_patched_further() -> None:
-    body = patched("*** Add File: notes/a.md\n+# A\n+\n+see [[b]]\n")
+    body = patched("*** Add File: kept/a.md\n+# A\n+\n+see [[b]]\n")
     texts, added = deeds(NO_TEXTS, CODEX, "apply_patch", input=body)
     assert (added.path, added.deed, added.known, added.content) == (
-        "/w/notes/a.md",
+        "/w/kept/a.md",
         "write",
         "whole",
         "# A\n\nsee [[b]]\n",
     )
-    body = patched("*** Update File: notes/a.md\n@@\n-see [[b]]\n+see [[c]]\n")
+    body = patched("*** Update File: kept/a.md\n@@\n-see [[b]]\n+see [[c]]\n")
     _, changed = deeds(texts, CODEX, "apply_patch", input=body)
     assert (changed.known, changed.content, changed.proof) == ("whole", "# A\n\nsee [[c]]\n", "edited")
 
