@@ -31,6 +31,29 @@ class EditStep:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteStep:
+    """Write a new file."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStep:
+    """Give a file another path: with the agent's tool for it, which changes `NAMES = 1` to `NAMES = 2`, else by a command."""
+
+    path: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStep:
+    """Delete a file: with the agent's tool for it, else by a command."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Run a shell command."""
 
@@ -42,6 +65,13 @@ class SayStep:
     """Say something; the last thing said to a prompt is its answer."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FillStep:
+    """The provider reports so many tokens for the call: a window that is full, so that the agent compacts it."""
+
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +96,8 @@ class CallStep:
     args: Mapping[str, object]
 
 
-Step: TypeAlias = ReadStep | EditStep | Run | SayStep | RecallStep | CallStep
+FileStep: TypeAlias = ReadStep | EditStep | WriteStep | MoveStep | DeleteStep
+Step: TypeAlias = FileStep | Run | SayStep | FillStep | RecallStep | CallStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +162,14 @@ class Screenplay:
         match step:
             case SayStep(text):
                 return {"text": text}
+            case FillStep(tokens):
+                return {"usage": tokens}
             case CallStep(tool, args):
                 return call(tool, **args)
             case _:
                 return self._spoken(step)
 
-    def _spoken(self, step: ReadStep | EditStep | Run | RecallStep) -> Item:
+    def _spoken(self, step: FileStep | Run | RecallStep) -> Item:
         """A step in the agent's own words."""
         match step:
             case ReadStep(path, first, lines):
@@ -144,12 +177,23 @@ class Screenplay:
                 return speech.lines(self.workspace, path, first, lines) if lines else speech.read(self.workspace, path)
             case EditStep(path, old, new):
                 return self.speech.edit(self.workspace, path, old, new)
+            case WriteStep(path, text):
+                return self.speech.write(self.workspace, path, text)
+            case MoveStep(path, to):
+                move = self.speech.move
+                return move(self.workspace, path, to) if move else self._run(f"mv {path} {to}")
+            case DeleteStep(path):
+                delete = self.speech.delete
+                return delete(self.workspace, path) if delete else self._run(f"rm {path}")
             case Run(command):
-                return self.speech.run(self.workspace, command)
+                return self._run(command)
             case RecallStep(first=first, lines=lines, by_shell=False) if self.by_tool:
                 return call("peek", id="{{id}}", line=first, lines=lines)
             case RecallStep(first=first, lines=lines):
-                return self.speech.run(self.workspace, self.recalling("{{id}}", first, lines))
+                return self._run(self.recalling("{{id}}", first, lines))
+
+    def _run(self, command: str) -> Item:
+        return self.speech.run(self.workspace, command)
 
 
 def _handle_about(about: str) -> str:

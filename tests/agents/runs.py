@@ -57,7 +57,7 @@ def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = 
     for folder in (place.home, place.workspace):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    _write(place.workspace, job.files)
+    write_files(place.workspace, job.files)
     recalling = gateway.recalling if gateway else no_recall
     play = Screenplay(agent.speech, place.workspace, recalling, agent.thinks, agent.lists_tools)
     with SimulatedProvider(play.scripts(job)) as provider:
@@ -71,15 +71,15 @@ def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = 
 def _said(agent: Agent, job: Job, place: Place, address: str) -> Iterator[str]:
     """The answers, one prompt after the other."""
     setup = agent.settings(address)
-    _write(place.home, setup.files)
+    write_files(place.home, setup.files)
     given = {name: value.replace("{home}", str(place.home)) for name, value in setup.environment.items()}
     environment = {"PATH": search_path(place.commands), "HOME": str(place.home), "TERM": "dumb", **given}
     for ordinal, prompt in enumerate(job.prompts):
         command = agent.command(goes_on=ordinal > 0)
-        yield agent.answer(_run(command, prompt.words, place.workspace, environment))
+        yield agent.answer(run_prompt(command, prompt.words, place.workspace, environment))
 
 
-def _run(command: list[str], words: str, folder: Path, environment: Mapping[str, str]) -> str:
+def run_prompt(command: list[str], words: str, folder: Path, environment: Mapping[str, str]) -> str:
     """What a command printed that was given some words, alone in its process group, which ends with it."""
     program = shutil.which(command[0], path=environment["PATH"])
     if program is None:
@@ -113,7 +113,8 @@ def _end(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files by path and text into a folder."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
