@@ -78,6 +78,7 @@ def memory_job(name: str) -> Job:
                     (ReadStep(labels),),
                     (EditStep(labels, "def names_2(): return 2", "def label_2(): return 2"),),
                     (Run(f"sed -i 's/cart_6/by_command_6/' {cart}"),),
+                    (EditStep(cart, "def cart_12(): return 12", "def unseen_base(): return 12"),),
                     (ReadStep(cart, 2, 3), ReadStep(sums)),
                     (EditStep(sums, "def sums_2(): return 2", "def summed(): return 2"),),
                     (SayStep("It is tidy."), FillStep(_FULL)),

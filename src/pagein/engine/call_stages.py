@@ -349,7 +349,7 @@ class CallStages:
         """Journal a changed prompt prefix, and return the parts that the client changed."""
         head, before = call.pending.head, self._index.heads[call.parent]
         if before != head:
-            for note in prompt_prefix.notes_of_change(before, head, call.pending.envelope):
+            for note in prompt_prefix.notes_of_change(before, head, call.pending.envelope, call.pending.script):
                 self._log.note(note)
         changed = () if before in (head, NO_HEAD) else prompt_prefix.changed_parts(before, head)
         return (*changed, "messages") if call.placed == "forked" else changed

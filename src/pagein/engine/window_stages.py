@@ -98,7 +98,8 @@ class WindowStages:
         seen = self.rereads.states[log.leaf]
         if seen.profile is not None:
             message = seen.profile.annotate(message, seen.reads.calls)
-        return log.append_message(message, self.parts.counter, name)
+        now = None if self.parts.outside is None else self.parts.outside.now()
+        return log.append_message(message, self.parts.counter, name, now=now)
 
     def enter_previews(self, call: C) -> C:
         """Store large outputs and answers to repeated reads, and put previews, markers or diffs in their place.

@@ -65,9 +65,14 @@ class ChatPages:
         """Return the same pages, all in the last version."""
         return replace(self, unsaved=0, changed=())
 
-    def with_said(self, message: Message) -> "ChatPages":
-        """Return the chat after a message that begins a turn, or that came before its first step."""
-        if self.turn and not self.place:
+    def with_said(self, message: Message, *, has_words: bool) -> "ChatPages":
+        """Return the chat after a message that begins a turn, or that came before its first step.
+
+        has_words: whether the message has words of the user. Words after words begin another turn: a client repeats the
+        words of earlier turns after a compaction.
+        """
+        is_asked = has_words and any(map(user_words, self.said))
+        if self.turn and not self.place and not is_asked:
             return replace(self, said=(*self.said, message), unsaved=self.unsaved + 1)
         kept = _with_page_kept(self) if self.turn else self
         return replace(kept, turn=self.turn + 1, page=1, said=(message,), steps=(), place=0, unsaved=self.unsaved + 1)

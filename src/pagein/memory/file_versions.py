@@ -7,6 +7,7 @@ from pagein.memory.known_files import FileDeed, is_absolute
 from pagein.memory.object_names import object_name, request_name
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.model.journal_notes import ReadNote
+from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.references import Reference
@@ -41,6 +42,15 @@ class FileVersions:
         version = self._write(deed, cause, origin, call)
         self._known[deed.path] = version
         return version.static(relation=deed.deed)
+
+    def note_copy(self, call: Version) -> None:
+        """Take over what an earlier call, of which this session has a copy, made known of files."""
+        refs = call.metadata.get("file_refs")
+        for ref in refs if isinstance(refs, tuple) else ():
+            found = self._writer.store.resolve(ref) if isinstance(ref, Reference) and ref.pin is not None else None
+            if isinstance(found, Resolution):
+                path = found.version.metadata.get("path") or found.version.metadata.get("last_path")
+                self._known[str(path)] = found.version
 
     def note_read(self, note: ReadNote, cause: Cause, origin: Mapping[str, object]) -> None:
         """Write the version that pagein's own read tool read or wrote. Its content is in the store."""

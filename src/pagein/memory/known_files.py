@@ -8,23 +8,27 @@ Rules of this file
    changed in between.
 3. A change without a certain result makes the content unknown.
 4. A failed call and a result with text left out prove nothing.
+5. Whatever may change files unseen puts every content in doubt: a command that does more than read, a tool of unknown effect,
+   the time between two turns. A content in doubt is no base for an edit, unless the client refuses edits of files that
+   changed since it read them.
 """
 
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
-from pagein.policy.clients.file_changes import added_file, file_change
+from pagein.policy.clients.file_changes import added_file, file_change, patch_moves
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import Profile, reading_of
+from pagein.policy.clients.shell_changes import ShellChange, is_harmless, shell_changes
 from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.reads.knowledge import NOTHING
 
-Deed: TypeAlias = Literal["read", "write", "edit", "delete"]
+Deed: TypeAlias = Literal["read", "write", "edit", "delete", "move"]
 Known: TypeAlias = Literal["whole", "part", "name"]
 Proof: TypeAlias = Literal["shown", "written", "edited", ""]
 
@@ -62,15 +66,53 @@ class FileDeed:
 
 @dataclass(frozen=True, slots=True)
 class KnownText:
-    """The whole content of a file: as the client's reads show it, and the line end behind it if that is known."""
+    """The whole content of a file.
+
+    text: as the client's reads show it. ending: the line end behind it, if that is known.
+    doubts: number of doubts when it was last certain.
+    is_watched: whether the client would refuse an edit if the file had changed since it was certain.
+    """
 
     text: str
-    ending: str = ""
+    ending: str
+    doubts: int
+    is_watched: bool = True
 
 
-KnownTexts: TypeAlias = SharedMap[KnownText]
-"""The whole content of files, by path."""
-NO_TEXTS: Final[KnownTexts] = SharedMap()
+@dataclass(frozen=True, slots=True)
+class KnownTexts:
+    """The whole content of files, by path, as a thread knows it.
+
+    doubts: how often something happened that may have changed files unseen.
+    """
+
+    files: SharedMap[KnownText] = field(default_factory=SharedMap)
+    doubts: int = 0
+
+    def certain(self, path: str, profile: Profile) -> KnownText | None:
+        """Return the content of a file, as far as an edit may be followed on it."""
+        known = self.files.get(path)
+        if known is None or not (known.doubts == self.doubts or (profile.watches and known.is_watched)):
+            return None
+        return known
+
+    def in_doubt(self) -> "KnownTexts":
+        """Return the same contents after something that may have changed files unseen."""
+        return replace(self, doubts=self.doubts + 1)
+
+    def after(self, deed: FileDeed) -> "KnownTexts":
+        """Return what is known after a deed."""
+        known = self.files.get(deed.path)
+        if deed.known == "whole" and deed.text is not None:
+            return replace(self, files=self.files.put(deed.path, KnownText(deed.text, deed.ending, self.doubts)))
+        if deed.deed == "read" and deed.known == "part" and known is not None and _agrees(known.text, deed):
+            # the client takes the file for read, so it would no longer refuse an edit after an earlier change elsewhere
+            unwatched = replace(known, is_watched=known.is_watched and known.doubts == self.doubts)
+            return replace(self, files=self.files.put(deed.path, unwatched))
+        return self if known is None or not deed.is_news else replace(self, files=self.files.without(deed.path))
+
+
+NO_TEXTS: Final = KnownTexts()
 
 
 def file_deeds(
@@ -81,19 +123,51 @@ def file_deeds(
     folder: the session's working folder, "" if unknown.
     """
     reading = reading_of(profile, call, result)
+    texts = texts.in_doubt() if changes_unseen(profile, call) else texts
     if reading.is_failure or reading.is_repeat:
         return texts, ()
+    if reading.effect.op == "exec" and (changes := shell_changes(call.arguments)):
+        return _after_command(texts, folder, changes)
     hidden = is_withheld(result) or call.withheld is not None
+    moves = patch_moves(call.arguments)
     found: list[FileDeed] = []
     for access in reading.effect.accesses:
+        if access.op == "write" and access.path in moves.values():
+            continue  # told with the file that was moved
         path = absolute_path(access.path, folder)
-        deed = _deed(texts.get(path), profile, call, access, path, None if hidden else reading.shown, hidden=hidden)
-        if deed.known == "whole" and deed.text is not None:
-            texts = texts.put(path, KnownText(deed.text, deed.ending))
-        elif deed.is_news:
-            texts = texts.without(path)
-        found.append(deed)
+        deeds = [_deed(texts, profile, call, access, path, None if hidden else reading.shown, hidden=hidden)]
+        if access.op == "edit" and access.path in moves:
+            to = absolute_path(moves[access.path], folder)
+            deeds = [replace(deeds[0], path=to, deed="move"), FileDeed(path, "delete", "name")]
+        for deed in deeds:
+            texts = texts.after(deed)
+        found += deeds
     return texts, tuple(_last_of_each_path(found))
+
+
+def changes_unseen(profile: Profile, call: ToolCall) -> bool:
+    """Return whether a call may change files that its arguments and its result do not tell."""
+    effect = profile.effect_of(call)
+    if effect.op == "exec":
+        return not is_harmless(call.arguments)
+    return effect.op == "other" and profile.ops.get(call.name) is None
+
+
+def _after_command(
+    texts: KnownTexts, folder: str, changes: tuple[ShellChange, ...]
+) -> tuple[KnownTexts, tuple[FileDeed, ...]]:
+    """Return what a command did that only deletes and moves files."""
+    found: list[FileDeed] = []
+    for change in changes:
+        path = absolute_path(change.path, folder)
+        gone = FileDeed(path, "delete", "name")
+        if change.to is not None:
+            to = absolute_path(change.to, folder)
+            found.append(FileDeed(to, "move", "name"))
+            texts = texts.after(found[-1])
+        texts = texts.after(gone)
+        found.append(gone)
+    return texts, tuple(found)
 
 
 def _last_of_each_path(deeds: list[FileDeed]) -> Iterator[FileDeed]:
@@ -119,8 +193,14 @@ def is_absolute(path: str) -> bool:
     return path.startswith("/") or _DRIVE.match(path) is not None
 
 
+def _agrees(text: str, deed: FileDeed) -> bool:
+    """Return whether shown lines are those of a content."""
+    lines, shown = text.split("\n"), (deed.text or "").split("\n")
+    return lines[deed.first - 1 : deed.first - 1 + len(shown)] == shown and deed.total in (None, len(lines))
+
+
 def _deed(
-    before: KnownText | None,
+    texts: KnownTexts,
     profile: Profile,
     call: ToolCall,
     access: FileAccess,
@@ -130,42 +210,42 @@ def _deed(
     hidden: bool,
 ) -> FileDeed:
     if access.op == "read":
-        return _read(before, path, shown)
+        return _read(texts, path, shown)
     if access.op == "delete":
         return FileDeed(path, "delete", "name")
-    after = None if hidden else _text_after(before, profile, call, access, path)
+    after = None if hidden else _text_after(texts.certain(path, profile), profile, call, access, path)
     if after is None:
         return FileDeed(path, access.op, "name")
+    text, ending = after
     proof: Proof = "written" if access.op == "write" else "edited"
-    return FileDeed(path, access.op, "whole", after.text, after.ending, total=after.text.count("\n") + 1, proof=proof)
+    return FileDeed(path, access.op, "whole", text, ending, total=text.count("\n") + 1, proof=proof)
 
 
 def _text_after(
     before: KnownText | None, profile: Profile, call: ToolCall, access: FileAccess, path: str
-) -> KnownText | None:
-    """Return the content of a file after a call that writes or changes it; None if that is not certain."""
+) -> tuple[str, str] | None:
+    """Return the content of a file after a call that writes or changes it, and its last line end; None if not certain."""
     old = None if before is None else before.text
     made = file_change(profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None)
     if made is not None:
-        return KnownText(made.text, made.ending or ("" if before is None or access.op == "write" else before.ending))
+        return made.text, made.ending or ("" if before is None or access.op == "write" else before.ending)
     added = added_file(call.arguments, access.path) if access.op == "write" else None
     if added is None:
         return None
-    return KnownText(added) if profile.counts_last else KnownText(added.removesuffix("\n"), "\n")
+    return (added, "") if profile.counts_last else (added.removesuffix("\n"), "\n")
 
 
-def _read(before: KnownText | None, path: str, shown: ShownText | None) -> FileDeed:
+def _read(texts: KnownTexts, path: str, shown: ShownText | None) -> FileDeed:
     if shown is None:
         return FileDeed(path, "read", "name", is_news=False)
+    known = texts.files.get(path)
     text = "\n".join(shown.lines)
-    if shown.first == 1 and shown.total is not None and shown.last >= shown.total:
-        is_known = before is not None and text == before.text
-        ending = before.ending if before is not None and is_known else ""
-        return FileDeed(path, "read", "whole", text, ending, total=shown.total, proof="shown", is_news=not is_known)
-    if before is not None:
-        lines = before.text.split("\n")
-        if tuple(lines[shown.first - 1 : shown.last]) == shown.lines and shown.total in (None, len(lines)):
-            return FileDeed(
-                path, "read", "whole", before.text, before.ending, total=len(lines), proof="shown", is_news=False
-            )
-    return FileDeed(path, "read", "part", text, first=shown.first, total=shown.total, proof="shown")
+    if shown.first == 1 and shown.length is not None and shown.last >= shown.length:
+        is_known = known is not None and known.text == text
+        ending = known.ending if known is not None and is_known else ""
+        return FileDeed(path, "read", "whole", text, ending, total=shown.length, proof="shown", is_news=not is_known)
+    part = FileDeed(path, "read", "part", text, first=shown.first, total=shown.length, proof="shown")
+    if known is not None and known.doubts == texts.doubts and _agrees(known.text, part):
+        length = known.text.count("\n") + 1
+        return FileDeed(path, "read", "whole", known.text, known.ending, total=length, proof="shown", is_news=False)
+    return part

@@ -57,13 +57,16 @@ class SessionFacts:
         facts = self
         if words and not facts.title:
             facts = replace(facts, title=title_of(words))
-        if (
-            message.model and message.model not in facts.models and not message.model.startswith("<")
-        ):  # a client's own text
-            facts = replace(facts, models=(*facts.models, message.model))
+        facts = facts.with_model(message.model or "")
         if message.role == "user":
             facts = facts.with_folder(block.text for block in message.blocks if isinstance(block, Text))
         return facts
+
+    def with_model(self, model: str) -> "SessionFacts":
+        """Return the facts after a call of a model; in angle brackets it is a client's own text."""
+        if not model or model in self.models or model.startswith("<"):
+            return self
+        return replace(self, models=(*self.models, model))
 
     def with_folder(self, texts: Iterable[str]) -> "SessionFacts":
         """Return the facts with the working folder that a client's own text names, unless the folder is known."""

@@ -9,27 +9,31 @@ Rules of this file
 4. A file gets a version when a session shows, writes, changes or deletes it in a form that the session did not know.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.memory.chat_pages import NO_PAGES, ChatPages, shortened, user_words, without_results
 from pagein.memory.file_versions import FileVersions
-from pagein.memory.known_files import NO_TEXTS, KnownTexts, file_deeds
+from pagein.memory.known_files import NO_TEXTS, KnownTexts, changes_unseen, file_deeds
 from pagein.memory.object_names import object_name, request_name, second_call_name
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.model.chats import ChatCall
-from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote, ReadNote, SystemPromptNote
+from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
+from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
 from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
 from pagein.model.shared_map import SharedMap
 from pagein.model.versions import Draft, Provenance, Version
+from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
 
+_UNIQUE: Final = re.compile(r"(?=[\w-]*?[A-Za-z])(?=[\w-]*?[0-9])[\w-]*[A-Za-z0-9]{12}[\w-]*")
+"""Form of ids that a provider draws at random, so that two calls never have the same."""
 _KEPT: Final = 512
 """Number of entries whose states are kept in memory; a rewind to an older entry follows its branch again."""
 
@@ -92,6 +96,8 @@ class SessionIndex:
                 thread = self._note(thread, entry, note)
             case CompactionEntry(lost=True):
                 thread = replace(thread, texts=NO_TEXTS)
+            case RequestSent(moment=float() as moment) if entry.at is None:
+                self._now = max(self._now, moment)  # entries of older stores have no times
             case _:
                 pass
         self._threads[entry.id] = thread
@@ -143,6 +149,8 @@ class SessionIndex:
         if isinstance(note, ClientNote) and note.profile:
             self._facts = replace(self._facts, harness=self._facts.harness or note.profile)
             return replace(thread, client=note.profile)
+        if isinstance(note, PrefixDigests):
+            self._facts = self._facts.with_model(note.model)
         if isinstance(note, RecordedNote):
             self._facts = self._facts.with_recording(note)
         if isinstance(note, SystemPromptNote):
@@ -174,17 +182,20 @@ class SessionIndex:
             self._save_system_prompt(thread, entry, prompt)
         if not (words or not thread.pages.turn or not thread.pages.place):
             return self._save_chat_if_due(replace(thread, pages=thread.pages.with_step(rest)), entry)
-        thread = replace(thread, pages=thread.pages.with_said(rest), title=thread.title or title_of(words))
+        pages, texts = thread.pages.with_said(rest, has_words=bool(words)), thread.texts.in_doubt()
+        thread = replace(thread, pages=pages, texts=texts, title=thread.title or title_of(words))
         thread = self._save_chat(thread, entry)
         return self._save_words(thread, entry, words) if words else thread
 
     def _answer(self, thread: Thread, entry: Entry, message: Message, rest: Message | None) -> Thread:
-        calls = thread.calls
+        calls, texts = thread.calls, thread.texts
         asked = [block for block in message.blocks if isinstance(block, ToolCall)]
+        profile = self._profile(thread)
         for call in asked:
             calls = calls.put(call.id, call)
+            texts = texts.in_doubt() if changes_unseen(profile, call) else texts  # calls of an answer run in any order
         pages = thread.pages if rest is None else thread.pages.with_step(rest)
-        thread = replace(thread, calls=calls, pages=pages)
+        thread = replace(thread, calls=calls, texts=texts, pages=pages)
         is_due = not asked or thread.chat is None or thread.pages.is_due
         return self._save_chat(thread, entry) if is_due else thread
 
@@ -193,11 +204,15 @@ class SessionIndex:
             thread = self._save_chat(thread, entry, "first chat")
         chat_ref = None if thread.chat is None else thread.chat.static(relation="chat")
         call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
-        profile = PROFILES.get(thread.client or self._facts.client, OTHER)
+        profile = self._profile(thread)
         texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
         is_failure = profile.is_failure(call, result)
         request = request_name("call", self.name, entry.id, str(number))
         known = self._writer.store.answered(request)
+        copied = self._copied_call(call) if known is None else None
+        if copied is not None:
+            self._files.note_copy(copied)
+            return self._with_call(replace(thread, texts=texts), call, copied)
         name = self._call_name(entry, call) if known is None else known.id
         origin = self._origin(thread)
         files = tuple(self._files.note_deed(one, self._cause(entry, one.deed), origin, name) for one in deeds)
@@ -209,10 +224,23 @@ class SessionIndex:
         )
         metadata = {**draft.metadata, "turn": thread.pages.turn, "place": thread.pages.place + 1}
         version = self._writer.write(request, replace(draft, metadata=metadata), self._cause(entry, "result"))
-        status = "fail" if is_failure else "ok"
-        step = ChatCall(result.call_id, call.name, shortened(call.arguments), status, version.static(relation="call"))
-        pages = thread.pages.with_step(step)
-        return replace(thread, calls=thread.calls.without(call.id), texts=texts, pages=pages)
+        return self._with_call(replace(thread, texts=texts), call, version)
+
+    @staticmethod
+    def _with_call(thread: Thread, call: ToolCall, version: Version) -> Thread:
+        """Return the thread after a call, given its object."""
+        status = str(version.metadata.get("status") or "ok")
+        step = ChatCall(call.id, call.name, shortened(call.arguments), status, version.static(relation="call"))
+        return replace(thread, calls=thread.calls.without(call.id), pages=thread.pages.with_step(step))
+
+    def _profile(self, thread: Thread) -> Profile:
+        return PROFILES.get(thread.client or self._facts.client, OTHER)
+
+    def _copied_call(self, call: ToolCall) -> Version | None:
+        """Return the object of the same call in an earlier place: a fork or a compaction repeats calls that were made before."""
+        known = self._writer.store.current(call.id) if _UNIQUE.fullmatch(call.id) else None
+        is_same = known is not None and known.type == "toolcall" and known.metadata.get("tool") == call.name
+        return known if is_same else None
 
     def _call_name(self, entry: Entry, call: ToolCall) -> str:
         """Return the id for a call's object: the provider's, unless another call has it."""

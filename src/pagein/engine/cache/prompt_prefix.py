@@ -107,19 +107,22 @@ def head_of(envelope: Envelope, script: Transcript, context: str = "") -> Prefix
 
 
 def notes_of_change(
-    before: PrefixDigests, head: PrefixDigests, envelope: Envelope
+    before: PrefixDigests, head: PrefixDigests, envelope: Envelope, script: Transcript
 ) -> Iterator[PrefixDigests | SystemPromptNote]:
     """Yield the facts to journal where a request's prompt prefix differs from the last one's."""
     yield head
-    if before.system != head.system and (text := _system_text(envelope)):
+    if before.system != head.system and (text := _system_text(envelope, script)):
         yield SystemPromptNote(text)
 
 
-def _system_text(envelope: Envelope) -> str:
-    """Return the texts of the system prompt beside the messages of a request; "" for none."""
+def _system_text(envelope: Envelope, script: Transcript) -> str:
+    """Return the texts of a request's system prompt: in fields of its own, and in the messages at the beginning; "" for none."""
     form = format_named(envelope.api).requests
     fields = {name: decode_json(bytes(envelope.fields[name])) for name in form.system_fields if name in envelope.fields}
-    return "\n".join(block.text for one in form.system(fields) for block in one.blocks if isinstance(block, Text))
+    values = (decode_json(bytes(item.raw)) for item in script.items[: script.head])
+    leading = (form.message(value, 0) for value in values if isinstance(value, dict))
+    prompts = (*form.system(fields), *leading)
+    return "\n".join(block.text for one in prompts for block in one.blocks if isinstance(block, Text))
 
 
 def _digest(raws: list[bytes]) -> str:

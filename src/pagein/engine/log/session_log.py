@@ -108,13 +108,17 @@ class SessionLog:
         kind, data = encode_note(note)
         return self.add(NoteEntry(kind, self.privacy.redact_note(data)))
 
-    def append_message(self, message: Message, counter: TokenCounter, name: EntryId | None = None) -> EntryId:
+    def append_message(
+        self, message: Message, counter: TokenCounter, name: EntryId | None = None, *, now: float | None = None
+    ) -> EntryId:
         """Journal a message, redacted, with its weight: token estimates of each tool result, and of the whole.
 
         name: the client's own name for it, unique in the session; None to compute a name.
+        now: its time if it has none of its own, seconds since 1970.
         """
         kept = self.privacy.redact_message(self.states[self.leaf], message)
-        return self.add(message_entry(message, kept, counter), at=message.at, name=name)
+        at = now if message.at is None else message.at
+        return self.add(message_entry(message, kept, counter), at=at, name=name)
 
     def note_compaction(self, kept: int = 0) -> EntryId:
         """Record a compaction: the window keeps only leading system messages and the last `kept` messages."""

@@ -85,13 +85,15 @@ def patch_lines(call: ToolCall) -> tuple[str, ...]:
 
 
 def arguments_of(arguments: str) -> Row:
-    """Return the arguments of a call by name; empty if their text is not a JSON object."""
+    """Return the arguments of a call by name; empty if their text is neither a JSON object nor the free text of a custom tool."""
     import msgspec
 
     try:
         row: object = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return {}
+        return {"input": arguments} if arguments.startswith(_BEGIN) else {}
+    if isinstance(row, str):
+        return {"input": row}
     return row if isinstance(row, dict) else {}
 
 

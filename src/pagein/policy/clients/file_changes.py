@@ -26,6 +26,7 @@ _OLD: Final = ("old_string", "oldString", "oldText", "old_str", "old_text")
 _EVERYWHERE: Final = ("replace_all", "replaceAll")
 _UPDATE: Final = "*** Update File: "
 _ADD: Final = "*** Add File: "
+_MOVE: Final = "*** Move to: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,19 @@ def added_file(arguments: str, path: str) -> str | None:
     added = list(takewhile(lambda line: line.startswith("+"), lines[heads[0] + 1 :]))
     text = "".join(f"{line[1:]}\n" for line in added)
     return text if added and is_plain(text) else None
+
+
+def patch_moves(arguments: str) -> dict[str, str]:
+    """Return the files that a patch moves: the new path of each, as the patch names them."""
+    body = patch_body(arguments_of(arguments))
+    found: dict[str, str] = {}
+    source = ""
+    for line in () if body is None else body.split("\n"):
+        if line.startswith(_MOVE) and source:
+            found[source] = line.removeprefix(_MOVE).strip()
+        elif line.startswith("*** "):
+            source = line.removeprefix(_UPDATE).strip() if line.startswith(_UPDATE) else ""
+    return found
 
 
 def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:

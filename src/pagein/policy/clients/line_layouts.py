@@ -22,6 +22,7 @@ class ShownText:
     total: lines of the file as the client counts them; None if the result does not state it.
     before, after: characters of the result in front of and behind the lines (wrappers, notices).
     gutter: regular expression of the text before each line; "" for no gutter.
+    to_end: whether the output of a command ended with the file's last line.
     """
 
     path: str
@@ -31,11 +32,17 @@ class ShownText:
     before: int = 0
     after: int = 0
     gutter: str = ""
+    to_end: bool = False
 
     @property
     def last(self) -> int:
         """Number of the last line."""
         return self.first + len(self.lines) - 1
+
+    @property
+    def length(self) -> int | None:
+        """Lines of the file, as far as the result proves it; None if unknown."""
+        return self.last if self.total is None and self.to_end else self.total
 
     def rows(self, text: str) -> list[str]:
         """Return the lines as they are in this result, with gutters."""
@@ -169,10 +176,12 @@ def raw_text(read: ExactRead, text: str, begin: int) -> ShownText | None:
     if end <= begin:
         return None
     rows = text[begin:end].split("\n")
-    if read.last is not None and len(rows) > read.last - read.first + 1:
+    asked = None if read.last is None else read.last - read.first + 1
+    if asked is not None and len(rows) > asked:
         return None
+    to_end = asked is None or len(rows) < asked
     if not read.numbered:
-        return ShownText(read.path, read.first, tuple(rows), None, begin, len(text) - end)
+        return ShownText(read.path, read.first, tuple(rows), None, begin, len(text) - end, to_end=to_end)
     gutter = re.compile(_NUMBERED)
     found = [gutter.match(row) for row in rows]
     lines = tuple(
@@ -182,4 +191,4 @@ def raw_text(read: ExactRead, text: str, begin: int) -> ShownText | None:
     )
     if len(lines) < len(rows):
         return None
-    return ShownText(read.path, read.first, lines, None, begin, len(text) - end, _NUMBERED)
+    return ShownText(read.path, read.first, lines, None, begin, len(text) - end, _NUMBERED, to_end)

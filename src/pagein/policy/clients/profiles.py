@@ -37,7 +37,7 @@ CLAUDE_CODE: Final = Profile(
     layouts=(
         Layout(
             re.compile(r"(?:<system-reminder>[^\n]*</system-reminder>\n)?"),
-            r"[ ]*(\d+)(?:\t|→)",
+            r"[ ]*(\d+)(?:\t|→|(?=\Z))",
             _REMINDERS,
             cuts=True,
         ),

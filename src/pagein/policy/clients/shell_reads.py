@@ -60,7 +60,7 @@ def shell_reads(command: str, folder: str | None = None) -> Iterator[FileAccess]
 
     folder: where it runs; a leading `cd` changes it.
     """
-    for pipeline in _pipelines(command):
+    for pipeline in pipelines(command):
         words = pipeline[0]
         if words[:1] == ["cd"] and len(words) > 1:
             folder = _join_path(folder, words[1])
@@ -72,7 +72,8 @@ def shell_reads(command: str, folder: str | None = None) -> Iterator[FileAccess]
             yield FileAccess("read", _join_path(folder, file), *shown.span, "shell")
 
 
-def _pipelines(command: str) -> Iterator[list[list[str]]]:
+def pipelines(command: str) -> Iterator[list[list[str]]]:
+    """Yield the pipelines of a command line, each as the words of its commands, up to a quote without an end."""
     lexer = shlex.shlex(_TO_DESCRIPTOR.sub(" ", command[:_LONGEST_COMMAND]), posix=True, punctuation_chars=";&|()\n")
     lexer.whitespace = " \t\r"
     lexer.commenters = ""
@@ -185,17 +186,22 @@ class ExactRead:
 
 def exact_read(arguments: Mapping[str, object]) -> ExactRead | None:
     """Return the read in a shell call's arguments; None if the command does, or might do, anything else."""
+    command, where = command_line(arguments)
+    if command is None or _STRANGE.search(command) is not None:
+        return None
+    found = list(pipelines(command))
+    if len(found) > 1 and len(found[0]) == 1 and found[0][0][:1] == ["cd"]:
+        return _exact(found[1:], _join_path(where, found[0][0][1])) if len(found[0][0]) > 1 else None
+    return _exact(found, where)
+
+
+def command_line(arguments: Mapping[str, object]) -> tuple[str | None, str | None]:
+    """Return the command line in a shell call's arguments, and the folder where it runs; None where either is not told."""
     command = arguments.get("cmd", arguments.get("command"))
     if isinstance(command, list):
         command = command[-1] if len(command) == _SHELL_WORDS and str(command[1]).startswith("-") else None
-    if not isinstance(command, str) or _STRANGE.search(command) is not None:
-        return None
     folder = arguments.get("workdir", arguments.get("cwd"))
-    where = folder if isinstance(folder, str) else None
-    pipelines = list(_pipelines(command))
-    if len(pipelines) > 1 and len(pipelines[0]) == 1 and pipelines[0][0][:1] == ["cd"]:
-        return _exact(pipelines[1:], _join_path(where, pipelines[0][0][1])) if len(pipelines[0][0]) > 1 else None
-    return _exact(pipelines, where)
+    return command if isinstance(command, str) else None, folder if isinstance(folder, str) else None
 
 
 def _exact(pipelines: Sequence[list[list[str]]], folder: str | None) -> ExactRead | None:
