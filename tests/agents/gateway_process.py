@@ -21,13 +21,13 @@ _FAILURES: Final = re.compile(r'^pagein_failures_total\{kind="([^"]+)"\} ([\d.e+
 
 
 class GatewayProcess:
-    """`pagein serve` with all it writes in one folder. settings: of pagein, as environment variables.
+    """`pagein serve` with all it writes in one folder, or with its store elsewhere. settings: of pagein, as environment variables.
 
     failures: what it kept the agent from, by kind and how often; told when the door is closed again.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
-        self.store = folder / "store.db"
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None, store: str | None = None) -> None:
+        self.store: str | Path = folder / "store.db" if store is None else store
         self.log = folder / "gateway.jsonl"
         self.failures: dict[str, int] = {}
         self._folder = folder
@@ -51,11 +51,8 @@ class GatewayProcess:
         command = [sys.executable, "-m", "pagein", "serve", "--json", "--port", "0"]
         command += ["--anthropic", address, "--openai", address, "--google", address]
         command += ["--store", str(self.store), "--log", str(self.log)]
-        # nothing that the user has set about pagein counts here, and none of the user's folders is written
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PAGEIN_")}
-        environment |= {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder / "data"), **self._settings}
         with subprocess.Popen(  # noqa: S603 -- ourselves
-            command, cwd=self._folder, env=environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            command, cwd=self._folder, env=self._environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         ) as process:
             try:
                 told = _greeted(process)
@@ -70,6 +67,22 @@ class GatewayProcess:
                     process.wait(_STOPS_IN)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+    def command(self, *arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+        """A command of the same user, in a folder. It finds the store of the gateway while this runs."""
+        return subprocess.run(  # noqa: S603 -- ourselves
+            [sys.executable, "-m", "pagein", *arguments],
+            cwd=folder,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def _environment(self) -> dict[str, str]:
+        # nothing that the user has set about pagein counts here, and none of the user's folders is written
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PAGEIN_")}
+        return {**kept, "HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder / "data"), **self._settings}
 
 
 def _greeted(process: "subprocess.Popen[str]") -> dict[str, object]:

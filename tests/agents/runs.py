@@ -25,10 +25,14 @@ _TAIL: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an agent works. folder: all of it is written anew for each run. commands: the folder of the agents' commands."""
+    """Where an agent works. folder: all of it is written anew for each run. commands: the folder of the agents' commands.
+
+    owner: whose home it is, where several agents work in one workspace.
+    """
 
     folder: Path
     commands: Path
+    owner: str = ""
 
     @property
     def workspace(self) -> Path:
@@ -38,7 +42,7 @@ class Place:
     @property
     def home(self) -> Path:
         """The agent's home."""
-        return self.folder / "home"
+        return self.folder / "home" / self.owner if self.owner else self.folder / "home"
 
 
 @dataclass(frozen=True, slots=True)

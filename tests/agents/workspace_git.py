@@ -3,14 +3,13 @@
 A commit is made before each model call is answered, so it holds what the calls of the answer before have done.
 """
 
-import json
 import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 _CALL: Final = re.compile(r"\A(?:toolu|call)_[0-9a-f]{16}_\d+\Z")
 _RESULT_FIELDS: Final = ("tool_use_id", "call_id", "tool_call_id")
@@ -19,7 +18,7 @@ _ORIGIN: Final = re.compile(r"\A([0-9a-f]{40}) \d+ (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The workspace before a model call. name: of the script that answers. calls: ids of the calls whose results came with it."""
+    """A folder of the workspace before a model call. name: of the script that answers. calls: ids of the calls whose results came."""
 
     digest: str
     name: str
@@ -42,7 +41,7 @@ class WorkspaceGit:
         self.commits: list[Commit] = []
         self._seen: set[str] = set()
         self.run("init", "-q")
-        self.commit("start", {})
+        self.commit("start", {})  # the files that are there
 
     def run(self, *arguments: str, given: bytes | None = None) -> bytes:
         """What a git command printed."""
@@ -55,12 +54,12 @@ class WorkspaceGit:
             capture_output=True,
         ).stdout
 
-    def commit(self, name: str, body: object) -> None:
-        """Keep the workspace as it is before a model call with this body is answered."""
+    def commit(self, name: str, body: object, folder: str = ".") -> None:
+        """Keep a folder as it is before a model call with this body is answered."""
         calls = frozenset(_results_in(body)) - self._seen
         self._seen |= calls
-        self.run("add", "-A")
-        self.run("commit", "-q", "--allow-empty", "-m", name)
+        self.run("add", "-A", "--", folder)
+        self.run("commit", "-q", "--allow-empty", "-m", name or "aside")
         self.commits.append(Commit(self.run("rev-parse", "HEAD").decode().strip(), name, calls))
 
     def commit_after(self, call: str) -> Commit:
@@ -80,12 +79,25 @@ class WorkspaceGit:
         printed = self.run("blame", "--porcelain", "-w", "-M", "HEAD", "--", path).decode().splitlines()
         return [by_digest[found[1]] for line in printed if (found := _ORIGIN.match(line))]
 
+    def paths_with(self, text: str) -> set[str]:
+        """The files in which a text stood in any commit."""
+        found = self.run("log", "--format=", "--name-only", f"-S{text}").decode()
+        return set(found.split())
+
+    def paths(self) -> set[str]:
+        """All files that were there in any commit."""
+        return set(self.run("log", "--format=", "--name-only", "--no-renames").decode().split())
+
     def applied(self, before: str, patch: str, folder: Path) -> str:
         """A text after a patch, as git applies it."""
         folder.mkdir(exist_ok=True)
         (folder / "text").write_bytes(before.encode())
         given = re.sub(r"^(---|\+\+\+) .*$", r"\1 a/text", patch, count=2, flags=re.MULTILINE)
-        subprocess.run(["git", "apply", "-p1", "-"], cwd=folder, input=given.encode(), check=True, capture_output=True)  # noqa: S607
+        # outside any repository, in which git would look for the paths
+        free = {"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+        command = ["git", "apply", "--unsafe-paths", "-"]
+        ran = subprocess.run(command, cwd=folder, env=free, input=given.encode(), check=False, capture_output=True)  # noqa: S603
+        assert ran.returncode == 0, (ran.stderr.decode(), given)
         return (folder / "text").read_bytes().decode()
 
 
@@ -102,8 +114,3 @@ def _results_in(body: object) -> Iterator[str]:
     elif isinstance(body, Sequence) and not isinstance(body, str | bytes):
         for value in body:
             yield from _results_in(value)
-
-
-def printed_json(printed: bytes) -> Any:  # noqa: ANN401 - as it was printed
-    """A command's answer."""
-    return json.loads(printed)

@@ -13,6 +13,7 @@ from typing import Final
 from pagein.model.chats import PAGE_STEPS, ChatTurn, Step, turns_to_value
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.model.values import Value
+from pagein.policy.clients.client_prompts import is_client_prompt
 from pagein.policy.eviction.session_work import words_of_person
 
 STEPS_OF_VERSION: Final = 8
@@ -125,5 +126,6 @@ def user_words(message: Message) -> str:
     """Return the words of the user in a message, without texts that the host or the client added; "" for none."""
     if message.role != "user":
         return ""
-    texts = (block.text for block in message.blocks if isinstance(block, Text) and block.injected is None)
+    given = (block.text for block in message.blocks if isinstance(block, Text) and block.injected is None)
+    texts = (text for text in given if not is_client_prompt(text))
     return "\n".join(words for text in texts if (words := words_of_person(text)))

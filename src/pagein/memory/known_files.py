@@ -9,8 +9,7 @@ Rules of this file
 3. A change without a certain result makes the content unknown.
 4. A failed call and a result with text left out prove nothing.
 5. Whatever may change files unseen puts every content in doubt: a command that does more than read, a tool of unknown effect,
-   the time between two turns. A content in doubt is no base for an edit, unless the client refuses edits of files that
-   changed since it read them.
+   the time between two turns. A content in doubt is no base for an edit.
 """
 
 import posixpath
@@ -70,13 +69,11 @@ class KnownText:
 
     text: as the client's reads show it. ending: the line end behind it, if that is known.
     doubts: number of doubts when it was last certain.
-    is_watched: whether the client would refuse an edit if the file had changed since it was certain.
     """
 
     text: str
     ending: str
     doubts: int
-    is_watched: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +86,10 @@ class KnownTexts:
     files: SharedMap[KnownText] = field(default_factory=SharedMap)
     doubts: int = 0
 
-    def certain(self, path: str, profile: Profile) -> KnownText | None:
-        """Return the content of a file, as far as an edit may be followed on it."""
+    def certain(self, path: str) -> KnownText | None:
+        """Return the content of a file if nothing may have changed it since it was seen."""
         known = self.files.get(path)
-        if known is None or not (known.doubts == self.doubts or (profile.watches and known.is_watched)):
-            return None
-        return known
+        return None if known is None or known.doubts != self.doubts else known
 
     def in_doubt(self) -> "KnownTexts":
         """Return the same contents after something that may have changed files unseen."""
@@ -105,10 +100,6 @@ class KnownTexts:
         known = self.files.get(deed.path)
         if deed.known == "whole" and deed.text is not None:
             return replace(self, files=self.files.put(deed.path, KnownText(deed.text, deed.ending, self.doubts)))
-        if deed.deed == "read" and deed.known == "part" and known is not None and _agrees(known.text, deed):
-            # the client takes the file for read, so it would no longer refuse an edit after an earlier change elsewhere
-            unwatched = replace(known, is_watched=known.is_watched and known.doubts == self.doubts)
-            return replace(self, files=self.files.put(deed.path, unwatched))
         return self if known is None or not deed.is_news else replace(self, files=self.files.without(deed.path))
 
 
@@ -210,10 +201,10 @@ def _deed(
     hidden: bool,
 ) -> FileDeed:
     if access.op == "read":
-        return _read(texts, path, shown)
+        return _read(texts, path, shown, ends_counted=profile.counts_last)
     if access.op == "delete":
         return FileDeed(path, "delete", "name")
-    after = None if hidden else _text_after(texts.certain(path, profile), profile, call, access, path)
+    after = None if hidden else _text_after(texts.certain(path), profile, call, access, path)
     if after is None:
         return FileDeed(path, access.op, "name")
     text, ending = after
@@ -235,17 +226,20 @@ def _text_after(
     return (added, "") if profile.counts_last else (added.removesuffix("\n"), "\n")
 
 
-def _read(texts: KnownTexts, path: str, shown: ShownText | None) -> FileDeed:
+def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted: bool) -> FileDeed:
     if shown is None:
         return FileDeed(path, "read", "name", is_news=False)
-    known = texts.files.get(path)
+    known, certain = texts.files.get(path), texts.certain(path)
     text = "\n".join(shown.lines)
     if shown.first == 1 and shown.length is not None and shown.last >= shown.length:
+        if ends_counted and shown.to_end:
+            text += "\n" * shown.after  # a command shows the end of the last line as it is
         is_known = known is not None and known.text == text
         ending = known.ending if known is not None and is_known else ""
-        return FileDeed(path, "read", "whole", text, ending, total=shown.length, proof="shown", is_news=not is_known)
-    part = FileDeed(path, "read", "part", text, first=shown.first, total=shown.length, proof="shown")
-    if known is not None and known.doubts == texts.doubts and _agrees(known.text, part):
-        length = known.text.count("\n") + 1
-        return FileDeed(path, "read", "whole", known.text, known.ending, total=length, proof="shown", is_news=False)
+        total = text.count("\n") + 1
+        return FileDeed(path, "read", "whole", text, ending, total=total, proof="shown", is_news=not is_known)
+    part = FileDeed(path, "read", "part", text, first=shown.first, total=shown.total, proof="shown")
+    if certain is not None and _agrees(certain.text, part):
+        length = certain.text.count("\n") + 1
+        return FileDeed(path, "read", "whole", certain.text, certain.ending, total=length, proof="shown", is_news=False)
     return part

@@ -5,6 +5,7 @@ The result shapes are stable: each is printed as a JSON object under `--json`, d
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from pagein.engine.recall.named_objects import (
@@ -17,7 +18,15 @@ from pagein.engine.recall.named_objects import (
     split_name,
     version_of_object,
 )
-from pagein.engine.recall.stored_chats import TurnPlaces, main_chat, pages_by_turn, person_words, read_turns, turn_in
+from pagein.engine.recall.stored_chats import (
+    TurnPlaces,
+    later_calls,
+    main_chat,
+    pages_by_turn,
+    person_words,
+    read_turns,
+    turn_in,
+)
 from pagein.errors import BadInput, NotRecallable
 from pagein.model.chats import ChatCall, ChatTurn, Step
 from pagein.model.links import Resolution
@@ -142,7 +151,17 @@ def chat(
     """
     version, turn = _named_chat(store, name, VersionChoice(at=at), thread, paths)
     first, last = _chosen_turns(version, turns, turn)
-    return _head(store, version), (_turn(number, one) for number, one in read_turns(store, version, first, last))
+    later = later_calls(store, version) if at is None else ()
+    return _head(store, version), _turns(store, version, first, last, later)
+
+
+def _turns(
+    store: ObjectStore, chat: Version, first: int, last: int | None, later: Sequence[ChatCall]
+) -> Iterator[Answer]:
+    """Yield the turns of a chat, the last one with the calls that no version has yet."""
+    newest = max(pages_by_turn(chat), default=0)
+    for number, turn in read_turns(store, chat, first, last):
+        yield _turn(number, replace(turn, steps=(*turn.steps, *later)) if number == newest else turn)
 
 
 def _named_chat(

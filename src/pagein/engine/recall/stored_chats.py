@@ -13,6 +13,7 @@ from pagein.model.messages import Text
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Version
+from pagein.policy.clients.client_prompts import is_client_prompt
 from pagein.policy.eviction.session_work import words_of_person
 from pagein.ports import ObjectStore
 
@@ -105,7 +106,7 @@ def _shortened(text: str) -> str:
 
 def person_words(text: Text) -> str:
     """Return the words of a text of the user that no client added."""
-    return words_of_person(text.text) if text.injected is None else ""
+    return "" if text.injected is not None or is_client_prompt(text.text) else words_of_person(text.text)
 
 
 def turn_in(field: str | None) -> int | None:
@@ -134,6 +135,26 @@ def read_turns(
             pages = [page for field in fields for page in turns_from_value(store.additional(chat, field))]
             said = tuple(message for page in pages for message in page.said)
             yield turn, ChatTurn(said, tuple(step for page in pages for step in page.steps))
+
+
+def later_calls(store: ObjectStore, chat: Version) -> tuple[ChatCall, ...]:
+    """Return the calls of a chat's last turn that came after its newest version; none for an older version.
+
+    A version holds several steps, so the last calls of a conversation may be in their own objects alone.
+    """
+    newest = store.current(chat.id)
+    if newest is None or newest.number != chat.number:
+        return ()
+    links = store.backlinks(chat.id, pinned=chat.object_hash)
+    calls = [one.source for one in links if one.source.type == "toolcall" and one.path == "/metadata/chat_ref"]
+    calls.sort(key=lambda one: (_count(one, "place"), one.sequence))
+    return tuple(_as_step(one) for one in calls)
+
+
+def _as_step(call: Version) -> ChatCall:
+    known = call.metadata
+    texts = [str(known.get(name) or "") for name in ("tool", "args_display", "status")]
+    return ChatCall(call.id, texts[0], texts[1], texts[2], call.static(relation="call"))
 
 
 def main_chat(store: ObjectStore, chats: Sequence[Version]) -> int:

@@ -52,7 +52,6 @@ class Profile:
     trims: whether blank lines around shell output are lost.
     counts_last: whether a trailing newline counts as one more line in its reads.
     repeat: its own answer to a read that it answered before; never matches if it has none.
-    watches: whether it refuses to edit a file that changed since it last read it.
     """
 
     name: str
@@ -64,7 +63,6 @@ class Profile:
     trims: bool = True
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
-    watches: bool = False
 
     def effect_of(self, call: ToolCall) -> CallEffect:
         """Return the effect of a call; a patch is an edit in any tool."""

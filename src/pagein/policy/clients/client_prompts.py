@@ -1,0 +1,28 @@
+"""Messages in which a client speaks in the name of the user: it asks for a title or a summary, or hands a summary over.
+
+Measured with the clients of docs/clients.md. A text that is not known here counts as words of the user.
+"""
+
+import re
+from typing import Final
+
+_PROMPTS: Final = re.compile(
+    r"\s*(?:"
+    r"Generate a title for this conversation\b"  # opencode
+    r"|Here is the conversation so far:\s*<conversation>"  # opencode
+    r"|(?:What did we do so far\?|Continue if you have next steps, or stop and ask for clarification if you are unsure how to"
+    r" proceed\.)\s*\Z"  # opencode
+    r"|You are performing a CONTEXT CHECKPOINT COMPACTION\b"  # codex
+    r"|Another language model started to solve this problem and produced a summary\b"  # codex
+    r"|The conversation history before this point was compacted into the following summary:"  # pi
+    r"|(?:<conversation>.*</conversation>\s*)?The messages above are a conversation to summarize\b"  # pi
+    r"|CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools\."  # Claude Code
+    r"|This session is being continued from a previous conversation that ran out of context\b"  # Claude Code
+    r")",
+    re.DOTALL,
+)
+
+
+def is_client_prompt(text: str) -> bool:
+    """Return whether a message of the user's side is the client's own request or summary."""
+    return _PROMPTS.match(text) is not None

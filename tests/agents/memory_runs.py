@@ -1,0 +1,97 @@
+"""The memory job done by real agents, each in a folder of one workspace, with a git history kept beside it."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.agents.agent_drivers import Agent
+from tests.agents.branching_runs import AgentDesk
+from tests.agents.gateway_process import GatewayProcess
+from tests.agents.jobs import Job, JobPrompt, Screenplay
+from tests.agents.memory_job import FORK, MAIN, memory_job
+from tests.agents.runs import Place, write_files
+from tests.agents.workspace_git import WorkspaceGit
+
+from pagein.simulator import ProviderCall, SimulatedProvider
+from pagein.simulator.script import scripts_from
+from pagein.simulator.turn_choice import choose_turn
+
+_MARK: Final = re.compile(r"SCRIPT@([\w.-]+)")
+_COMPACTS_BY_COMMAND: Final = "claude"
+NAMES_SESSIONS: Final = frozenset({"claude", "codex", "opencode"})
+"""Programs that tell the gateway the id of a conversation."""
+
+
+@dataclass(slots=True)
+class MemoryRun:
+    """What was done. conversations: ids by program, and by name of the conversation. answers: by name of the prompt."""
+
+    agents: Sequence[Agent]
+    workspace: Path
+    git: WorkspaceGit
+    jobs: Mapping[str, Job]
+    conversations: dict[str, dict[str, str]] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def prompts(self) -> dict[str, JobPrompt]:
+        """All prompts by name."""
+        return {prompt.name: prompt for job in self.jobs.values() for prompt in job.prompts}
+
+    def sessions_of(self, prompt: str) -> set[str]:
+        """The sessions in which a prompt was answered, where their agent tells."""
+        program, _, part = prompt.rpartition("-")
+        named = self.conversations[program] if program in NAMES_SESSIONS else {}
+        return {named[FORK if part == FORK else MAIN]} if named else set()
+
+
+@contextmanager
+def done_memory_job(teams: Sequence[tuple[Sequence[Agent], GatewayProcess]], place: Place) -> Iterator[MemoryRun]:
+    """Let teams of agents do the job at the same time, each team through its gateway, which still run in the context.
+
+    The agents of a team work one after the other.
+    """
+    agents = [agent for team, _ in teams for agent in team]
+    jobs = {agent.program: memory_job(agent.program) for agent in agents}
+    for job in jobs.values():
+        write_files(place.workspace, job.files)
+    git = WorkspaceGit(place.folder / "history.git", place.workspace)
+    scripts: dict[str, object] = {}
+    for agent in agents:
+        play = Screenplay(agent.speech, place.workspace, thinks=agent.thinks, by_tool=agent.lists_tools)
+        scripts |= play.scripts(jobs[agent.program])
+    parsed = scripts_from(scripts)
+
+    def answer(call: ProviderCall) -> object:
+        marks = _MARK.findall(json.dumps(call.body))
+        name = marks[-1] if marks else ""
+        git.commit(name, call.body, name.rpartition("-")[0] or ".")
+        return choose_turn(call, parsed).turn
+
+    run = MemoryRun(agents, place.workspace, git, jobs)
+    with SimulatedProvider(answer) as provider, ExitStack() as doors:
+        addresses = [doors.enter_context(gateway.door(provider.url)) for _, gateway in teams]
+        with ThreadPoolExecutor(len(teams)) as pool:
+            for done in [
+                pool.submit(_work, team, run, place, at) for (team, _), at in zip(teams, addresses, strict=True)
+            ]:
+                done.result()
+        yield run
+
+
+def _work(team: Sequence[Agent], run: MemoryRun, place: Place, address: str) -> None:
+    for agent in team:
+        home = Place(place.folder, place.commands, agent.program)
+        home.home.mkdir(parents=True)
+        desk = AgentDesk(agent, home, address)
+        for prompt in run.jobs[agent.program].prompts:
+            is_fork = prompt.name.endswith(f"-{FORK}")
+            run.answers[prompt.name] = desk.ask(prompt.words, FORK if is_fork else MAIN, fork_of=MAIN if is_fork else "")
+            if prompt.name == f"{_COMPACTS_BY_COMMAND}-2":
+                desk.ask("/compact", MAIN)
+        run.conversations[agent.program] = desk.conversations
