@@ -52,7 +52,12 @@ class GatewayProcess:
         command += ["--anthropic", address, "--openai", address, "--google", address]
         command += ["--store", str(self.store), "--log", str(self.log)]
         with subprocess.Popen(  # noqa: S603 -- ourselves
-            command, cwd=self._folder, env=self._environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+            command,
+            cwd=self._folder,
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
         ) as process:
             try:
                 told = _greeted(process)

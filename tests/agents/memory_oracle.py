@@ -88,7 +88,9 @@ class MemoryOracle:
         missing = self._run.prompts.keys() - seen.keys() - unnamed
         assert not missing, missing
 
-    def _check_turn(self, session: dict[str, Any], turn: dict[str, Any], seen: dict[str, int], *, is_last: bool) -> None:
+    def _check_turn(
+        self, session: dict[str, Any], turn: dict[str, Any], seen: dict[str, int], *, is_last: bool
+    ) -> None:
         said = " ".join(part.get("words", "") for part in turn["said"])
         prompt = next((one for one in self._run.prompts.values() if said.endswith(one.words)), None)
         calls = [part for part in turn["steps"] if part["kind"] == "call"]
@@ -206,7 +208,9 @@ class MemoryOracle:
             assert any(hit["field"].startswith("content") for hit in self._hits("chervil", "toolcall"))
         for word in ("def forked", "amaranth", "def summed", "by_command_6"):
             there = self._git.paths_with(word)
-            found = {str(Path(hit["path"]).relative_to(self._run.workspace)) for hit in self._hits(word, "file", "note")}
+            found = {
+                str(Path(hit["path"]).relative_to(self._run.workspace)) for hit in self._hits(word, "file", "note")
+            }
             assert found <= there, (word, found - there)
             assert {one for one in there if not one.endswith("duty.py")} <= found, (word, there - found)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.agents.agent_drivers import Agent
 from tests.agents.branching_runs import AgentDesk
@@ -17,6 +17,7 @@ from tests.agents.memory_job import FORK, MAIN, memory_job
 from tests.agents.runs import Place, write_files
 from tests.agents.workspace_git import WorkspaceGit
 
+from pagein.providers.validity import Api
 from pagein.simulator import ProviderCall, SimulatedProvider
 from pagein.simulator.script import scripts_from
 from pagein.simulator.turn_choice import choose_turn
@@ -29,7 +30,10 @@ NAMES_SESSIONS: Final = frozenset({"claude", "codex", "opencode"})
 
 @dataclass(slots=True)
 class MemoryRun:
-    """What was done. conversations: ids by program, and by name of the conversation. answers: by name of the prompt."""
+    """What was done. conversations: ids by program, and by name of the conversation. answers: by name of the prompt.
+
+    bodies: what the provider was asked, with the name of the prompt and the wire format.
+    """
 
     agents: Sequence[Agent]
     workspace: Path
@@ -37,17 +41,22 @@ class MemoryRun:
     jobs: Mapping[str, Job]
     conversations: dict[str, dict[str, str]] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
+    bodies: list[tuple[str, Api, Mapping[str, Any]]] = field(default_factory=list)
 
     @property
     def prompts(self) -> dict[str, JobPrompt]:
         """All prompts by name."""
         return {prompt.name: prompt for job in self.jobs.values() for prompt in job.prompts}
 
+    def conversation_of(self, prompt: str) -> str:
+        """The id of the conversation in which a prompt was answered, also where the agent does not tell it."""
+        program, _, part = prompt.rpartition("-")
+        return self.conversations[program][FORK if part == FORK else MAIN]
+
     def sessions_of(self, prompt: str) -> set[str]:
         """The sessions in which a prompt was answered, where their agent tells."""
-        program, _, part = prompt.rpartition("-")
-        named = self.conversations[program] if program in NAMES_SESSIONS else {}
-        return {named[FORK if part == FORK else MAIN]} if named else set()
+        is_named = prompt.rpartition("-")[0] in NAMES_SESSIONS
+        return {self.conversation_of(prompt)} if is_named else set()
 
 
 @contextmanager
@@ -71,6 +80,7 @@ def done_memory_job(teams: Sequence[tuple[Sequence[Agent], GatewayProcess]], pla
         marks = _MARK.findall(json.dumps(call.body))
         name = marks[-1] if marks else ""
         git.commit(name, call.body, name.rpartition("-")[0] or ".")
+        run.bodies.append((name, call.api, call.body))
         return choose_turn(call, parsed).turn
 
     run = MemoryRun(agents, place.workspace, git, jobs)
@@ -91,7 +101,9 @@ def _work(team: Sequence[Agent], run: MemoryRun, place: Place, address: str) -> 
         desk = AgentDesk(agent, home, address)
         for prompt in run.jobs[agent.program].prompts:
             is_fork = prompt.name.endswith(f"-{FORK}")
-            run.answers[prompt.name] = desk.ask(prompt.words, FORK if is_fork else MAIN, fork_of=MAIN if is_fork else "")
+            run.answers[prompt.name] = desk.ask(
+                prompt.words, FORK if is_fork else MAIN, fork_of=MAIN if is_fork else ""
+            )
             if prompt.name == f"{_COMPACTS_BY_COMMAND}-2":
                 desk.ask("/compact", MAIN)
         run.conversations[agent.program] = desk.conversations

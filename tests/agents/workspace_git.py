@@ -107,7 +107,11 @@ def _results_in(body: object) -> Iterator[str]:
         kind = str(body.get("type", ""))
         for name in _RESULT_FIELDS:
             value = body.get(name)
-            if isinstance(value, str) and _CALL.match(value) and not (name == "call_id" and not kind.endswith("output")):
+            if (
+                isinstance(value, str)
+                and _CALL.match(value)
+                and not (name == "call_id" and not kind.endswith("output"))
+            ):
                 yield value
         for value in body.values():
             yield from _results_in(value)

@@ -51,7 +51,7 @@ def test_a_later_session_of_a_real_agent_finds_the_note_of_an_earlier_one(name: 
         assert second.files == {"README.md": "# A build\n"}
         assert second.answers == ("The cache key holds the time.",)
         assert (first.bill.refused, second.bill.refused, gateway.failures) == (0, 0, {})
-        store = SqliteStore(gateway.store)
+        store = SqliteStore(Path(gateway.store))
         (note,) = store.objects(Query(types=frozenset({"note"})))
         assert (store.content(note), note.metadata["tags"], note.metadata["known"]) == (NOTE, ("build",), "whole")
         store.close()

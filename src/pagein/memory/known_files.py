@@ -217,7 +217,9 @@ def _text_after(
 ) -> tuple[str, str] | None:
     """Return the content of a file after a call that writes or changes it, and its last line end; None if not certain."""
     old = None if before is None else before.text
-    made = file_change(profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None)
+    made = file_change(
+        profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None, with_moves=True
+    )
     if made is not None:
         return made.text, made.ending or ("" if before is None or access.op == "write" else before.ending)
     added = added_file(call.arguments, access.path) if access.op == "write" else None

@@ -50,10 +50,12 @@ def file_change(
     before: str | None,
     known: PathKnown,
     fetch: Callable[[ContentHash], bytes | None],
+    with_moves: bool = False,
 ) -> FileChange | None:
     """Return the effect of a successful call on the file known by `key`; None if uncertain.
 
     before: the file as far as it was shown. fetch: returns the text of a version.
+    with_moves: whether the text of a file that a patch changes and moves counts as an effect on it.
     """
     row = arguments_of(call.arguments)
     body = patch_body(row)
@@ -61,7 +63,8 @@ def file_change(
         return _change_of_write(profile, row, key)
     if access.op != "edit" or before is None:
         return None
-    edits = list(_of_patch(body, access.path) if body is not None else _of_arguments(row))
+    in_patch = None if body is None else _of_patch(body, access.path, with_moves=with_moves)
+    edits = list(_of_arguments(row) if in_patch is None else in_patch)
     after = _apply_edits(before, edits, whole_lines=body is not None)
     if after is None or not is_plain(after):
         return None
@@ -131,8 +134,9 @@ def _of_arguments(row: Row) -> Iterator[TextEdit]:
         yield TextEdit(old or "", new or "", any(one.get(name) is True for name in _EVERYWHERE))
 
 
-def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
+def _of_patch(body: str, path: str, *, with_moves: bool = False) -> Iterator[TextEdit]:
     """Yield the hunks of a patch that update this file, as replacements of whole lines with their ends."""
+    headers = ("*** End of File", _MOVE) if with_moves else ("*** End of File",)
     is_here = False
     old: list[str] = []
     new: list[str] = []
@@ -141,7 +145,7 @@ def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
             if old or new:
                 yield TextEdit("".join(old), "".join(new))
             old, new = [], []
-            if line.startswith("*** ") and not line.startswith("*** End of File"):
+            if line.startswith("*** ") and not line.startswith(headers):
                 is_here = line.startswith(_UPDATE) and line[len(_UPDATE) :].strip() == path
         elif is_here:
             if not line.startswith("+"):

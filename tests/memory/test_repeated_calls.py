@@ -1,0 +1,128 @@
+"""A fork and a compaction repeat calls that were made before: they happened once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pagein.memory.indexer import Indexer
+from pagein.model.chats import ChatCall, turns_from_value
+from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent
+from pagein.model.journal_notes import ClientNote, PrefixDigests
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.versions import Version
+from pagein.model.writes import Query
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+
+UNIQUE = "toolu_01A09q90qw90lq917835lq9"
+
+
+class Journal:
+    """A session that is journaled message by message."""
+
+    def __init__(self, store: SqliteUpkeep, name: str, at: float | None = 100.0) -> None:
+        self._store, self._name, self._at = store, name, at
+        self._leaf: str | None = None
+        self._count = 0
+        self.add(NoteEntry.of(ClientNote("claude-code")))
+
+    def add(self, body: MessageEntry | NoteEntry | RequestSent) -> None:
+        self._count += 1
+        at = None if self._at is None else self._at + self._count
+        entry = Entry(f"{self._name}-{self._count}", self._leaf, body, at)
+        self._store.append(self._name, [entry])
+        self._leaf = entry.id
+
+    def say(self, words: str) -> None:
+        self.add(MessageEntry(Message("user", (Text(words),))))
+
+    def write(self, call_id: str, text: str) -> None:
+        arguments = json.dumps({"file_path": "/w/a.py", "content": text})
+        self.add(MessageEntry(Message("assistant", (ToolCall(call_id, "Write", arguments),))))
+        self.add(MessageEntry(Message("user", (ToolResult(call_id, "ok", "Write"),))))
+
+    def answer(self, words: str) -> None:
+        self.add(MessageEntry(Message("assistant", (Text(words),))))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqliteUpkeep:
+    return SqliteUpkeep(tmp_path / "one.pagein")
+
+
+def objects(store: SqliteUpkeep, kind: str) -> list[Version]:
+    Indexer(store).catch_up()
+    return sorted(store.objects(Query(types=frozenset({kind}), deleted=None)), key=lambda one: one.sequence)
+
+
+def fork(store: SqliteUpkeep, call_id: str) -> None:
+    main = Journal(store, "main")
+    main.say("write it")
+    main.write(call_id, "one\n")
+    forked = Journal(store, "forked", at=500.0)
+    forked.say("write it")
+    forked.write(call_id, "one\n")
+    forked.answer("done")
+    forked.say("and again")
+    forked.write("toolu_02B09q90qw90lq917835lq9", "two\n")
+    forked.answer("done")
+
+
+def test_a_call_that_a_fork_repeats_made_one_version_of_its_file(store: SqliteUpkeep) -> None:
+    fork(store, UNIQUE)
+    (file,) = objects(store, "file")
+    told = [(one.writer.session, store.content(one)) for one in store.history(file.id)]
+    assert told == [("main", "one\n"), ("forked", "two\n")]
+    assert [one.id for one in objects(store, "toolcall")] == [UNIQUE, "toolu_02B09q90qw90lq917835lq9"]
+    store.close()
+
+
+def test_the_chat_of_a_fork_refers_to_the_first_call(store: SqliteUpkeep) -> None:
+    fork(store, UNIQUE)
+    chat = next(one for one in objects(store, "chat") if one.metadata["session_id"] == "forked")
+    (turn,) = turns_from_value(store.additional(chat, "turns.1.1"))
+    assert [step.object.target for step in turn.steps if isinstance(step, ChatCall)] == [UNIQUE]
+    store.close()
+
+
+def test_calls_of_an_id_that_is_no_random_one_are_told_apart(store: SqliteUpkeep) -> None:
+    fork(store, "3.Write.1")
+    (file,) = objects(store, "file")
+    assert len(store.history(file.id)) == 3
+    assert len(objects(store, "toolcall")) == 3
+    store.close()
+
+
+def test_objects_of_forks_are_the_same_when_they_are_made_again(store: SqliteUpkeep) -> None:
+    fork(store, UNIQUE)
+    kinds = ("file", "toolcall", "chat")
+    grown = [(one.id, one.number, one.object_hash) for kind in kinds for one in objects(store, kind)]
+    Indexer(store).drop(store)
+    assert [(one.id, one.number, one.object_hash) for kind in kinds for one in objects(store, kind)] == grown
+    store.close()
+
+
+def test_words_after_words_begin_another_turn(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main")
+    journal.say("This session is being continued from a previous conversation that ran out of context.")
+    journal.say("first")
+    journal.say("second")
+    journal.write(UNIQUE, "one\n")
+    (file,) = objects(store, "file")
+    assert file.metadata["turn"] == 2
+    (session,) = objects(store, "session")
+    assert session.metadata["title"] == "first"
+    store.close()
+
+
+def test_entries_without_a_time_have_that_of_the_request_before(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main", at=None)
+    journal.add(NoteEntry.of(PrefixDigests("claude-opus-4-6")))
+    journal.say("write it")
+    journal.add(RequestSent(0, 1, 700.0))
+    journal.write(UNIQUE, "one\n")
+    (file,) = objects(store, "file")
+    assert file.at == 700.0
+    (session,) = objects(store, "session")
+    assert session.metadata["models"] == ("claude-opus-4-6",)
+    store.close()

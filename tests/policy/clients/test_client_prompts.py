@@ -1,0 +1,25 @@
+import pytest
+
+from pagein.policy.clients.client_prompts import is_client_prompt
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Generate a title for this conversation:\n",
+        "What did we do so far?",
+        "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary",
+        "The conversation history before this point was compacted into the following summary:\n\n<summary>",
+        "<conversation>\n[User]: fix it\n</conversation>\n\nThe messages above are a conversation to summarize.",
+        "This session is being continued from a previous conversation that ran out of context. The summary",
+    ],
+)
+def test_what_clients_ask_and_tell_for_themselves_is_known(text: str) -> None:
+    assert is_client_prompt(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Fix the login", "Please generate a title for this conversation", "What did we do so far? And why?", ""]
+)
+def test_words_of_people_are_none_of_it(text: str) -> None:
+    assert not is_client_prompt(text)
