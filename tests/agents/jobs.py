@@ -172,25 +172,29 @@ class Screenplay:
     def _spoken(self, step: FileStep | Run | RecallStep) -> Item:
         """A step in the agent's own words."""
         match step:
-            case ReadStep(path, first, lines):
-                speech = self.speech
-                return speech.lines(self.workspace, path, first, lines) if lines else speech.read(self.workspace, path)
-            case EditStep(path, old, new):
-                return self.speech.edit(self.workspace, path, old, new)
-            case WriteStep(path, text):
-                return self.speech.write(self.workspace, path, text)
-            case MoveStep(path, to):
-                move = self.speech.move
-                return move(self.workspace, path, to) if move else self._run(f"mv {path} {to}")
-            case DeleteStep(path):
-                delete = self.speech.delete
-                return delete(self.workspace, path) if delete else self._run(f"rm {path}")
             case Run(command):
                 return self._run(command)
             case RecallStep(first=first, lines=lines, by_shell=False) if self.by_tool:
                 return call("peek", id="{{id}}", line=first, lines=lines)
             case RecallStep(first=first, lines=lines):
                 return self._run(self.recalling("{{id}}", first, lines))
+            case _:
+                return self._on_file(step)
+
+    def _on_file(self, step: FileStep) -> Item:
+        speech = self.speech
+        match step:
+            case ReadStep(path, first, lines):
+                item = speech.lines(self.workspace, path, first, lines) if lines else speech.read(self.workspace, path)
+            case EditStep(path, old, new):
+                item = speech.edit(self.workspace, path, old, new)
+            case WriteStep(path, text):
+                item = speech.write(self.workspace, path, text)
+            case MoveStep(path, to):
+                item = speech.move(self.workspace, path, to) if speech.move else self._run(f"mv {path} {to}")
+            case DeleteStep(path):
+                item = speech.delete(self.workspace, path) if speech.delete else self._run(f"rm {path}")
+        return item
 
     def _run(self, command: str) -> Item:
         return self.speech.run(self.workspace, command)

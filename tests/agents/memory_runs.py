@@ -63,7 +63,7 @@ class MemoryRun:
 def done_memory_job(teams: Sequence[tuple[Sequence[Agent], GatewayProcess]], place: Place) -> Iterator[MemoryRun]:
     """Let teams of agents do the job at the same time, each team through its gateway, which still run in the context.
 
-    The agents of a team work one after the other.
+    The agents of a team work one after the other. Teams may share a gateway.
     """
     agents = [agent for team, _ in teams for agent in team]
     jobs = {agent.program: memory_job(agent.program) for agent in agents}
@@ -85,11 +85,13 @@ def done_memory_job(teams: Sequence[tuple[Sequence[Agent], GatewayProcess]], pla
 
     run = MemoryRun(agents, place.workspace, git, jobs)
     with SimulatedProvider(answer) as provider, ExitStack() as doors:
-        addresses = [doors.enter_context(gateway.door(provider.url)) for _, gateway in teams]
+        addresses: dict[int, str] = {}
+        for _, gateway in teams:
+            if id(gateway) not in addresses:
+                addresses[id(gateway)] = doors.enter_context(gateway.door(provider.url))
         with ThreadPoolExecutor(len(teams)) as pool:
-            for done in [
-                pool.submit(_work, team, run, place, at) for (team, _), at in zip(teams, addresses, strict=True)
-            ]:
+            work = [pool.submit(_work, team, run, place, addresses[id(gateway)]) for team, gateway in teams]
+            for done in work:
                 done.result()
         yield run
 

@@ -20,7 +20,7 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
 from pagein.model.shared_map import SharedMap
-from pagein.policy.clients.file_changes import added_file, file_change, patch_moves
+from pagein.policy.clients.file_changes import added_file, file_change, patch_moves, without_moves
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import Profile, reading_of
 from pagein.policy.clients.shell_changes import ShellChange, is_harmless, shell_changes
@@ -121,12 +121,13 @@ def file_deeds(
         return _after_command(texts, folder, changes)
     hidden = is_withheld(result) or call.withheld is not None
     moves = patch_moves(call.arguments)
+    staying = replace(call, arguments=without_moves(call.arguments)) if moves else call
     found: list[FileDeed] = []
     for access in reading.effect.accesses:
         if access.op == "write" and access.path in moves.values():
             continue  # told with the file that was moved
         path = absolute_path(access.path, folder)
-        deeds = [_deed(texts, profile, call, access, path, None if hidden else reading.shown, hidden=hidden)]
+        deeds = [_deed(texts, profile, staying, access, path, None if hidden else reading.shown, hidden=hidden)]
         if access.op == "edit" and access.path in moves:
             to = absolute_path(moves[access.path], folder)
             deeds = [replace(deeds[0], path=to, deed="move"), FileDeed(path, "delete", "name")]
@@ -217,9 +218,7 @@ def _text_after(
 ) -> tuple[str, str] | None:
     """Return the content of a file after a call that writes or changes it, and its last line end; None if not certain."""
     old = None if before is None else before.text
-    made = file_change(
-        profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None, with_moves=True
-    )
+    made = file_change(profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None)
     if made is not None:
         return made.text, made.ending or ("" if before is None or access.op == "write" else before.ending)
     added = added_file(call.arguments, access.path) if access.op == "write" else None

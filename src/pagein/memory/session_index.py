@@ -171,7 +171,7 @@ class SessionIndex:
         for number, block in enumerate(message.blocks):
             if isinstance(block, ToolResult):
                 thread = self._result(thread, entry, number, block)
-        rest = without_results(message)
+        rest = without_results(message if message.at is not None else replace(message, at=self._now or None))
         if message.role == "assistant":
             return self._answer(thread, entry, message, rest)
         if rest is None:

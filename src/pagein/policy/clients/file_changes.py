@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Final
 
 from pagein.model.fields import Row, objects, text
+from pagein.model.json_text import encode_json
 from pagein.model.messages import FileAccess, ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileWrite, LineCopy
@@ -50,12 +51,10 @@ def file_change(
     before: str | None,
     known: PathKnown,
     fetch: Callable[[ContentHash], bytes | None],
-    with_moves: bool = False,
 ) -> FileChange | None:
     """Return the effect of a successful call on the file known by `key`; None if uncertain.
 
     before: the file as far as it was shown. fetch: returns the text of a version.
-    with_moves: whether the text of a file that a patch changes and moves counts as an effect on it.
     """
     row = arguments_of(call.arguments)
     body = patch_body(row)
@@ -63,8 +62,7 @@ def file_change(
         return _change_of_write(profile, row, key)
     if access.op != "edit" or before is None:
         return None
-    in_patch = None if body is None else _of_patch(body, access.path, with_moves=with_moves)
-    edits = list(_of_arguments(row) if in_patch is None else in_patch)
+    edits = list(_of_patch(body, access.path) if body is not None else _of_arguments(row))
     after = _apply_edits(before, edits, whole_lines=body is not None)
     if after is None or not is_plain(after):
         return None
@@ -119,6 +117,13 @@ def patch_moves(arguments: str) -> dict[str, str]:
     return found
 
 
+def without_moves(arguments: str) -> str:
+    """Return the arguments of a patch that changes the same files, and leaves each at its path."""
+    body = patch_body(arguments_of(arguments)) or ""
+    lines = (line for line in body.split("\n") if not line.startswith(_MOVE))
+    return encode_json({"input": "\n".join(lines)}).decode()
+
+
 def _change_of_write(profile: Profile, row: Row, key: str) -> FileChange | None:
     content = text(row, *_CONTENT)
     if content is None or not is_plain(content):
@@ -134,9 +139,8 @@ def _of_arguments(row: Row) -> Iterator[TextEdit]:
         yield TextEdit(old or "", new or "", any(one.get(name) is True for name in _EVERYWHERE))
 
 
-def _of_patch(body: str, path: str, *, with_moves: bool = False) -> Iterator[TextEdit]:
+def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
     """Yield the hunks of a patch that update this file, as replacements of whole lines with their ends."""
-    headers = ("*** End of File", _MOVE) if with_moves else ("*** End of File",)
     is_here = False
     old: list[str] = []
     new: list[str] = []
@@ -145,7 +149,7 @@ def _of_patch(body: str, path: str, *, with_moves: bool = False) -> Iterator[Tex
             if old or new:
                 yield TextEdit("".join(old), "".join(new))
             old, new = [], []
-            if line.startswith("*** ") and not line.startswith(headers):
+            if line.startswith("*** ") and not line.startswith("*** End of File"):
                 is_here = line.startswith(_UPDATE) and line[len(_UPDATE) :].strip() == path
         elif is_here:
             if not line.startswith("+"):
