@@ -20,6 +20,8 @@ pytestmark = pytest.mark.clients
 
 _QUICK = ("claude-code", "codex", "pi-chat")
 _SLOW = ("opencode-anthropic",)
+_OF_THE_INDEX = ("looked_into",)
+"""What a search tells of its own work, which is less once everything is indexed."""
 _ON_DATABASE = ("codex", "pi-chat")
 
 
@@ -105,7 +107,11 @@ def test_all_answers_are_what_git_and_the_scripts_say(done: DoneJob) -> None:
 
 def test_the_running_gateway_s_store_gave_the_same_answers(done: DoneJob) -> None:
     for command, told in done.by_process.items():
-        assert told == done.ask(*command, "--json"), command
+        again = json.loads(done.ask(*command, "--json"))
+        assert json.loads(told) == {
+            **again,
+            **{name: one for name, one in json.loads(told).items() if name in _OF_THE_INDEX},
+        }, command
 
 
 def test_a_program_that_uses_the_library_for_the_same_calls_remembers_the_same(done: DoneJob, tmp_path: Path) -> None:

@@ -1,48 +1,17 @@
 """A fork and a compaction repeat calls that were made before: they happened once."""
 
-import json
 from pathlib import Path
 
 import pytest
+from tests.memory.told_journal import UNIQUE, Journal
 
 from pagein.memory.indexer import Indexer
 from pagein.model.chats import ChatCall, turns_from_value
-from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import ClientNote, PrefixDigests
-from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.entries import NoteEntry, RequestSent
+from pagein.model.journal_notes import PrefixDigests
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-
-UNIQUE = "toolu_01A09q90qw90lq917835lq9"
-
-
-class Journal:
-    """A session that is journaled message by message."""
-
-    def __init__(self, store: SqliteUpkeep, name: str, at: float | None = 100.0) -> None:
-        self._store, self._name, self._at = store, name, at
-        self._leaf: str | None = None
-        self._count = 0
-        self.add(NoteEntry.of(ClientNote("claude-code")))
-
-    def add(self, body: MessageEntry | NoteEntry | RequestSent) -> None:
-        self._count += 1
-        at = None if self._at is None else self._at + self._count
-        entry = Entry(f"{self._name}-{self._count}", self._leaf, body, at)
-        self._store.append(self._name, [entry])
-        self._leaf = entry.id
-
-    def say(self, words: str) -> None:
-        self.add(MessageEntry(Message("user", (Text(words),))))
-
-    def write(self, call_id: str, text: str) -> None:
-        arguments = json.dumps({"file_path": "/w/a.py", "content": text})
-        self.add(MessageEntry(Message("assistant", (ToolCall(call_id, "Write", arguments),))))
-        self.add(MessageEntry(Message("user", (ToolResult(call_id, "ok", "Write"),))))
-
-    def answer(self, words: str) -> None:
-        self.add(MessageEntry(Message("assistant", (Text(words),))))
 
 
 @pytest.fixture

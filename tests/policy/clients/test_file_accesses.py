@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -152,3 +153,9 @@ def test_any_command_line_is_taken(command: str) -> None:
     for found in shell_reads(command):
         assert found.path
         assert found.start is None or found.end is None or found.start <= found.end + 1
+
+
+@pytest.mark.parametrize("written", [json.dumps, str])
+def test_a_patch_may_be_the_free_text_of_a_custom_tool(written: Callable[[str], str]) -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Delete File: b.py\n*** End Patch\n"
+    assert accesses("apply_patch", written(patch)) == (FileAccess("edit", "a.py"), FileAccess("delete", "b.py"))

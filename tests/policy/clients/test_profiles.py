@@ -54,6 +54,7 @@ GEMINI_3_HEAD = (
         (CLAUDE_CODE, call("Read", file_path="a", offset=7, limit=2), "7\tg\n8\th", (7, ("g", "h"), None)),
         (CLAUDE_CODE, call("Read", file_path="a", offset=7, limit=9), "7\tg\n8\th", (7, ("g", "h"), 8)),
         (CLAUDE_CODE, READ, "1\tx\n\n<system-reminder>\nmind\n</system-reminder>\n", (1, ("x",), 1)),
+        (CLAUDE_CODE, READ, "1\tx\n2\n\n<system-reminder>\nmind\n</system-reminder>", (1, ("x", ""), 2)),
         (CLAUDE_CODE, READ, "<system-reminder>old</system-reminder>\n1\tx", (1, ("x",), 1)),
         (
             OPENCODE,
