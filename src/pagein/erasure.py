@@ -1,6 +1,7 @@
 """Erase a text from a store and from the files beside the store, then search every byte to prove the erasure.
 
-Steps, in this order: rewrite the store and set tombstones, in one transaction; clean freed pages and the write-ahead log; empty the search
+Steps, in this order: rewrite the store, set tombstones and drop the objects made from journals, in one transaction; make these objects
+again from the rewritten journals, so that nothing derived from an erased text stays; clean freed pages and the write-ahead log; empty the search
 index, which is rebuilt from the remaining content; rewrite the logs of operations; read everything again.
 """
 
@@ -17,12 +18,15 @@ from pathlib import Path
 from typing import Final
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
+from pagein.memory.indexer import Indexer
 from pagein.model.codec import decode_entry
+from pagein.model.derived_versions import is_derived
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import ForgottenNote
 from pagein.model.messages import Image
 from pagein.model.objects import ObjectId
 from pagein.model.text_removal import Retold
+from pagein.model.versions import Version
 from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
 from pagein.policy.privacy.redaction import words_of_block
 from pagein.ports import ForgettingStore
@@ -32,6 +36,7 @@ TELLING: Final = 40
 """Minimum length, in characters, of a session's text to get a tombstone. Shorter texts are common, and would be withheld in other sessions."""
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
 _CHUNK: Final = 1 << 20
+_PAGE: Final = 500
 
 
 @dataclass(slots=True)
@@ -89,8 +94,10 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
     key = store.secret()
     with store.exclusive():
         store.bury(tombstone(text, key) for text in texts)
-        told = store.retell(key, finder(texts))
+        Indexer(store).drop(store)
+        told = store.retell(key, finder(texts, shortened=True))
         _begin_anew(store, told)
+    Indexer(store).catch_up()
     _count(done, told)
     _clean(store, done, file, log, texts)
     _search(store, done, file, log, texts)
@@ -104,7 +111,7 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
 
     Its texts get tombstones, except short texts and texts that another session contains too.
     """
-    names = [one.name for one in store.sessions()]
+    names = {one.name for one in store.sessions()} | {version.writer.session or "" for version in _versions(store)}
     if session not in names:
         near = ", ".join(map(repr, get_close_matches(session, names, cutoff=0.0)))
         raise BadInput(
@@ -113,13 +120,15 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
     done = ErasureReport()
     key = store.secret()
     with store.exclusive():
-        store.bury(tombstone(text, key) for text in _own_texts(store, session))
+        store.bury([tombstone(text, key) for text in _own_texts(store, session)])
+        Indexer(store).drop(store)
         told = store.retell_session(session, key)
         _begin_anew(store, told)
         needed = set(store.contents()).union(one.content for one in store.paged_objects())
         named = {name for line in store.journal_lines() for name in _hashes(line.line)}
         garbage = [name for name in store.names() if name not in needed and name.hex not in named]
         told.blobs += store.drop_blobs(garbage)
+    Indexer(store).catch_up()
     _count(done, told)
     _clean(store, done, file, log, ())
     return done
@@ -132,22 +141,41 @@ def _own_texts(store: ForgettingStore, session: str) -> Iterator[str]:
     """
     ours: dict[bytes, str] = {}
     others: set[bytes] = set()
+    for owner, text in _texts_of_sessions(store, has_journal=store.leaf(session) is not None):
+        if len(text.strip()) < TELLING:
+            continue
+        digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
+        if owner == session:
+            ours[digest] = text
+        else:
+            others.add(digest)
+    yield from (text for digest, text in ours.items() if digest not in others)
+
+
+def _texts_of_sessions(store: ForgettingStore, *, has_journal: bool) -> Iterator[tuple[str | None, str]]:
+    """Yield each text of a session, with the session.
+
+    has_journal: whether journals tell all; else also read the versions of objects, which a session without a journal left
+    """
     for line in store.journal_lines():
         entry = decode_entry(line.line)
         if not isinstance(entry, Entry) or not isinstance(entry.body, MessageEntry):
             continue
         for block in entry.body.message.blocks:
-            if isinstance(block, Image) or block.withheld is not None:
-                continue
-            for text in texts_in(words_of_block(block)):
-                if len(text.strip()) < TELLING:
-                    continue
-                digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
-                if line.session == session:
-                    ours[digest] = text
-                else:
-                    others.add(digest)
-    yield from (text for digest, text in ours.items() if digest not in others)
+            if not isinstance(block, Image) and block.withheld is None:
+                yield from ((line.session, text) for text in texts_in(words_of_block(block)))
+    for version in () if has_journal else _versions(store):
+        # the version of an order has the text of another one
+        if version.writer.session is not None or not is_derived(version.writer):
+            with contextlib.suppress(StoreError):
+                yield version.writer.session, store.content(version) or ""
+
+
+def _versions(store: ForgettingStore) -> Iterator[Version]:
+    after = 0
+    while page := store.log(after, _PAGE):
+        after = page[-1].sequence
+        yield from page
 
 
 def _hashes(line: bytes) -> Iterator[str]:
@@ -246,11 +274,8 @@ def _contents(store: ForgettingStore) -> Iterator[tuple[str, bytes]]:
         yield f"entry {entry.id if isinstance(entry, Entry) else line.place} of session {line.session}", line.line
     for stored in store.paged_objects():
         yield f"object {stored.id}", stored.description.encode("utf-8", "surrogatepass")
-    after = 0
-    while page := store.log(after, 500):
-        after = page[-1].sequence
-        for version in page:
-            yield f"version {version.sequence}", version.record.encode("utf-8", "surrogatepass")
+    for version in _versions(store):
+        yield f"version {version.sequence}", version.record.encode("utf-8", "surrogatepass")
 
 
 def _holds(file: Path, forms: Sequence[bytes]) -> bool:

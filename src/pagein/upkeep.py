@@ -15,6 +15,7 @@ from typing import BinaryIO, Final, cast
 
 from pagein.engine.reads.law_audit import objections
 from pagein.errors import BadInput, StoreError
+from pagein.memory.indexer import Indexer
 from pagein.memory.projection_check import projection_faults
 from pagein.model.entries import Entry
 from pagein.model.layer_report import LayerReport
@@ -26,7 +27,8 @@ from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
 from pagein.ports import DerivedLayer, Progress, WholeStore
 from pagein.store.exchange.export_files import replace_file, unpacked_lines
 from pagein.store.exchange.exporter import ExportReport, export
-from pagein.store.exchange.importer import ImportReport, import_lines
+from pagein.store.exchange.import_state import ImportReport
+from pagein.store.exchange.importer import import_lines
 from pagein.store.exchange.rlm_exchange import import_rlm, records_of
 from pagein.store.exchange.rlm_format import LOG, append, load_store, session_folder
 from pagein.store.exchange.salvage_import import import_salvage
@@ -102,8 +104,20 @@ def import_from(store: WholeStore, source: str, tick: Tick = _silent) -> ImportR
     Accepted: an export, compressed or not; the folder or log of a Pi-RLM session; a damaged store file, from which
     every readable record is taken; and `STORE.salvaged.jsonl`, written by a repair.
 
+    Then the objects that follow from the imported journals are made.
+
     Raises BadInput, with nothing stored, and StoreError.
     """
+    done = _import(store, source, tick)
+
+    def tell(_place: int, _last: int) -> None:
+        tick("journal")
+
+    Indexer(store).catch_up(tell=tell)
+    return done
+
+
+def _import(store: WholeStore, source: str, tick: Tick) -> ImportReport:
     folder = _rlm_folder(Path(source))
     if folder is not None:
         return import_rlm(store, load_store(folder))
@@ -346,9 +360,10 @@ def _import_store(store: WholeStore, path: Path, tick: Tick) -> ImportReport:
 
 def _import_export(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick) -> ImportReport:
     """Import an export, without texts erased from this store."""
-    buried = store.tombstones()
-    if not buried:
-        return import_lines(store, lines, name, tick)
+    with store.exclusive():  # so that nothing is erased meanwhile
+        buried = store.tombstones()
+        if not buried:
+            return import_lines(store, lines, name, tick)
     key = store.secret()
     finds = ErasedTexts(key, buried).finds
     with tempfile.TemporaryDirectory(prefix="pagein-") as folder, tempfile.TemporaryFile() as file:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.memory.object_orders import ORDERS, ObjectOrder, OrderedStore, carry_out, give_order
+from pagein.memory.object_orders import ObjectOrder, OrderedStore, carry_out, give_order
+from pagein.model.derived_versions import ORDERS
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.journal_notes import OtherNote
 from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote

@@ -24,22 +24,25 @@ class FileVersions:
         self._writer = writer
         self._known: dict[str, Version] = {}
 
-    def note_deed(self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str) -> Reference | None:
+    def note_deed(
+        self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str, place: tuple[int, int]
+    ) -> Reference | None:
         """Write the version that a deed gives, and return the call's reference to the file.
 
-        origin: where in the chat the call is. call: id of the call's object.
+        origin: where in the chat the call is. call: id of the call's object. place: number of the result in its
+        message, and of the deed in it.
         """
         known = self._known.get(deed.path)
         if not deed.is_news and known is not None:
             return known.static(relation=deed.deed)
         if deed.deed == "read" and deed.known == "name":
             version = (
-                self._writer.answered(_request(deed, cause, call), deed.content)
+                self._writer.answered(_request(cause, *place), deed.content)
                 or self._current(deed.path)
-                or self._write(deed, cause, {**origin, "unread": True}, call)
+                or self._write(deed, cause, {**origin, "unread": True}, call, *place)
             )
             return Reference(version.id, relation=deed.deed)
-        version = self._write(deed, cause, origin, call)
+        version = self._write(deed, cause, origin, call, *place)
         self._known[deed.path] = version
         return version.static(relation=deed.deed)
 
@@ -70,7 +73,7 @@ class FileVersions:
             proof="shown" if isinstance(event, FileRead) else "written",
         )
         if text is not None or isinstance(event, FileWrite):
-            self._known[event.path] = self._write(deed, cause, {**origin, "file_hash": event.version.hex}, "")
+            self._known[event.path] = self._write(deed, cause, {**origin, "file_hash": event.version.hex})
 
     def _stored(self, name: ContentHash) -> str | None:
         try:
@@ -85,8 +88,10 @@ class FileVersions:
     def _current(self, path: str) -> Version | None:
         return self._writer.file_at(self._home(path), path)
 
-    def _write(self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str) -> Version:
-        request = _request(deed, cause, call)
+    def _write(
+        self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str = "", *place: int
+    ) -> Version:
+        request = _request(cause, *place)
         known = self._writer.answered(request, deed.content)
         if known is not None:
             return known
@@ -125,5 +130,6 @@ class FileVersions:
         return self._writer.write(request, draft, cause)
 
 
-def _request(deed: FileDeed, cause: Cause, call: str) -> str:
-    return request_name("file", cause.session, cause.entry, call, deed.path)
+def _request(cause: Cause, *place: int) -> str:
+    # Not by the id of the call's object, which depends on the other calls in the store, nor by the path, which may be erased.
+    return request_name("file", cause.session, cause.entry, *map(str, place))

@@ -15,9 +15,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
-from pagein.memory.object_orders import ORDERS, REASONS, carry_out
-from pagein.memory.object_writer import INDEXER, IndexedStore, ObjectWriter
+from pagein.memory.object_orders import carry_out
+from pagein.memory.object_writer import IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
+from pagein.model.derived_versions import DERIVED, ORDERS
 from pagein.model.entries import Entry
 from pagein.model.layer_report import LayerReport
 from pagein.model.messages import UnreadableLine
@@ -78,14 +79,15 @@ class Indexer:
         store: the same store, opened for upkeep.
         """
         with self._turn, store.exclusive():
-            dropped = store.drop_objects_of((INDEXER, None), *(("client", reason) for reason in REASONS))
+            dropped = store.drop_objects_of(*DERIVED)
             store.set_layer(LAYER, 0, FORM)
             self._sessions.clear()
         return dropped
 
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""
-        return max(0, self._store.last_place() - self._place())
+        place = self._place()
+        return max(0, self._store.last_place() - place) if self._store.places(place, 1) else 0
 
     def _place(self) -> int:
         found = self._store.layer(LAYER)

@@ -3,6 +3,7 @@
 import hashlib
 from typing import Final
 
+from pagein.model.derived_versions import FOLLOWING
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 
 _LONGEST_CALL: Final = 400
@@ -28,7 +29,7 @@ def second_call_name(call_id: str, session: str, entry: str) -> str:
 
 def request_name(*parts: str) -> str:
     """Return the name of a write, the same for the same parts."""
-    return f"memory:{_digest(*parts).hex()[:32]}"
+    return f"{FOLLOWING}{_digest(*parts).hex()[:32]}"
 
 
 def _digest(*parts: str) -> bytes:

@@ -10,21 +10,18 @@ Rules of this file
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from pagein.engine.log.journal import entry_name
+from pagein.model.derived_versions import ORDER_REASONS, ORDERS
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Outcome, Write, Written
+from pagein.policy.privacy.erasure import holds_erasure
 from pagein.ports import JournalStore, ObjectStore
 
-ORDERS: Final = "pagein.orders"
-"""Name of the journal of orders about objects."""
-NAME: Final = "name"
-VIEW: Final = "view"
-REASONS: Final = (NAME, VIEW)
-"""Reasons of the versions that orders make; their writer is of kind `client`."""
+NAME, VIEW = ORDER_REASONS
 ObjectOrder: TypeAlias = ObjectNameNote | ObjectViewNote
 
 
@@ -34,7 +31,7 @@ class OrderedStore(JournalStore, ObjectStore, Protocol):
 
 def is_order(version: Version) -> bool:
     """Return whether a version was made by an order."""
-    return version.writer.kind == "client" and version.writer.reason in REASONS
+    return version.writer.kind == "client" and version.writer.reason in ORDER_REASONS
 
 
 def give_order(
@@ -70,7 +67,8 @@ def carry_out(store: OrderedStore, entry: Entry) -> Outcome | None:
         return None
     draft = replace(_copy(store, latest[0]), nickname=head.nickname, view=head.view, locked=head.locked)
     if isinstance(order, ObjectNameNote):
-        draft, reason = replace(draft, nickname=order.nickname), NAME
+        is_erased = order.nickname is not None and holds_erasure(order.nickname)
+        draft, reason = replace(draft, nickname=None if is_erased else order.nickname), NAME
     else:
         draft, reason = replace(draft, view=order.fields), VIEW
     at = max(entry.at or 0.0, latest[0].at)  # it is the latest from here on

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from pagein.errors import StoreError
+from pagein.memory.redacted_drafts import DraftRedaction
+from pagein.model.derived_versions import INDEXER
 from pagein.model.values import Value
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Query, Write, Written
 from pagein.ports import BlobStore, JournalStore, LayerStore, ObjectStore
 from pagein.workspace.note_links import link_target
 
-INDEXER: Final = "index"
-"""Kind of the writer of every version made from a journal."""
 _LONGEST_NICKNAME: Final = 200
 _FILES: Final = frozenset({"file", "note"})
 
@@ -42,6 +42,7 @@ class ObjectWriter:
     def __init__(self, store: IndexedStore) -> None:
         self.store = store
         self.written = 0
+        self.redaction = DraftRedaction(store)
 
     def answered(self, request: str, content: str | None) -> Version | None:
         """Return the version that was written before for this request, if any.
@@ -56,6 +57,7 @@ class ObjectWriter:
         known = self.store.answered(request)
         if known is not None:
             return known
+        draft = self.redaction.draft(draft)
         current = self.store.current(draft.id)
         outcome = self.store.write(self._write(request, _with_names(draft, current), cause))
         if not isinstance(outcome, Written) and draft.carried:

@@ -215,7 +215,10 @@ class SessionIndex:
             return self._with_call(replace(thread, texts=texts), call, copied)
         name = self._call_name(entry, call) if known is None else known.id
         origin = self._origin(thread)
-        files = tuple(self._files.note_deed(one, self._cause(entry, one.deed), origin, name) for one in deeds)
+        files = tuple(
+            self._files.note_deed(one, self._cause(entry, one.deed), origin, name, (number, place))
+            for place, one in enumerate(deeds)
+        )
         draft = toolcall_draft(
             replace(call, id=name),
             replace(result, is_error=is_failure),

@@ -61,6 +61,10 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         """Put an entry at a free place, or in place of the entry already there. Does not move the session's leaf."""
         ...
 
+    def requests(self) -> Iterator[tuple[str, int]]:
+        """Return the id of each request that was carried out, with the sequence of the version in its answer."""
+        ...
+
     def put_version(self, write: Write, number: int) -> bool:
         """Restore a lost version of an object between its neighbours, as originally written.
 
@@ -72,7 +76,8 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         """Delete every object whose versions all have one of these writers, and return their number.
 
-        An object with a version of a session without a journal stays.
+        An object with a version of another writer, or of a session without a journal, stays. It only loses its versions
+        of writers with any reason, of sessions with a journal; the others are numbered anew.
 
         writers: kinds of writers, each with a reason; None for any reason.
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pagein.model.codec import encode_entry
@@ -10,6 +11,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
+from pagein.model.versions import Version
 from pagein.model.writes import Write
 from pagein.testing.memory_journals import MemoryJournals
 
@@ -56,7 +58,7 @@ class MemoryUpkeep(MemoryJournals):
         return found[:most]
 
     def last_place(self) -> int:
-        return max(self._places.values(), default=0)
+        return self._last_place
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -104,6 +106,9 @@ class MemoryUpkeep(MemoryJournals):
             self._order[session] = sorted([*order, entry], key=lambda one: self._places[session, one.id])
             self._journals[session] = {one.id: one for one in self._order[session]}
 
+    def requests(self) -> Iterator[tuple[str, int]]:
+        return iter([(request, one.version.sequence) for request, one in sorted(self._requests.items())])
+
     def put_version(self, write: Write, number: int) -> bool:
         """Return False: an in-memory store never loses a version, so there is no gap to fill."""
         del write, number
@@ -123,17 +128,33 @@ class MemoryUpkeep(MemoryJournals):
             ]
             for name in names:
                 del self._history[name]
-            gone = {request for request, one in self._requests.items() if one.version.id in names}
-            for request in gone:
-                del self._requests[request]
+            kinds = {kind for kind, reason in writers if reason is None}
+            for name, history in self._history.items():
+                kept = [
+                    one for one in history if one.writer.kind not in kinds or one.writer.session not in self._leaves
+                ]
+                if len(kept) < len(history):
+                    self._history[name] = [replace(one, number=number) for number, one in enumerate(kept, 1)]
+            left = {one.sequence: one for history in self._history.values() for one in history}
+            for request, earlier in list(self._requests.items()):
+                if earlier.version.sequence in left:
+                    self._requests[request] = replace(earlier, version=left[earlier.version.sequence])
+                else:
+                    del self._requests[request]
         return len(names)
+
+    def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
+        there = [one for history in self._history.values() for one in history if one.sequence > after]
+        return tuple(sorted(there, key=lambda one: one.sequence)[: None if limit is None else max(limit, 0)])
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
-        with self._change(*held):
+        with self._change(*held, self._places):
             for name in names:
                 for one in held:
                     one.pop(name, None)
+                for key in [key for key in self._places if key[0] == name]:
+                    del self._places[key]
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         with self._change(self._objects):

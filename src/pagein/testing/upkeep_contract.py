@@ -11,7 +11,8 @@ from pagein.model.entries import Entry, NoteEntry, bridge
 from pagein.model.names import ContentHash
 from pagein.ports import WholeStore
 from pagein.store.exchange.exporter import export
-from pagein.store.exchange.importer import ImportReport, import_lines
+from pagein.store.exchange.import_state import ImportReport
+from pagein.store.exchange.importer import import_lines
 from pagein.testing.blob_store import an_object
 
 

@@ -22,7 +22,7 @@ from pagein.engine.recall.named_objects import (
 )
 from pagein.engine.recall.stored_chats import TurnPlaces
 from pagein.errors import BadInput, BadName, NotRecallable
-from pagein.memory.object_orders import REASONS
+from pagein.model.derived_versions import ORDER_REASONS
 from pagein.model.links import Link, Resolution, UnresolvedReference
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import reference_to_fields
@@ -76,7 +76,7 @@ def _origin(places: TurnPlaces, version: Version) -> Answer:
     writer = version.writer
     nobody = {"session": writer.session, "agent": None, "chat": None, "turn": None, "said": None}
     if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
-        return {**nobody, "deed": writer.reason if writer.reason in REASONS else None}
+        return {**nobody, "deed": writer.reason if writer.reason in ORDER_REASONS else None}
     deeds = {"deed": plain(version.metadata.get("deed"))}
     place = places.of(version)
     if place is None:

@@ -11,7 +11,7 @@ import contextlib
 import hmac
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
@@ -44,6 +44,9 @@ _WINDOW: Final = 16
 _PRIME: Final = (1 << 61) - 1
 _READING: Final = f'"kind":"{kind_of(ReadNote)}"'.encode()
 _NESTED: Final = 2
+_ELLIPSES: Final = ("\u2026", "\\u2026")
+_LONGEST_CUT: Final = 400
+"""No text that is shown in part is longer."""
 _HASH: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _NOTHING_LEFT: Final = re.compile(r"\[pagein: withheld, [\d,]+ characters, forgotten\]")
 _WITHOUT_TEXT: Final = frozenset(one.name for one in KINDS if not one.has_words)
@@ -88,13 +91,22 @@ class ErasedTexts:
                         yield PrivateSpan(start, end, FORGOTTEN)
 
 
-def finder(texts: Sequence[str]) -> Finds:
-    """Return a function to find these texts, plain, in JSON, and in JSON inside JSON."""
-    forms = dict.fromkeys(form for text in texts for form in forms_of(text))
+def finder(texts: Sequence[str], *, shortened: bool = False) -> Finds:
+    """Return a function to find these texts, plain, in JSON, and in JSON inside JSON.
+
+    shortened: also find texts as titles and displayed arguments have them: in one line, and cut off before an ellipsis
+    """
+    lines = [line for text in texts if (line := " ".join(text.split())) != text.strip()] if shortened else []
+    forms = dict.fromkeys(form for text in (*texts, *lines) for form in forms_of(text))
 
     def finds(text: str) -> tuple[PrivateSpan, ...]:
         found: list[PrivateSpan] = []
-        spans = sorted((start, start + len(one)) for one in forms for start in _starts(text, one))
+        spans = sorted(
+            [
+                *((start, start + len(one)) for one in forms for start in _starts(text, one)),
+                *(_cut_spans(text, forms) if shortened else ()),
+            ]
+        )
         for start, end in spans:
             if found and start < found[-1].end:
                 found[-1] = PrivateSpan(found[-1].start, max(end, found[-1].end), FORGOTTEN)
@@ -128,9 +140,26 @@ def retold(text: str, finds: Finds, names: Mapping[str, str]) -> str:
     return without(text, found) if found else text
 
 
+def without_texts(value: object, finds: Finds) -> object:
+    """Return a value without the found spans in its texts and names of fields. References stay."""
+    match value:
+        case str():
+            return retold(value, finds, {})
+        case tuple():
+            return tuple(without_texts(one, finds) for one in value)
+        case Mapping():
+            return {retold(str(name), finds, {}): without_texts(one, finds) for name, one in value.items()}
+    return value
+
+
 def is_gone(text: str) -> bool:
     """Return whether nothing is left of a redacted text."""
     return _NOTHING_LEFT.fullmatch(text) is not None
+
+
+def holds_erasure(text: str) -> bool:
+    """Return whether a part of a text was erased."""
+    return _NOTHING_LEFT.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +297,17 @@ def _starts(text: str, one: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(one, at + 1)
+
+
+def _cut_spans(text: str, forms: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of beginnings of texts before an ellipsis."""
+    ends = [start for mark in _ELLIPSES for start in _starts(text, mark)]
+    for end in ends:
+        for one in forms:
+            for length in range(min(len(one) - 1, _LONGEST_CUT, end), SHORTEST - 1, -1):
+                if text.startswith(one[:length], end - length):
+                    yield end - length, end
+                    break
 
 
 def _base(key: bytes) -> int:

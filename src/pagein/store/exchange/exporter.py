@@ -6,13 +6,18 @@ Rules of this file
    so that a store can keep them as a delta against the version before.
 2. The last line counts the records and hashes the bytes before it, so that a truncated or changed file is detected.
 3. An export is a snapshot, and depends only on stored content: equal content gives equal bytes.
+4. Objects that follow from the journals in the file are left out: an import makes them again (see `derived_objects`). So each entry
+   tells its place in the order over all sessions, in which journals are followed.
 """
 
 import base64
 import hashlib
+from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from pagein.errors import DamagedBlob, MissingBlob
@@ -21,15 +26,18 @@ from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, StoredObject
+from pagein.model.references import Reference
 from pagein.model.store_listing import KeptSession
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
+from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
 from pagein.store.exchange.export_redaction import ExportRedaction, blobs_of_excluded, is_withheld
 from pagein.store.exchange.import_bounds import LONGEST_LINE
 from pagein.store.upkeep.journal_check import leaf_of
 
 FORMAT: Final = 1
 HEADER: Final = "export"
+_PAGE: Final = 500
 Fields: TypeAlias = dict[str, Any]
 Tick: TypeAlias = Callable[[str], object]
 
@@ -76,27 +84,43 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
 
 def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     yield {"type": "key", "key": store.secret().hex()}
-    withheld = frozenset(version.id for version in _log(store) if is_withheld(version))
-    hidden = _withheld_hashes(store, withheld)
+    derived = derived_objects(store, partial(_log, store))
+    withheld = _withheld_objects(store)
+    hidden = _withheld_hashes(store, withheld, derived)
     done.withheld += sum(store.has(name) for name in hidden)
-    blobs = _Blobs(store, hidden, done)
-    of_versions = frozenset(name for version in _log(store) for name in contents_of(version))
+    blobs = _Blobs(store, hidden | derived.blobs, done)
+    of_versions = frozenset(
+        name for version in _log(store) if version.id not in derived.objects for name in contents_of(version)
+    )
     for name in store.names():
         if name not in of_versions:
             yield from blobs.out(name)
-    yield from _versions(store, withheld, blobs, done)
+    yield from _versions(store, withheld, derived, blobs, done)
     for stored in store.paged_objects():
         if blobs.has(stored.content) and stored.kind != EXPIRED:
             yield _object_out(stored)
         elif stored.kind != EXPIRED:
             done.lost.append(f"object {stored.id}: its content is lost")
+    places = array("q", _places(store))
     for session in store.sessions():
-        yield from _session_out(store, session, done)
+        yield from _session_out(store, session, places, done)
 
 
-def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done: ExportReport) -> Iterator[Fields]:
+def _places(store: WholeStore) -> Iterator[int]:
+    """Yield the places of all entries, in ascending order."""
+    last = 0
+    while page := store.places(last, _PAGE):
+        last = page[-1][0]
+        yield from (place for place, _ in page)
+
+
+def _versions(
+    store: WholeStore, withheld: frozenset[str], derived: DerivedObjects, blobs: "_Blobs", done: ExportReport
+) -> Iterator[Fields]:
     numbers: Counter[str] = Counter()
     for version in _log(store, done):
+        if version.id in derived.objects:
+            continue
         if version.id in withheld:
             done.withheld += 1
             continue
@@ -104,6 +128,8 @@ def _versions(store: WholeStore, withheld: frozenset[str], blobs: "_Blobs", done
             if fields["type"] == "version":  # lost versions leave no gap in the numbers
                 numbers[version.id] += 1
                 fields["number"] = numbers[version.id]
+                if version.sequence in derived.requests:
+                    fields["requests"] = derived.requests[version.sequence]
             yield fields
 
 
@@ -150,7 +176,7 @@ def _version_with_blobs(version: Version, blobs: _Blobs, done: ExportReport) -> 
         done.lost.append(f"version {version.number} of {version.id}: its content is lost")
 
 
-def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -> Iterator[Version]:
+def _log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE) -> Iterator[Version]:
     """Yield every readable version, oldest first.
 
     A damaged version makes its page unreadable; the page is then read version by version.
@@ -172,7 +198,20 @@ def _log(store: WholeStore, done: ExportReport | None = None, page: int = 500) -
         after, size = versions[-1].sequence, page
 
 
-def _withheld_hashes(store: WholeStore, withheld: frozenset[str]) -> set[ContentHash]:
+def _withheld_objects(store: WholeStore) -> frozenset[str]:
+    """Return the ids of excluded files, and of the calls that touched them."""
+    files = {version.id for version in _log(store) if is_withheld(version)}
+    calls = {version.id for version in _log(store) if not files.isdisjoint(_touched_files(version))} if files else set()
+    return frozenset(files | calls)
+
+
+def _touched_files(version: Version) -> Iterator[str]:
+    touched = version.metadata.get("file_refs") if version.type == "toolcall" else None
+    if isinstance(touched, tuple):
+        yield from (one.target for one in touched if isinstance(one, Reference))
+
+
+def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: DerivedObjects) -> set[ContentHash]:
     """Return the hashes of withheld content: content of excluded files that no other record needs."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
@@ -180,7 +219,7 @@ def _withheld_hashes(store: WholeStore, withheld: frozenset[str]) -> set[Content
         contents = {*version.additional.values(), *([version.content_hash] if version.content_hash else ())}
         if version.id in withheld:
             hidden |= contents
-        else:
+        elif version.id not in derived.objects:
             others |= contents
     return hidden - others
 
@@ -226,14 +265,16 @@ def _object_out(stored: StoredObject) -> Fields:
     }
 
 
-def _session_out(store: WholeStore, session: KeptSession, done: ExportReport) -> Iterator[Fields]:
+def _session_out(
+    store: WholeStore, session: KeptSession, places: Sequence[int], done: ExportReport
+) -> Iterator[Fields]:
     leaf = session.leaf if session.leaf is None else leaf_of(store, session) or session.leaf
     yield {"type": "session", "name": session.name, "leaf": leaf, "ended": session.ended}
     withholding = ExportRedaction()
-    for entry in store.entries(session.name):
+    for place, entry in store.news(session.name):
         if isinstance(entry, UnreadableLine):
             done.lost.append(f"entry {entry.line} of session {session.name!r}: {entry.why}")
             continue
         leaving = withholding.entry(entry)
         done.withheld += leaving is not entry
-        yield {"type": "entry", "entry": decode_json(encode_entry(leaving))}
+        yield {"type": "entry", "place": bisect_right(places, place), "entry": decode_json(encode_entry(leaving))}

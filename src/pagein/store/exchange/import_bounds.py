@@ -12,7 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from pagein.errors import BadInput
+from pagein.model.derived_versions import is_following
 from pagein.model.json_text import decode_json
+from pagein.model.version_hash import decode_content
 
 LONGEST_LINE: Final = 1 << 26
 """Longest accepted line, in bytes. Longer than any output of a tool or input of a model."""
@@ -41,6 +43,22 @@ def moment(value: Any, what: str) -> float:  # noqa: ANN401 -- whatever a file s
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise BadInput(f"{what} must be a number of seconds since 1970, not {_show_value(value)}")
     return float(value)
+
+
+def following_request(value: object) -> str:
+    """Return a request by which a journal was followed, checked: no others come from a file."""
+    request = text(value)
+    if not is_following(request):
+        raise BadInput(f"{request[:40]!r} is no request of following a journal")
+    return request
+
+
+def chars_of(content: bytes) -> int | None:
+    """Return the number of characters of a content, or None for binary content."""
+    try:
+        return len(decode_content(content))
+    except UnicodeDecodeError:
+        return None
 
 
 class _Blob(msgspec.Struct):

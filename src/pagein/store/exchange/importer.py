@@ -12,8 +12,8 @@ Rules of this file
 
 import base64
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, BadName, MissingBlob
@@ -29,30 +29,13 @@ from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
 from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of
-from pagein.store.exchange.import_bounds import count, moment, record, text
-from pagein.store.exchange.import_state import ImportedSession, KnownHistory
+from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
+from pagein.store.exchange.import_state import ImportedSession, ImportReport, KnownHistory
 
 _BATCH: Final = 500
 _MOST_WAITING: Final = 16_000_000
+_LONGEST_CALL: Final = 400
 Record: TypeAlias = Callable[[Fields], None]
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """Result of an import.
-
-    counts: records by type
-    added: newly stored records, by type
-    withheld: records changed or left out by law 9
-    forgotten: records rewritten without a text erased from this store
-    lost: expected records that could not be taken from the source, in words
-    """
-
-    counts: dict[str, int] = field(default_factory=dict)
-    added: dict[str, int] = field(default_factory=dict)
-    withheld: int = 0
-    forgotten: int = 0
-    lost: list[str] = field(default_factory=list)
 
 
 def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tick = lambda _: None) -> ImportReport:
@@ -119,6 +102,9 @@ class _ImportReader:
         self._fresh: set[ContentHash] = set()
         self._needed: set[ContentHash] = set()
         self._journal: ImportedSession | None = None
+        # entries of the file are stored behind all others, in the order of their places
+        self._behind = store.last_place()
+        self._places: set[int] = set()
         # Blobs not yet stored: a version stores its blobs as deltas against the version before, unless they are known already.
         self._waiting: dict[ContentHash, bytes] = {}
         self._waiting_bytes = 0
@@ -249,10 +235,12 @@ class _ImportReader:
         version = version_of(told, sequence=0, number=number, at=at, chars=0, writer=writer)
         if version.id != fields["object"]:
             raise BadInput("the record is that of another object")
+        requests = [following_request(one) for one in fields.get("requests", ())]
         history = self._histories.get(version.id)
         if history is None:
-            known = [(one.number, one.object_hash) for one in self._store.history(version.id)]
-            history = self._histories[version.id] = KnownHistory(known)
+            name = self._name_here(version, requests)
+            known = [(one.number, one.object_hash) for one in self._store.history(name)]
+            history = self._histories[version.id] = KnownHistory(name, known)
         if number != history.told + 1:
             raise BadInput(
                 f"version {number} stands behind version {history.told} of its object; they count up by one, from 1"
@@ -261,14 +249,38 @@ class _ImportReader:
         if is_withheld(version) or version.id in self._excluded:
             self._excluded.add(version.id)
             self._withhold(version)
-        elif history.is_next(version.object_hash):
-            self._write(version, at)
-            history.known.append((number, version.object_hash))
-            history.place += 1
-            self._count_added("version")
-        elif history.left_out is not None:
-            self._put_back(history, version, history.left_out, at)
+        else:
+            self._keep(history, version, at, requests)
         self._put_waiting()
+
+    def _name_here(self, version: Version, requests: Sequence[str]) -> str:
+        """Return the id of an object in this store: another one for a call whose id another call has here."""
+        for one in requests:
+            if (known := self._store.answered(one)) is not None:
+                return known.id
+        others = self._store.history(version.id) if requests and version.type == "toolcall" else ()
+        is_taken = others and version.object_hash not in {one.object_hash for one in others}
+        return f"{version.id[:_LONGEST_CALL]}~{version.object_hash.hex[:8]}" if is_taken else version.id
+
+    def _keep(self, history: KnownHistory, version: Version, at: float, requests: Sequence[str]) -> None:
+        """Store a version, unless it is here.
+
+        requests: by which a journal gave the version, if any
+        """
+        is_known = any(self._store.answered(one) is not None for one in requests)
+        is_next = history.is_next(version.object_hash, derived=bool(requests))
+        if history.left_out is not None:
+            self._put_back(history, version, history.left_out, at)
+        elif is_next and not is_known:
+            self._write(history, version, at, requests[:1])
+            if history.place == len(history.known):
+                history.place += 1
+            history.known.append((history.told, version.object_hash))
+            self._count_added("version")
+        for request in requests:  # the newest version answers more requests, without another version
+            current = self._store.current(history.name)
+            if current is not None and current.object_hash == version.object_hash and not self._store.answered(request):
+                self._write(history, version, at, [request])
 
     def _put_back(self, history: "KnownHistory", version: Version, number: int, at: float) -> None:
         """Restore a lost version between its neighbours."""
@@ -281,8 +293,15 @@ class _ImportReader:
                 f"version {number} of {version.id} is missing in the store, and has no place between the others any more"
             )
 
-    def _write(self, version: Version, at: float) -> None:
-        outcome = self._store.write(self._as_written(version, at))
+    def _write(self, history: KnownHistory, version: Version, at: float, requests: Sequence[str]) -> None:
+        write = self._as_written(version, at)
+        if history.name != version.id:
+            write = replace(write, draft=replace(write.draft, id=history.name))
+        for request in requests:
+            write = replace(write, request=request)
+        outcome = self._store.write(write)
+        if requests and isinstance(outcome, WriteRefusal) and outcome.why == "nickname_taken":
+            outcome = self._store.write(replace(write, draft=replace(write.draft, nickname=None)))
         if isinstance(outcome, WriteRefusal):
             raise BadInput(f"object {version.id} cannot be had beside what is here: {outcome.why}")
 
@@ -309,7 +328,7 @@ class _ImportReader:
         self._once("object", str(stored.id))
         content = self._content(stored.content)
         self._put_waiting()
-        if (chars := _chars(content)) not in (None, stored.chars):
+        if (chars := chars_of(content)) not in (None, stored.chars):
             raise BadInput(f"the content has {chars} characters, and not {stored.chars}")
         found = self._store.find(stored.id)
         if found is None:
@@ -344,20 +363,26 @@ class _ImportReader:
             raise BadInput("the entry stands behind one that is not above it")
         if entry.id in self._journal.parents:
             raise BadInput("this entry stands above already; each is written once")
+        place = self._journal.next_place(fields["place"], self._places) if "place" in fields else None
         self._journal.parents[entry.id] = entry.parent
         self._left_behind |= hashes_of_excluded(entry)
         kept = self._journal.withholding.entry(entry)
         if entry.id not in self._journal.known and not (is_bridge(entry) and entry.id in self._journal.bridged):
             self.done.withheld += kept is not entry
             self._count_added("entry")
-            self._journal.waiting.append(kept)
+            self._journal.waiting.append((place, kept))
         if len(self._journal.waiting) >= _BATCH:
             self._keep_waiting(self._journal)
 
-    def _keep_waiting(self, journal: "ImportedSession") -> None:
-        if journal.waiting:
-            self._store.append(journal.name, journal.waiting)
-            journal.waiting = []
+    def _keep_waiting(self, journal: ImportedSession) -> None:
+        for place, entry in journal.waiting:
+            if place is not None and entry.id not in journal.bridged:
+                self._store.put_entry(journal.name, self._behind + place, entry)
+        # others are the next ones, or take the places of their bridges
+        others = [entry for place, entry in journal.waiting if place is None or entry.id in journal.bridged]
+        if others:
+            self._store.append(journal.name, others)
+        journal.waiting = []
 
     def _close_session(self) -> None:
         journal, self._journal = self._journal, None
@@ -368,11 +393,3 @@ class _ImportReader:
             self._store.stand(journal.name, leaf)
         if journal.ended:
             self._store.end_session(journal.name)
-
-
-def _chars(content: bytes) -> int | None:
-    """Return the number of characters of a content, or None for binary content."""
-    try:
-        return len(decode_content(content))
-    except UnicodeDecodeError:
-        return None

@@ -18,7 +18,7 @@ from pagein.model.versions import Draft, Provenance, Writer
 from pagein.model.writes import Outcome, Query, Write, WriteRefusal
 from pagein.policy.privacy.exclusions import is_excluded
 from pagein.ports import WholeStore
-from pagein.store.exchange.importer import ImportReport
+from pagein.store.exchange.import_state import ImportReport
 from pagein.store.exchange.rlm_format import ContentType, RlmRecord, RlmSource, RlmStore
 
 _TYPES: Final[Mapping[ContentType, str]] = {

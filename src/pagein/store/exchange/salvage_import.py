@@ -15,7 +15,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.exchange.import_bounds import count, record, text
-from pagein.store.exchange.importer import ImportReport
+from pagein.store.exchange.import_state import ImportReport
 from pagein.store.upkeep.journal_check import check_journals
 from pagein.store.upkeep.store_check import CheckReport, CheckRun
 from pagein.store.upkeep.store_repair import bridge_holes

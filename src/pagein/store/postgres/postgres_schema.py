@@ -7,6 +7,7 @@ import re
 from typing import Final, TypeAlias
 
 from pagein.store.sql.sqlite_schema import (
+    ANSWER_INDEX,
     BLOB_TABLES,
     FORGETTING_TABLES,
     LAYER_TABLE,
@@ -107,4 +108,6 @@ STEPS: Final[Steps] = (
     ("derived layers", (dialect(LAYER_TABLE),)),
     # Versions are looked up by time, and not all are written in the order of their times.
     ("versions by time", (TIME_INDEX,)),
+    # The answers to requests go with the version in them.
+    ("answers of versions", (ANSWER_INDEX,)),
 )

@@ -8,18 +8,28 @@ Rules of this file
 3. Ids of entries and objects, and numbers of versions, stay. They only give positions, and contain no user text.
 """
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob, StoreError
+from pagein.model.derived_versions import ORDER_REASONS
 from pagein.model.names import ContentHash
 from pagein.model.objects import StoredObject
-from pagein.model.text_removal import Retold, Tombstone
-from pagein.model.values import canonical, parse_fields
+from pagein.model.text_removal import PrivateSpan, Retold, Tombstone
+from pagein.model.values import Fields, canonical, frozen_fields, parse_fields
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
 from pagein.model.writes import keys_of
-from pagein.policy.privacy.erasure import EntryRedaction, is_gone, path_of_reading, retold, unread, whole_text
+from pagein.policy.privacy.erasure import (
+    EntryRedaction,
+    is_gone,
+    path_of_reading,
+    retold,
+    unread,
+    whole_text,
+    without_texts,
+)
 from pagein.policy.privacy.redaction import Finds
 from pagein.store.sql.packed_bytes import pack, unpack
 from pagein.store.sql.sql_blobs import (
@@ -33,9 +43,11 @@ from pagein.store.sql.sql_blobs import (
     raw,
     remove_blob,
 )
+from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 _SOMEBODY: Final = Writer("unknown")
+_OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "deed", "known", "proof"})
 
 
 class SqlErasure(SqlBlobs):
@@ -57,7 +69,7 @@ class SqlErasure(SqlBlobs):
         with self._database.open_writer() as rows:
             names = _blobs(rows, finds, done)
             gone = _objects(rows, finds, names, done)
-            names |= _versions(rows, finds, names, done)
+            names |= _versions(rows, finds, names, done, None)
             _entries(rows, EntryRedaction(key, finds, names, gone), done, None)
             for old in [ContentHash(old) for old in names]:
                 remove_blob(rows, old)
@@ -78,6 +90,9 @@ class SqlErasure(SqlBlobs):
                 names[one.content.hex] = put_blob(rows, text.encode()).hex
                 _update(rows, one, ContentHash(names[one.content.hex]), "", len(text))
                 done.objects += 1
+            _drop_objects_of(rows, session, done)
+            names |= _contents_of(rows, session)
+            names |= _versions(rows, _nothing, names, done, session)
             gone = frozenset(str(one.id) for one in ours)
             _entries(rows, EntryRedaction(key, whole_text, names, gone, wholly=True), done, session)
         return done
@@ -158,23 +173,77 @@ def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> byte
         return None
 
 
-def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> dict[str, str]:
+def _nothing(_: str) -> tuple[PrivateSpan, ...]:
+    return ()
+
+
+def _drop_objects_of(rows: Rows, session: str, done: Retold) -> None:
+    """Delete the objects that nobody wrote but a session. Names and views that a person gave to them go too."""
+    orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
+    found = rows.execute(
+        f"""SELECT document, count(*) FROM version GROUP BY document
+              HAVING max(CASE WHEN session = ? THEN 1 ELSE 0 END) = 1
+                 AND min(CASE WHEN session = ? OR (writer = 'client' AND ({orders})) THEN 1 ELSE 0 END) = 1""",  # noqa: S608 -- question marks
+        (encode_text(session), encode_text(session), *ORDER_REASONS),
+    ).fetchall()
+    done.versions += sum(int(count) for _, count in found)
+    drop_documents(rows, [int(document) for document, _ in found])
+
+
+def _contents_of(rows: Rows, session: str) -> dict[str, str]:
+    """Return new names for the contents of files that only a session knew."""
+    query = "SELECT DISTINCT content_hash FROM version WHERE content_hash IS NOT NULL AND "
+    orders = " OR ".join("reason = ?" for _ in ORDER_REASONS)
+    ours = {bytes(name) for (name,) in rows.execute(f"{query} session = ?", (encode_text(session),)).fetchall()}
+    theirs = {
+        bytes(name)
+        for (name,) in rows.execute(
+            f"{query} (session IS NULL OR session <> ?) AND NOT (writer = 'client' AND ({orders}))",
+            (encode_text(session), *ORDER_REASONS),
+        ).fetchall()
+    }
+    names: dict[str, str] = {}
+    for name in sorted(ours - theirs):
+        try:
+            chars = len(load_blob(rows, hash_of_name(name)).decode("utf-8", "surrogatepass"))
+        except (DamagedBlob, MissingBlob):
+            continue
+        names[name.hex()] = put_blob(rows, f"[pagein: withheld, {chars:,} characters, forgotten]".encode()).hex
+    return names
+
+
+def _without_words(record: str) -> str:
+    """Return the record of a version without the texts in its metadata, except for what tells a file and a deed."""
+    fields = parse_fields(record)
+    metadata = fields["metadata"]
+    if not isinstance(metadata, Mapping):
+        return record
+    kept = {name: value if name in _OF_FILES else without_texts(value, whole_text) for name, value in metadata.items()}
+    return canonical(frozen_fields({**fields, "metadata": kept}))
+
+
+def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, session: str | None) -> dict[str, str]:
     """Rewrite the records of versions, oldest first, because a version may refer to earlier versions.
+
+    session: whose versions to rewrite without any words
 
     Return the new object hash by the old hash.
     """
-    renamed = dict(names)
+    renamed, fields = dict(names), _FieldsRenaming(rows, names)
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
             rows,
-            "SELECT document, number, at, object_hash, content_hash, chars, record FROM version WHERE sequence = ?",
+            "SELECT document, number, at, object_hash, content_hash, chars, record, session FROM version WHERE sequence = ?",
             sequence,
         )
-        document, number, at, object_hash, content_hash, chars, record = row
-        made = retold(record, finds, renamed)
+        document, number, at, object_hash, content_hash, chars, record, writer = row
+        fields.rename(record, renamed)
+        made = retold(record, finds, {**renamed, **fields.names} if fields.names else renamed)
+        if session is not None and writer == encode_text(session):
+            made = _without_words(made)
         if made == record:
             continue
-        made = canonical(parse_fields(made))
+        made = canonical(_without_found_name(parse_fields(made), record))
         before = version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=_SOMEBODY)
         content = None if content_hash is None else names.get(bytes(content_hash).hex(), bytes(content_hash).hex())
         if content is not None and content != bytes(content_hash).hex():
@@ -199,6 +268,45 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold) -> 
             values = (made, new, encode_text(retold(decode_text(target), finds, {})), number)
             rows.execute("UPDATE reference SET reference = ?, pinned = ?, target = ? WHERE number = ?", values)
     return {old: new for old, new in renamed.items() if old not in names}
+
+
+class _FieldsRenaming:
+    """Renames the versions that additional fields refer to, field by field.
+
+    names: new names of fields, by the old ones
+    """
+
+    def __init__(self, rows: Rows, contents: Mapping[str, str]) -> None:
+        self.names: dict[str, str] = {}
+        self._rows = rows
+        self._contents = contents
+        self._seen: set[str] = set()
+
+    def rename(self, record: str, renamed: Mapping[str, str]) -> None:
+        """Rewrite the additional fields of a version, which refers to earlier versions only.
+
+        renamed: new object hashes of the earlier versions
+        """
+        held = parse_fields(record)["additional"] if renamed else None
+        for name in map(str, held.values()) if isinstance(held, Mapping) else ():
+            if name in self._seen:
+                continue
+            self._seen.add(name)
+            with contextlib.suppress(DamagedBlob, MissingBlob):
+                text = load_blob(self._rows, ContentHash(self._contents.get(name, name))).decode(
+                    "utf-8", "surrogateescape"
+                )
+                if (made := retold(text, _nothing, renamed)) != text:
+                    self.names[name] = put_blob(self._rows, made.encode("utf-8", "surrogateescape")).hex
+
+
+def _without_found_name(fields: Fields, before: str) -> Fields:
+    """Return the fields of a version without its nickname if a text was found in it: no two objects have one name."""
+    return (
+        fields
+        if fields["nickname"] == parse_fields(before)["nickname"]
+        else frozen_fields({**fields, "nickname": None})
+    )
 
 
 def _told_of_head(rows: Rows, document: int, before: Version, after: Version) -> None:

@@ -28,9 +28,13 @@ class SqlLayers(SqlBlobs):
 
     def places(self, after: int, most: int) -> Sequence[tuple[int, str]]:
         query = "SELECT number, session FROM entry WHERE number > ? ORDER BY number LIMIT ?"
-        with self._database.open_reader() as rows:
-            found = rows.execute(query, (after, most)).fetchall()
-        return [(int(place), str(session)) for place, session in found if session != NOBODY]
+        while True:
+            with self._database.open_reader() as rows:
+                found = rows.execute(query, (after, most)).fetchall()
+            told = [(int(place), str(session)) for place, session in found if session != NOBODY]
+            if told or len(found) < most:
+                return told
+            after = found[-1][0]
 
     def last_place(self) -> int:
         with self._database.open_reader() as rows:

@@ -162,9 +162,6 @@ class SqlObjects(SqlBlobs):
             return _one(rows, last, encode_text(object_id), raw(name))
 
 
-# --- looking -----------------------------------------------------------------------------------------------------
-
-
 def _select(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
     query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document WHERE {wanted}"  # noqa: S608 -- constants
     return rows.execute(query, values).fetchall()
@@ -267,12 +264,16 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
     document = int(found[0])
     _put_content(rows, sealed, before[-1] if before else None)
     _put_row(rows, document, version)
-    # references are stored as changes from version to version
+    put_links_again(rows, document, (*before, version, *behind))
+    return True
+
+
+def put_links_again(rows: Rows, document: int, history: Sequence[Version]) -> None:
+    """Store the references of all versions of an object anew, as changes from version to version."""
     rows.execute("DELETE FROM reference WHERE document = ?", (document,))
-    for one in (*before, version, *behind):
+    for one in history:
         additional = {name: value_of(load_blob(rows, blob)) for name, blob in one.additional.items()}
         put_references(rows, document, one.sequence, SealedDraft.of(one.draft(None, additional)))
-    return True
 
 
 def _free_sequence(rows: Rows, sealed: SealedDraft, after: int, before: int) -> int | None:
@@ -301,8 +302,8 @@ def _next_sequence(rows: Rows) -> int:
 
 def _document(rows: Rows, version: Version) -> int:
     nickname = None if version.nickname is None else encode_text(version.nickname)
-    values = (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id))
     if version.number == 1:
+        values = (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id))
         # the document may exist without a version after a repair
         rows.execute(
             """INSERT INTO document(type, nickname, deleted, head, id) VALUES(?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET
@@ -310,11 +311,20 @@ def _document(rows: Rows, version: Version) -> int:
             values,
         )
     else:
-        rows.execute("UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?", values)
+        put_head(rows, version)
     found = rows.execute("SELECT number FROM document WHERE id = ?", (encode_text(version.id),)).fetchone()
     if found is None:
         raise StoreError("the store lost an object while it was written")
     return int(found[0])
+
+
+def put_head(rows: Rows, version: Version) -> None:
+    """Make a version the newest one of its object."""
+    nickname = None if version.nickname is None else encode_text(version.nickname)
+    rows.execute(
+        "UPDATE document SET type = ?, nickname = ?, deleted = ?, head = ? WHERE id = ?",
+        (version.type, nickname, int(version.deleted), version.sequence, encode_text(version.id)),
+    )
 
 
 def _base_of(rows: Rows, current: Version | None, number: int) -> Version | None:

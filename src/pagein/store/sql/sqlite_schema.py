@@ -61,6 +61,7 @@ FORGETTING_TABLES: Final = (
     "INSERT INTO forgetting VALUES(0)",
 )
 LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL)"
+ANSWER_INDEX: Final = "CREATE INDEX answer_of_version ON request(sequence)"
 TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, number)"
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
@@ -134,6 +135,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("derived layers", (LAYER_TABLE,)),
     # Versions are looked up by time, and not all are written in the order of their times.
     ("versions by time", (TIME_INDEX,)),
+    # The answers to requests go with the version in them.
+    ("answers of versions", (ANSWER_INDEX,)),
 )
 
 

@@ -144,13 +144,17 @@ def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs
             raise StoreError(
                 f"an entry of session {line.session!r} cannot be read, so what it needs is unknown; run `pagein check` first"
             )
-        needs.blobs.setdefault(line.session, set()).update(_hashes(line.line, names))
+        needs.blobs.setdefault(line.session, set()).update(hashes_in(line.line, names))
         for one in _OBJECT.findall(line.line):
             needs.objects.setdefault(ObjectId(one.decode()), set()).add(line.session)
     return needs
 
 
-def _hashes(line: bytes, names: Mapping[str, ContentHash]) -> Iterator[ContentHash]:
+def hashes_in(line: bytes, names: Mapping[str, ContentHash]) -> Iterator[ContentHash]:
+    """Yield the known hashes that occur in a line of a journal, whatever their meaning there.
+
+    names: the known hashes, by their digits
+    """
     # Digits may directly precede a hash (the escape of a backspace ends in a digit), so every window of a longer run is tried.
     for run in _HASHES.findall(line):
         digits = run.decode()

@@ -7,6 +7,7 @@ from typing import Final
 from pagein.store.postgres.postgres_store import PostgresStore
 from pagein.store.search.postgres_index import empty_postgres_index
 from pagein.store.sql.sql_erasure import SqlErasure
+from pagein.store.sql.sql_rows import Rows
 from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 
 _HOLDING: Final = ("blob", "object", "entry", "version", "reference", "field", "document", "request")
@@ -22,6 +23,11 @@ class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):
     def snapshot(self) -> Iterator[None]:
         with self._database.snapshot():
             yield
+
+    def _take_number(self, rows: Rows, place: int) -> None:
+        sequence = "pg_get_serial_sequence('entry', 'number')"
+        known = f"coalesce(pg_sequence_last_value({sequence}::regclass), 0)"
+        rows.execute(f"SELECT setval({sequence}, ?) WHERE {known} < ?", (place, place)).fetchall()
 
     def shrink(self) -> None:
         """Do nothing: autovacuum frees the space."""

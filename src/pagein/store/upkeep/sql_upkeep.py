@@ -19,7 +19,8 @@ from pagein.model.store_listing import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain, remove_blob
 from pagein.store.sql.sql_layers import NOBODY
-from pagein.store.sql.sql_rows import Row, Rows, encode_text
+from pagein.store.sql.sql_removal import drop_documents, drop_versions
+from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 _PAGE: Final = 500
 
@@ -83,10 +84,17 @@ class SqlUpkeep(SqlBlobs):
         with self._database.open_writer() as rows:
             taken = (place, plain(session), plain(entry.id))
             rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
+            self._take_number(rows, place)
             rows.execute(
                 "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
                 (place, plain(session), plain(entry.id), codec, line),
             )
+
+    def requests(self) -> Iterator[tuple[str, int]]:
+        last = ""
+        while page := self._page("SELECT id, sequence FROM request WHERE id > ? ORDER BY id LIMIT ?", last):
+            last = page[-1][0]
+            yield from ((decode_text(request), int(sequence)) for request, sequence in page)
 
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         meant = " OR ".join("writer = ?" if reason is None else "(writer = ? AND reason = ?)" for _, reason in writers)
@@ -97,14 +105,18 @@ class SqlUpkeep(SqlBlobs):
                 " AND (session IS NULL OR session IN (SELECT name FROM session)) THEN 1 ELSE 0 END) = 1",
                 names,
             ).fetchall()
-            for (document,) in found:
-                rows.execute(
-                    "DELETE FROM request WHERE sequence IN (SELECT sequence FROM version WHERE document = ?)",
-                    (document,),
-                )
-                for table in ("reference", "field", "version"):
-                    rows.execute(f"DELETE FROM {table} WHERE document = ?", (document,))  # noqa: S608 -- constants
-                rows.execute("DELETE FROM document WHERE number = ?", (document,))
+            drop_documents(rows, [int(document) for (document,) in found])
+            kinds = [encode_text(kind) for kind, reason in writers if reason is None]
+            parts = rows.execute(
+                f"SELECT document, sequence FROM version WHERE writer IN ({', '.join('?' * len(kinds))})"  # noqa: S608 -- question marks
+                " AND session IN (SELECT name FROM session)",
+                kinds,
+            ).fetchall()
+            by_document: dict[int, list[int]] = {}
+            for document, sequence in parts:
+                by_document.setdefault(int(document), []).append(int(sequence))
+            for document, sequences in by_document.items():
+                drop_versions(rows, document, sequences)
         return len(found)
 
     def drop_sessions(self, names: Sequence[str]) -> None:
@@ -129,6 +141,9 @@ class SqlUpkeep(SqlBlobs):
         with self._database.open_writer() as rows:
             self._hold_blob_numbers(rows)
             return sum(remove_blob(rows, name) for name in dict.fromkeys(names))
+
+    def _take_number(self, rows: Rows, place: int) -> None:
+        """Prevent the use of a number, and of smaller ones, for further entries."""
 
     def _hold_numbers(self, rows: Rows) -> None:
         """Prevent the reuse of the numbers of entries about to be deleted."""

@@ -1,0 +1,30 @@
+"""Versions that follow from journals: how to tell them from others, by their writers and by the requests that asked for them."""
+
+from typing import Final
+
+from pagein.model.versions import Writer
+
+INDEXER: Final = "index"
+"""Kind of the writer of every version made from a journal."""
+ORDERS: Final = "pagein.orders"
+"""Name of the journal of orders about objects."""
+ORDER_REASONS: Final = ("name", "view")
+"""Reasons of the versions that orders make; their writer is of kind `client`."""
+DERIVED: Final[tuple[tuple[str, str | None], ...]] = (
+    (INDEXER, None),
+    *(("client", reason) for reason in ORDER_REASONS),
+)
+"""Kinds of the writers of derived versions, each with a reason; None for any reason."""
+FOLLOWING: Final = "memory:"
+"""Beginning of the requests by which journals are followed."""
+_REQUESTS: Final = (FOLLOWING, f"{ORDERS}:")
+
+
+def is_derived(writer: Writer) -> bool:
+    """Return whether the versions of a writer follow from journals."""
+    return (writer.kind, None) in DERIVED or (writer.kind, writer.reason) in DERIVED
+
+
+def is_following(request: str) -> bool:
+    """Return whether a request was made by following a journal: it has the same id whenever the journal is followed."""
+    return request.startswith(_REQUESTS)

@@ -1,0 +1,42 @@
+"""Remove objects, and single versions of objects, from a SQL database. Their blobs stay."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pagein.model.writes import keys_of
+from pagein.store.sql.sql_objects import put_head, put_keys, put_links_again, version_in
+from pagein.store.sql.sql_queries import VERSION
+from pagein.store.sql.sql_rows import Rows
+
+_AT_ONCE: Final = 500
+
+
+def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
+    """Delete objects, by their numbers in the table `document`."""
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = numbers[first : first + _AT_ONCE]
+        meant = ", ".join("?" * len(some))
+        rows.execute(
+            f"DELETE FROM request WHERE sequence IN (SELECT sequence FROM version WHERE document IN ({meant}))",  # noqa: S608 -- question marks
+            some,
+        )
+        for table in ("reference", "field", "version"):
+            rows.execute(f"DELETE FROM {table} WHERE document IN ({meant})", some)  # noqa: S608 -- constants
+        rows.execute(f"DELETE FROM document WHERE number IN ({meant})", some)  # noqa: S608 -- question marks
+
+
+def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
+    """Delete some versions of an object, and number the others from 1. The object keeps a version."""
+    for sequence in sequences:
+        rows.execute("DELETE FROM request WHERE sequence = ?", (sequence,))
+        rows.execute("DELETE FROM version WHERE sequence = ?", (sequence,))
+    query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document"  # noqa: S608 -- a constant
+    found = rows.execute(f"{query} WHERE document = ? ORDER BY version.number", (document,)).fetchall()
+    history = [replace(version_in(row), number=number) for number, row in enumerate(found, 1)]
+    for version in history:
+        rows.execute("UPDATE version SET number = ? WHERE sequence = ?", (version.number, version.sequence))
+    put_links_again(rows, document, history)
+    rows.execute("DELETE FROM field WHERE document = ?", (document,))
+    put_keys(rows, document, keys_of(history[-1]), frozenset())
+    put_head(rows, history[-1])

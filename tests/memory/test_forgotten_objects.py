@@ -1,0 +1,185 @@
+"""What is ordered to be forgotten leaves the objects made from journals too, and following the journals brings nothing back."""
+
+import json
+import random
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.memory.journal_stories import SessionStory, tell
+from tests.memory.test_indexer import versions
+from tests.memory.test_moved_objects import order
+
+from pagein import erasure
+from pagein.memory.indexer import Indexer
+from pagein.memory.object_orders import give_order
+from pagein.model.entries import Entry, MessageEntry
+from pagein.model.memory_notes import ObjectNameNote
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.search_query import Search
+from pagein.model.versions import Draft
+from pagein.model.writes import Query, Write
+from pagein.policy.privacy.erasure import finder, forms_of
+from pagein.store.search.store_search import StoreSearch
+from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.upkeep import check_store, reindex
+from pagein.wiring import layers_of
+
+SAID = "the dove lands at nine o'clock"
+LINES = "north wind\nsilent harbour\nthird bench"
+_SCHEMAS = count()
+
+
+class IndiscreetStory(SessionStory):
+    """A session that tells secrets in words, arguments, results, files, notes, paths and prompts."""
+
+    def go_on(self) -> list[Entry]:
+        return self._told() if self._random.random() < 0.25 else super().go_on()
+
+    def _told(self) -> list[Entry]:
+        secret = self._random.choice((SAID, LINES))
+        kind = self._random.randrange(6)
+        if kind == 0 or self._leaf is None:
+            long = "x" * self._random.randrange(130)
+            return [self._message(Message("user", (Text(f"{long} {secret} and {self.name}"),)))]
+        if kind == 1:
+            return [self._message(Message("assistant", (Text(f"so {secret}"),), model="m-1"))]
+        if kind == 2:
+            return [self._message(Message("system", (Text(f"you know: {secret}"),)))]
+        path = "/w/a.py" if kind == 3 else f"/w/{SAID}/plan.md" if kind == 4 else "/w/plan.md"
+        text = f"# Plan\n{'y' * self._random.randrange(200)} {secret}\nsee [[b]] and #tag\n"
+        call_id = f"toolu_{self.name}_{self._count}"
+        if self._random.random() < 0.5:
+            call = ToolCall(call_id, "Write", json.dumps({"file_path": path, "content": text}))
+            result = ToolResult(call_id, "ok")
+        else:
+            call = ToolCall(call_id, "Read", json.dumps({"file_path": path}))
+            lines = text.split("\n")[:-1]
+            result = ToolResult(call_id, "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, 1)))
+        asked = self._message(Message("assistant", (Text("step"), call), model="m-1"))
+        return [asked, self._message(Message("user", (result,)))]
+
+
+def live(store: SqliteUpkeep, seed: int) -> random.Random:
+    random_ = random.Random(seed)  # noqa: S311 - not for secrets
+    for _ in tell(store, [IndiscreetStory(name, random_) for name in "abc"], random_, 40):
+        if random_.random() < 0.1:
+            Indexer(store).catch_up()
+            order(store, random_, ["plan", SAID])
+    Indexer(store).catch_up()
+    return random_
+
+
+def shown(store: SqliteUpkeep, *texts: str) -> list[str]:
+    """Places where a text is, exactly, in one line, or its beginning before an ellipsis."""
+    finds = finder(texts, shortened=True)
+    return [where for where, data in erasure._contents(store) if finds(data.decode("utf-8", "replace"))]
+
+
+@pytest.fixture(params=[*range(4), "postgres"])
+def seeded(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SqliteUpkeep | PostgresUpkeep, int]:
+    if request.param == "postgres":
+        return PostgresUpkeep(request.getfixturevalue("postgres"), f"forgotten_{next(_SCHEMAS)}"), 99
+    return SqliteUpkeep(tmp_path / "one.pagein"), request.param
+
+
+def ids_of_work(store: SqliteUpkeep) -> set[str]:
+    """Objects whose ids do not follow from a path."""
+    kinds = frozenset({"session", "chat", "user", "toolcall", "system_prompt"})
+    return {one.id for one in store.objects(Query(types=kinds, limit=None))}
+
+
+def left(done: erasure.ErasureReport) -> list[str]:
+    return [one for one in done.left if not one.startswith("PostgreSQL")]
+
+
+def test_a_forgotten_text_leaves_every_object(seeded: tuple[SqliteUpkeep, int], tmp_path: Path) -> None:
+    store, seed = seeded
+    with closing(store):
+        random_ = live(store, seed)
+        if seed % 2:
+            store.drop_sessions([random_.choice("abc")])
+        before = ids_of_work(store)
+        assert shown(store, SAID)
+        for text in (SAID, LINES):
+            assert left(erasure.forget_texts(store, (text,), None, tmp_path / "log")) == []
+            assert shown(store, text) == []
+            assert check_store(store).findings == []
+        assert not any(SAID in str(one.nickname) for one in store.objects(Query(limit=None)))
+        told = versions(store)
+        assert ids_of_work(store) == before
+        reindex(store, layers_of(store))
+        assert versions(store) == told
+        assert shown(store, SAID, LINES) == []
+        assert check_store(store).findings == []
+        live_on = IndiscreetStory("d", random_)
+        for _ in tell(store, [live_on], random_, 15):
+            Indexer(store).catch_up()
+        assert shown(store, SAID) == []
+        assert Indexer(store).behind() == 0
+        assert check_store(store).findings == []
+
+
+def test_a_forgotten_session_leaves_every_object(seeded: tuple[SqliteUpkeep, int], tmp_path: Path) -> None:
+    store, seed = seeded
+    with closing(store):
+        random_ = live(store, seed)
+        store.append(
+            "b", [Entry("mine", None, MessageEntry(Message("user", (Text("only b said so much about pearls"),))))]
+        )
+        Indexer(store).catch_up()
+        if seed % 2:
+            store.drop_sessions([random_.choice("abc")])
+        if seed % 4 > 1:
+            (file,) = store.objects(Query(where={"path": "/w/a.py"}))
+            store.write(Write("by hand", Draft(id=file.id, type="file", content="mine"), 9_000.0))
+        assert shown(store, "about pearls")
+        assert left(erasure.forget_session(store, "b", None, tmp_path / "log")) == []
+        assert shown(store, "about pearls", "please do b") == []
+        assert check_store(store).findings == []
+        told = versions(store)
+        reindex(store, layers_of(store))
+        assert shown(store, "about pearls", "please do b") == []
+        assert check_store(store).findings == []
+        assert {one for one, *_ in versions(store)} == {one for one, *_ in told}
+
+
+def test_a_search_finds_nothing_of_it(tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        live(store, 5)
+        with closing(StoreSearch(store)) as searcher:
+            assert searcher.search(Search(pattern=SAID)).hits
+            erasure.forget_texts(store, (SAID,), tmp_path / "one.pagein", tmp_path / "log")
+            assert not searcher.search(Search(pattern=SAID)).hits
+
+
+def test_a_text_behind_line_numbers_is_not_made_whole_again(tmp_path: Path) -> None:
+    """The journal has it with line numbers, which is another text; the file that follows from it would have it exactly."""
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        story = IndiscreetStory("a", random.Random(1))  # noqa: S311 - not for secrets
+        erasure.forget_texts(store, (LINES,), None, tmp_path / "log")
+        store.append("a", story.begin())
+        numbered = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(LINES.split("\n"), 1))
+        call = ToolCall("c1", "Read", json.dumps({"file_path": "/w/a.py"}))
+        store.append("a", [story._message(Message("assistant", (call,)))])
+        store.append("a", [story._message(Message("user", (ToolResult("c1", numbered),)))])
+        assert Indexer(store).catch_up().behind == 0
+        (file,) = store.objects(Query(where={"path": "/w/a.py"}))
+        assert "forgotten]" in str(store.content(file))
+        assert check_store(store).findings == []
+
+
+def test_a_forgotten_name_is_no_name(tmp_path: Path) -> None:
+    """Two objects never get one name by being forgotten."""
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        live(store, 4)
+        one, other = store.objects(Query(types=frozenset({"session"}), limit=2))
+        for object_, name in ((one, "secret one"), (other, "secret two")):
+            give_order(store, ObjectNameNote(object_.id, name), 9_000.0, Indexer(store).catch_up)
+        for name in ("secret one", "secret two"):
+            assert erasure.forget_texts(store, (name,), None, tmp_path / "log").left == []
+        assert [store.current(object_.id).nickname for object_ in (one, other)] == [None, None]  # type: ignore[union-attr]
+        assert check_store(store).findings == []
+        assert all(form not in str(store.log()) for form in forms_of("secret one"))
