@@ -287,6 +287,8 @@ def garbage(store: WholeStore, retention: Retention, now: float, *, apply: bool)
     planned = plan(store, retention, now)
     if not apply or planned.is_empty:
         return planned
+    if planned.sessions:
+        Indexer(store).catch_up()  # what they said and touched stays, as objects
     done = collect(store, planned)
     store.shrink()
     return done

@@ -36,7 +36,7 @@ def test_gc_without_apply_shows_its_plan_and_deletes_nothing(run: Run) -> None:
     for _ in range(2):
         status, out, err = run("gc", "--end", "old\x1b[31m", "--older-than", "0d")
         assert (status, err) == (0, "")
-        assert "session  old?[31m\n" in out
+        assert "session  old?[31m  unused for 0 days, " in out
         assert "would give up 1 session, 0 objects and 2 blobs, about " in out
         assert out.endswith("--apply does it\n")
 
@@ -48,6 +48,8 @@ def test_gc_with_apply_deletes_ended_sessions(run: Run) -> None:
     assert status == 0
     assert (answer["applied"], answer["sessions"], answer["blobs"]) == (True, ["old\x1b[31m"], 2)
     assert answer["bytes"] > 0
+    (row,) = answer["rows"]
+    assert (row["session"], row["why"]) == ("old\x1b[31m", "unused for 0 days")
     status, out, _ = run("gc", "--json")
     assert (json.loads(out)["sessions"], json.loads(out)["blobs"]) == ([], 0)
     assert run("check", "-q")[0] == 0

@@ -6,7 +6,7 @@ _PASSED = SessionStatus(
 _GATEWAY = GatewayStatus(
     url="http://127.0.0.1:8790", problem="", version="1", since=1_795_000_000.0, mode="curating", sessions=[_PASSED]
 )
-_STORE = StoreStatus(where="s.pagein", problem="", bytes=None, sessions=0, ended=0, newest=None)
+_STORE = StoreStatus(where="s.pagein", problem="", bytes=None, sessions=0, ended=0, newest=None, leaving=0, leaves=None)
 
 
 def test_calls_that_belong_to_no_session_are_told_as_such() -> None:

@@ -7,15 +7,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from pagein.cli.options import Store, Upstreams, Workspace, with_upstream_options
-from pagein.errors import BadSetting
+from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.gateway.pages.session_views import HitView, Search
@@ -29,6 +29,7 @@ _SWITCH_INTERVAL = 0.0005
 # Share of a decision's time available for waiting for the store, once for threads and once for processes. The rest is for sending the
 # request as last time (law 7), because without its branch it would be sent whole.
 _PATIENCE = 0.4
+_DAY = 86_400.0
 
 
 def add_to(app: typer.Typer) -> None:
@@ -182,6 +183,7 @@ def _parts(
     from pagein import wiring
     from pagein.gateway.curation.engine_curator import EngineCurator
     from pagein.gateway.curation.layer_follower import LayerFollower
+    from pagein.gateway.curation.session_keeper import SessionKeeper
     from pagein.gateway.pages.session_views import EngineLooker
 
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
@@ -195,7 +197,27 @@ def _parts(
         look=wiring.file_watch(store, workspace=workspace),
         token=token,
         follower=LayerFollower(layers, logger) if layers and settings.memory else None,
+        keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
     )
+
+
+def _retention(store: str | None, workspace: Path, days: float) -> "Callable[[float], Sequence[str]]":
+    """Return the retention of a store, which is opened for each look because looks are rare."""
+    from pagein.retention import apply_retention
+
+    began = time.time()  # noqa: TID251 - the rim reads the clock
+
+    def apply(now: float) -> "Sequence[str]":
+        from pagein import wiring
+
+        try:
+            kept = wiring.open_for_upkeep(store, workspace=workspace)
+        except BadInput:  # nothing is stored yet, or nothing stays
+            return ()
+        with closing(kept):
+            return apply_retention(kept, days * _DAY, now, began).lines
+
+    return apply
 
 
 def _token() -> str:

@@ -265,8 +265,8 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
     if as_json:
         _print_json({"applied": apply, **_plan_json(planned)}, sys.stdout)
         return
-    for session in planned.sessions[:_SHOWN]:
-        sys.stdout.write(_plain(f"session  {session.name}") + "\n")
+    for session, why in list(zip(planned.sessions, planned.reasons, strict=True))[:_SHOWN]:
+        sys.stdout.write(_plain(f"session  {session.name}  {why}, {session.size:,} bytes of journal") + "\n")
     if len(planned.sessions) > _SHOWN:
         sys.stdout.write(f"and {len(planned.sessions) - _SHOWN} more sessions\n")
     sessions, objects, blobs = (len(one) for one in (planned.sessions, planned.objects, planned.blobs))
@@ -289,6 +289,10 @@ def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
 def _plan_json(planned: "CollectionPlan") -> dict[str, Any]:
     return {
         "sessions": [one.name for one in planned.sessions],
+        "rows": [
+            {"session": one.name, "why": why, "bytes": one.size, "touched": one.touched}
+            for one, why in zip(planned.sessions, planned.reasons, strict=True)
+        ],
         "objects": sorted(map(str, planned.objects)),
         "blobs": len(planned.blobs),
         "bytes": planned.freed,

@@ -16,6 +16,7 @@ from pagein.gateway.client_setup import CLIENTS
 from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
 from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
 from pagein.gateway.curation.layer_follower import LayerFollower
+from pagein.gateway.curation.session_keeper import SessionKeeper
 from pagein.gateway.http import access_token
 from pagein.gateway.http.access import GatewayAccess
 from pagein.gateway.http.addresses import in_brackets, is_this_machine, with_token
@@ -54,6 +55,7 @@ class GatewayParts:
     look: checks the store's soundness
     token: opens the gateway's pages; "" for a temporary token
     follower: keeps the layers over the store up to date; None for layers that commands bring up to date
+    keeper: applies the retention of sessions; None for sessions that stay
     """
 
     curator: Curator | None = None
@@ -64,6 +66,7 @@ class GatewayParts:
     look: Look | None = None
     token: str = ""
     follower: LayerFollower | None = None
+    keeper: SessionKeeper | None = None
 
 
 class Gateway:
@@ -75,7 +78,7 @@ class Gateway:
         self._curates = given.curator is not None
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
         self._looker = given.looker
-        self._follower = given.follower
+        self._threads = [one for one in (given.follower, given.keeper) if one is not None]
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
         self.board = Board()
@@ -189,8 +192,8 @@ class Gateway:
             raise
         self.port = self._runner.addresses[0][1]
         await self._reporter.soundness.after(failed=False)
-        if self._follower is not None:
-            self._follower.start(lambda: self.under_way > 0)
+        for thread in self._threads:
+            thread.start(lambda: self.under_way > 0)
 
     async def settle(self) -> None:
         """Wait until every finished call is reported."""
@@ -225,8 +228,8 @@ class Gateway:
             await self._relay.wait_until_told(settle)
         if self._http is not None:
             await self._http.close()
-        if self._follower is not None:
-            await asyncio.to_thread(self._follower.stop)
+        for thread in self._threads:
+            await asyncio.to_thread(thread.stop)
         await self._guard.close(settle)
         return whole
 

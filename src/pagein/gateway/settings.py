@@ -31,6 +31,7 @@ class GatewaySettings:
     grace: seconds for running calls when the gateway stops
     recall: whether the model is offered recall tools; off if the client has them by other means
     memory: whether objects of sessions and the index of searches are kept up to date
+    retention: days after its last use from which the journal of a session may be removed; 0 for never
     recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     note_guidance: whether the recall tools also tell the model to write notes
     recalls: maximum number of recall rounds per client request
@@ -53,6 +54,7 @@ class GatewaySettings:
     grace: float = 600.0
     recall: bool = True
     memory: bool = True
+    retention: float = 30.0
     recall_everything: bool = False
     note_guidance: bool = False
     recalls: int = 8
@@ -72,6 +74,8 @@ class GatewaySettings:
                 raise BadSetting(f"{name} must be a number of seconds above 0, not {number}")
         if not 0 <= self.port < 1 << 16:
             raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
+        if not 0 <= self.retention < float("inf"):
+            raise BadSetting(f"retention must be a number of days from 0 on, not {self.retention}")
         if self.recalls < 0:
             raise BadSetting(f"recalls must be a number from 0 on, not {self.recalls}")
         caps = (self.keep_alive_session, self.keep_alive_session_bit, self.keep_alive_hour, self.keep_alive_hour_bit)

@@ -6,6 +6,8 @@ from pagein.model.versions import Writer
 
 INDEXER: Final = "index"
 """Kind of the writer of every version made from a journal."""
+ARCHIVED: Final = "archived"
+"""Kind of the writer of such a version after its journal was removed: nothing makes the version again, so nothing drops it."""
 ORDERS: Final = "pagein.orders"
 """Name of the journal of orders about objects."""
 ORDER_REASONS: Final = ("name", "view")
@@ -21,8 +23,13 @@ _REQUESTS: Final = (FOLLOWING, f"{ORDERS}:")
 
 
 def is_derived(writer: Writer) -> bool:
-    """Return whether the versions of a writer follow from journals."""
-    return (writer.kind, None) in DERIVED or (writer.kind, writer.reason) in DERIVED
+    """Return whether the versions of a writer follow from journals, removed or not."""
+    return is_indexed(writer) or (writer.kind, writer.reason) in DERIVED
+
+
+def is_indexed(writer: Writer) -> bool:
+    """Return whether the versions of a writer were made from a journal of a session, removed or not."""
+    return writer.kind in (INDEXER, ARCHIVED)
 
 
 def is_following(request: str) -> bool:

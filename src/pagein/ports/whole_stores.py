@@ -86,7 +86,7 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         ...
 
     def drop_sessions(self, names: Sequence[str]) -> None:
-        """Delete sessions with their journals. Objects stay."""
+        """Delete sessions with their journals. Objects stay; versions made from these journals are `archived` from then on."""
         ...
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:

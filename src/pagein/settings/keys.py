@@ -161,6 +161,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
         default=_GATEWAY["memory"],
         says="Keep the objects of sessions (chats, calls, files) and the index of searches up to date while the gateway runs. Else commands bring them up to date.",
     ),
+    number(
+        "retention",
+        _GATEWAY["retention"],
+        "Days after its last use from which a running gateway may remove the journal of a session, a day after it was announced. What the session said and touched stays. 0: never.",
+        own=True,
+    ),
     flag(
         "recall_everything",
         default=_GATEWAY["recall_everything"],

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from pagein.model.codec import encode_entry
+from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
@@ -149,12 +150,22 @@ class MemoryUpkeep(MemoryJournals):
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         held: tuple[dict[str, Any], ...] = (self._journals, self._order, self._leaves, self._ended)
-        with self._change(*held, self._places):
+        with self._change(*held, self._places, self._history):
             for name in names:
                 for one in held:
                     one.pop(name, None)
+                self._archive(name)
                 for key in [key for key in self._places if key[0] == name]:
                     del self._places[key]
+
+    def _archive(self, session: str) -> None:
+        for name, history in self._history.items():
+            self._history[name] = [
+                replace(one, writer=replace(one.writer, kind=ARCHIVED))
+                if (one.writer.kind, one.writer.session) == (INDEXER, session)
+                else one
+                for one in history
+            ]
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         with self._change(self._objects):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.memory.object_orders import is_order
+from pagein.model.derived_versions import is_indexed
 from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
@@ -119,7 +120,7 @@ def _deed(version: Version) -> Deed:
 
 def _hand(version: Version) -> Hand:
     session = version.writer.session or ""
-    if version.writer.kind == "index":
+    if is_indexed(version.writer):
         return Hand("agent", session, turn_of(version))
     return Hand("person", session) if _is_told_of_a_person(version) else NOBODY
 

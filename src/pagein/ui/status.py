@@ -50,6 +50,7 @@ class StoreStatus(TypedDict):
     bytes: size of its files, None for a database.
     ended: number of sessions reported as ended.
     newest: time of the last change, seconds since 1970.
+    leaving: number of sessions whose journals will be removed. leaves: the earliest time of that, seconds since 1970.
     """
 
     where: str
@@ -58,6 +59,8 @@ class StoreStatus(TypedDict):
     sessions: int
     ended: int
     newest: float | None
+    leaving: int
+    leaves: float | None
 
 
 class AbsentCount(TypedDict):
@@ -122,6 +125,11 @@ def _store(store: StoreStatus) -> Iterator[str]:
     ended = f" ({count(store['ended'])} ended)" if store["ended"] else ""
     newest = "" if store["newest"] is None else f", last change {_moment(store['newest'])}"
     yield f"store     {store['where']}{size}, {plural(store['sessions'], 'session')}{ended}{newest}"
+    if store["leaving"]:
+        yield (
+            f"retention {plural(store['leaving'], 'session')} unused for long will lose their journals, from {_moment(store['leaves'])} on; "
+            "objects stay. The setting retention = 0 keeps them"
+        )
 
 
 def _recalls(recalls: RecallStatus | None) -> Iterator[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from pagein.model.codec import decode_entry
-from pagein.model.derived_versions import INDEXER, is_derived, is_following
+from pagein.model.derived_versions import ARCHIVED, is_derived, is_following, is_indexed
 from pagein.model.entries import Entry, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.versions import Version
@@ -73,10 +73,10 @@ def derived_objects(store: WholeStore, log: Callable[[], Iterator[Version]]) -> 
 
 
 def _has_name(version: Version) -> bool:
-    return version.type == "note" or (version.type == "file" and version.writer.kind != INDEXER)
+    return version.type == "note" or (version.type == "file" and not is_indexed(version.writer))
 
 
 def _follows(version: Version, whole: set[str]) -> bool:
     """Return whether a version follows from a journal that is whole."""
-    session = version.writer.session
-    return is_derived(version.writer) and (session is None or session in whole)
+    writer = version.writer
+    return is_derived(writer) and writer.kind != ARCHIVED and (writer.session is None or writer.session in whole)

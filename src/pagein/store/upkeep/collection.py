@@ -11,8 +11,8 @@ Rules of this file
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.errors import StoreError
@@ -50,6 +50,7 @@ class CollectionPlan:
 
     freed: approximate number of bytes to be freed, of `size` stored bytes
     place: end of the journals read for the plan
+    reasons: why each session is removed, in words
     """
 
     sessions: tuple[KeptSession, ...]
@@ -58,6 +59,7 @@ class CollectionPlan:
     freed: int
     size: int
     place: int
+    reasons: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -77,12 +79,13 @@ class _Needs:
     place: int = 0
 
 
-def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
+def plan(store: WholeStore, retention: Retention, now: float, only: Container[str] | None = None) -> CollectionPlan:
     """Plan a collection.
 
     Raises StoreError, also for an undecodable journal line, because the needs of its session are unknown.
 
     now: seconds since 1970
+    only: names of the sessions that may be removed; None for all
     """
     with store.snapshot():
         sessions = tuple(store.sessions())
@@ -99,9 +102,13 @@ def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
     size = sum(sizes.values()) + sum(one.size for one in sessions)
     freed = sum(sizes[name] for name in garbage)
     dropped: list[KeptSession] = []
+    reasons: list[str] = []
     for session in _ended_sessions(sessions, retention, now):
-        if _too_old(session, retention, now) or (retention.quota is not None and size - freed > retention.quota):
+        if only is not None and session.name not in only:
+            continue
+        if (why := _reason(session, retention, now, size - freed)) is not None:
             dropped.append(session)
+            reasons.append(why)
             alone = _release_needs(needs.blobs.get(session.name, set()), counts) - {NO_BYTES}
             garbage |= alone
             freed += session.size + sum(sizes.get(name, 0) for name in alone)
@@ -109,7 +116,7 @@ def plan(store: WholeStore, retention: Retention, now: float) -> CollectionPlan:
     orphans = frozenset(
         one.id for one in objects if stay.isdisjoint({one.origin.session, *needs.objects.get(one.id, ())})
     )
-    return CollectionPlan(tuple(dropped), orphans, frozenset(garbage), freed, size, needs.place)
+    return CollectionPlan(tuple(dropped), orphans, frozenset(garbage), freed, size, needs.place, tuple(reasons))
 
 
 def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
@@ -132,7 +139,7 @@ def collect(store: WholeStore, planned: CollectionPlan) -> CollectionPlan:
         store.drop_blobs(sorted(blobs))
         blobs = frozenset(name for name in blobs if not store.has(name))
     freed = sum(sizes.get(name, 0) for name in blobs) + sum(one.size for one in planned.sessions)
-    return CollectionPlan(planned.sessions, orphans, blobs, freed, planned.size, planned.place)
+    return replace(planned, objects=orphans, blobs=blobs, freed=freed)
 
 
 def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs:
@@ -187,5 +194,13 @@ def _ended_sessions(sessions: Sequence[KeptSession], retention: Retention, now: 
     return sorted(idle, key=lambda one: one.touched or 0.0)
 
 
-def _too_old(session: KeptSession, retention: Retention, now: float) -> bool:
-    return retention.keep is not None and session.touched is not None and now - session.touched >= retention.keep
+def _reason(session: KeptSession, retention: Retention, now: float, size: int) -> str | None:
+    """Return why an ended session is removed, or None if it stays.
+
+    size: bytes of the store without what is removed already
+    """
+    unused = None if session.touched is None else now - session.touched
+    words = "of unknown age" if unused is None else f"unused for {unused / DAY:,.0f} days"
+    if retention.keep is not None and unused is not None and unused >= retention.keep:
+        return words
+    return f"over the quota, {words}" if retention.quota is not None and size > retention.quota else None

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.codec import encode_entry
+from pagein.model.derived_versions import ARCHIVED, INDEXER
 from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
@@ -126,6 +127,9 @@ class SqlUpkeep(SqlBlobs):
                 rows.execute("DELETE FROM entry WHERE session = ?", (name,))
                 rows.execute("DELETE FROM session WHERE name = ?", (name,))
                 rows.execute("DELETE FROM life WHERE session = ?", (name,))
+                rows.execute(
+                    "UPDATE version SET writer = ? WHERE session = ? AND writer = ?", (ARCHIVED, name, INDEXER)
+                )
 
     def drop_objects(self, object_ids: Sequence[ObjectId]) -> None:
         secret = self.secret()

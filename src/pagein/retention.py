@@ -1,0 +1,110 @@
+"""Retention of ended sessions: announce which journals will be removed, wait, and remove them. Their objects stay.
+
+Rules of this file
+------------------
+1. A session is removed only if it was announced at least `GRACE` before, and was not used since.
+2. Announcements are entries of the journal `RETENTION`, so that every process and every command knows them.
+3. The objects of a session are made before its journal is removed.
+4. Sessions that this process may hold open, because they were used since it began, stay.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.engine.log.journal import entry_name
+from pagein.memory.indexer import Indexer
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.journal_notes import OtherNote
+from pagein.ports import JournalStore, WholeStore
+from pagein.store.upkeep.collection import DAY, Retention, collect, plan
+
+RETENTION: Final = "pagein.retention"
+"""Name of the journal of announcements."""
+GRACE: Final = DAY
+"""Seconds from the announcement of a removal to the removal."""
+_KIND: Final = "retention.announced"
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionNews:
+    """What a run of the retention did.
+
+    announced: sessions that were announced now
+    removed: sessions whose journals were removed now
+    freed: approximate number of bytes that were freed
+    """
+
+    announced: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    freed: int = 0
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What there is to tell a person."""
+        told: list[str] = []
+        if self.announced:
+            told.append(
+                f"{len(self.announced)} sessions unused for long will lose their journals, in {GRACE / 3600:.0f} hours at the earliest; "
+                "what they said and touched stays searchable, outputs that left their windows cannot be recalled any more. "
+                "`pagein gc --older-than 30d` lists them; the setting retention = 0 keeps them"
+            )
+        if self.removed:
+            told.append(f"removed the journals of {len(self.removed)} sessions, about {self.freed:,} bytes")
+        return tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """The sessions that will be removed, each with the time from which it may be removed, seconds since 1970."""
+
+    sessions: Mapping[str, float] = field(default_factory=dict)
+
+
+def announcement(store: JournalStore) -> Announcement:
+    """Return the last announcement. Raises StoreError."""
+    last = next(iter(store.entries(RETENTION)), None)
+    if not isinstance(last, Entry) or not isinstance(last.body, NoteEntry):
+        return Announcement()
+    try:
+        told = json.loads(last.body.data)
+    except ValueError:
+        return Announcement()
+    sessions = told.get("sessions") if isinstance(told, dict) else None
+    if not isinstance(sessions, dict):
+        return Announcement()
+    return Announcement({name: float(at) for name, at in sessions.items() if isinstance(at, int | float)})
+
+
+def apply_retention(store: WholeStore, keep: float, now: float, began: float) -> RetentionNews:
+    """Announce the sessions that are due, and remove those whose grace is over. Raises StoreError.
+
+    keep: seconds since its last use for which an ended session stays
+    now, began: the time, and the beginning of this process, in seconds since 1970
+    """
+    retention = Retention(idle=keep, keep=keep)
+    due = [one for one in plan(store, retention, now).sessions if one.touched is not None and one.touched < began]
+    known = announcement(store).sessions
+    told = {one.name: known.get(one.name, now + GRACE) for one in due}
+    # an announcement made before the session was used again counts no more
+    told = {one.name: max(told[one.name], (one.touched or 0.0) + keep + GRACE) for one in due}
+    fresh = tuple(sorted(told.keys() - known.keys()))
+    ripe = frozenset(name for name, at in told.items() if at <= now)
+    planned = None
+    if ripe:
+        Indexer(store).catch_up()
+        planned = collect(store, plan(store, retention, now, only=ripe))
+    removed = () if planned is None else tuple(one.name for one in planned.sessions)
+    left = {name: at for name, at in told.items() if name not in removed}
+    if left != known:
+        _announce(store, left, now)
+    return RetentionNews(fresh, removed, 0 if planned is None else planned.freed)
+
+
+def _announce(store: WholeStore, sessions: Mapping[str, float], now: float) -> None:
+    """Journal which sessions will be removed, in place of the announcement before."""
+    body = NoteEntry.of(OtherNote(_KIND, json.dumps({"sessions": dict(sorted(sessions.items()))})))
+    with store.exclusive():
+        store.drop_sessions([RETENTION])
+        store.append(RETENTION, [Entry(entry_name(None, body), None, body, now)])

@@ -1,0 +1,166 @@
+"""Ended sessions lose their journals after an announcement and a day of grace, and nothing else is lost."""
+
+import logging
+import random
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.memory.journal_stories import SessionStory, tell
+from tests.memory.test_indexer import versions
+from tests.memory.test_moved_objects import live
+
+from pagein.errors import StoreError
+from pagein.gateway.curation.session_keeper import SessionKeeper
+from pagein.memory.indexer import Indexer
+from pagein.model.derived_versions import ARCHIVED
+from pagein.model.writes import Query
+from pagein.retention import GRACE, RETENTION, RetentionNews, announcement, apply_retention
+from pagein.store.upkeep.collection import DAY
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.upkeep_contract import note_entry
+from pagein.upkeep import check_store, reindex
+from pagein.wiring import layers_of
+
+NOW = time.time() + 3600
+KEEP = 30 * DAY
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteUpkeep]:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        yield store
+
+
+def touched(store: SqliteUpkeep, session: str, days_ago: float) -> None:
+    with sqlite3.connect(store._database.path) as connection:
+        connection.execute("UPDATE life SET touched = ? WHERE session = ?", (int(NOW - days_ago * DAY), session))
+    connection.close()
+
+
+def names(store: SqliteUpkeep) -> set[str]:
+    return {one.name for one in store.sessions() if not one.is_own}
+
+
+def test_a_session_is_announced_a_day_before_its_journal_is_removed(store: SqliteUpkeep) -> None:
+    for name in ("old", "new"):
+        store.append(name, [note_entry("a")])
+    touched(store, "old", 31)
+    touched(store, "new", 20)
+    assert apply_retention(store, KEEP, NOW, NOW) == RetentionNews(announced=("old",))
+    assert announcement(store).sessions == {"old": NOW + GRACE}
+    assert apply_retention(store, KEEP, NOW + GRACE - 1, NOW) == RetentionNews()
+    assert names(store) == {"old", "new"}
+    news = apply_retention(store, KEEP, NOW + GRACE, NOW)
+    assert (news.removed, news.announced) == (("old",), ())
+    assert "removed the journals of 1 sessions" in news.lines[0]
+    assert names(store) == {"new"}
+    assert announcement(store).sessions == {}
+
+
+def test_a_session_that_is_used_again_stays_and_is_announced_again(store: SqliteUpkeep) -> None:
+    store.append("old", [note_entry("a")])
+    touched(store, "old", 31)
+    apply_retention(store, KEEP, NOW, NOW)
+    store.append("old", [note_entry("b", "a")])
+    assert apply_retention(store, KEEP, NOW + GRACE, NOW) == RetentionNews()
+    assert names(store) == {"old"}
+    later = NOW + 40 * DAY
+    assert apply_retention(store, KEEP, later, later).announced == ("old",)
+    assert apply_retention(store, KEEP, later, later) == RetentionNews()
+
+
+def test_a_gateway_keeps_the_sessions_that_it_may_hold_open(store: SqliteUpkeep) -> None:
+    store.append("old", [note_entry("a")])
+    touched(store, "old", 31)
+    began = NOW - 40 * DAY
+    assert apply_retention(store, KEEP, NOW, began) == RetentionNews()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 50), st.booleans()), max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_no_journal_is_removed_without_a_day_of_notice(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, float, bool]]
+) -> None:
+    """Whatever is used when, and however often somebody looks: each removal was announced a day before, unused since."""
+    now = NOW
+    with closing(SqliteUpkeep(tmp_path_factory.mktemp("stores") / "one.pagein")) as store:
+        told: dict[str, float] = {}
+        used: dict[str, float] = {}
+        for number, (session, days, uses) in enumerate(steps):
+            now += days * DAY
+            if uses:
+                name = f"s{session}"
+                store.append(name, [note_entry(f"e{number}")])
+                used[name] = float(int(now))
+                with sqlite3.connect(store._database.path) as rows:
+                    rows.execute("UPDATE life SET touched = ? WHERE session = ?", (int(now), name))
+                continue
+            before = names(store)
+            news = apply_retention(store, KEEP, now, now)
+            assert before - names(store) == set(news.removed)
+            for name in news.removed:
+                assert now - told.pop(name) >= GRACE
+                assert now - used[name] >= KEEP
+            told |= dict.fromkeys(news.announced, now)
+            told = {name: at for name, at in told.items() if used[name] <= at}
+
+
+def test_what_a_removed_session_said_and_touched_stays(store: SqliteUpkeep) -> None:
+    live(store, 5, 60, ("a", "b"))
+    touched(store, "a", 31)
+    told = versions(store)
+    apply_retention(store, KEEP, NOW, NOW)
+    assert apply_retention(store, KEEP, NOW + GRACE, NOW).removed == ("a",)
+    assert versions(store) == told
+    assert {one.writer.kind for one in store.log() if one.writer.session == "a"} == {ARCHIVED}
+    assert check_store(store).findings == []
+    reindex(store, layers_of(store))
+    assert {one for one, *_ in versions(store)} == {one for one, *_ in told}
+    assert check_store(store).findings == []
+
+
+def test_a_removed_session_that_goes_on_keeps_its_past(store: SqliteUpkeep) -> None:
+    live(store, 5, 40, ("a", "b"))
+    told = {one.id for one in store.objects(Query(where={"session": "a"}, limit=None))}
+    touched(store, "a", 31)
+    apply_retention(store, KEEP, NOW, NOW)
+    apply_retention(store, KEEP, NOW + GRACE, NOW)
+    story = SessionStory("a", random.Random(6))  # noqa: S311 - not for secrets
+    story._count = 1_000  # its client sends only what it said since a compaction
+    for _ in tell(store, [story], random.Random(7), 10):  # noqa: S311 - not for secrets
+        pass
+    Indexer(store).catch_up()
+    assert check_store(store).findings == []
+    reindex(store, layers_of(store))
+    assert check_store(store).findings == []
+    assert told <= {one.id for one in store.log()}
+    assert Indexer(store).behind() == 0
+    assert RETENTION not in names(store)
+
+
+def test_a_gateway_looks_when_no_call_runs_and_survives_a_failing_store(caplog: pytest.LogCaptureFixture) -> None:
+    looks: list[float] = []
+    busy = [True, True, False, False, False]
+
+    def apply(now: float) -> tuple[str, ...]:
+        looks.append(now)
+        if len(looks) == 1:
+            raise StoreError("the disk is full")
+        return ("removed something",)
+
+    keeper = SessionKeeper(apply, logging.getLogger("pagein.test"), first=0.01, pause=0.01)
+    with caplog.at_level(logging.WARNING):
+        keeper.start(lambda: bool(busy) and busy.pop(0))
+        until = time.monotonic() + 5
+        while len(looks) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+        keeper.stop()
+    assert len(looks) >= 2
+    assert "the disk is full" in caplog.text
+    assert "removed something" in caplog.text
