@@ -61,7 +61,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         first.asks(
             WORDS[0],
             [{"thinking": "a note first"}, {"text": "I write it down."}, uses("Write", file_path=note, content=TOKENS)],
-            [uses("Write", file_path=code, content="DAY = 1\nHOUR = 2\n"), uses("Bash", command="echo 3 passed")],
+            [uses("Bash", command="echo 3 passed"), uses("Write", file_path=code, content="DAY = 1\nHOUR = 2\n")],
             [{"text": "Written."}],
         )
         first.asks(
@@ -195,8 +195,8 @@ def test_a_chat_is_one_document_in_which_results_are_only_named(run: Run) -> Non
         ("thinking", "a note first"),
         ("text", "I write it down."),
         ("call", "Write"),
-        ("call", "Write"),
         ("call", "Bash"),
+        ("call", "Write"),
         ("text", "Written."),
     ]
     assert "3 passed" not in json.dumps(chat)[json.dumps(chat).index('"steps"') :].replace("echo 3 passed", "")
@@ -332,6 +332,17 @@ def test_an_external_pointer_is_kept_and_travels(run: Run, tmp_path: Path) -> No
         done = CliRunner().invoke(app, [command, str(tmp_path / "x.jsonl"), "--store", str(store_)])
         assert done.exit_code == 0, done.exception
     assert run("show", "rates", store=there) == before
+
+
+def test_all_of_it_travels_and_is_proved(run: Run, tmp_path: Path, job: Job) -> None:
+    there = tmp_path / "there.pagein"
+    for command, store in (("export", job.store), ("import", there)):
+        done = CliRunner().invoke(app, [command, str(tmp_path / "x.jsonl"), "--store", str(store)])
+        assert done.exit_code == 0, done.exception
+    for asked in (["sessions"], ["chat", "monday"], ["history", "auth.py"], ["show", "tokens"], ["backlinks", "auth"]):
+        here, told = (json.dumps(run(*asked, store=store)) for store in (job.store, there))
+        assert re.sub(r'"sequence": \d+', "", here) == re.sub(r'"sequence": \d+', "", told)
+    assert run("check", store=there)["findings"] == []
 
 
 def test_the_same_through_the_library(tmp_path: Path) -> None:
