@@ -68,7 +68,7 @@ def test_each_filter_restricts_a_search_of_everything(room: Room, earlier: Remem
     assert types(path="auth.py") == ["file"]
     assert set(types(chat=earlier.chat)) == {"chat", "toolcall", "file"}
     assert types(session="0199", type="toolcall") == ["toolcall", "toolcall"]
-    assert types(since="2024-01-01") == []
+    assert types(since="2024-01-01", session="0199") == []
 
 
 @pytest.mark.usefixtures("earlier")

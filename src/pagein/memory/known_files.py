@@ -31,6 +31,24 @@ Deed: TypeAlias = Literal["read", "write", "edit", "delete", "move"]
 Known: TypeAlias = Literal["whole", "part", "name"]
 Proof: TypeAlias = Literal["shown", "written", "edited", ""]
 
+_NO_FILES: Final = frozenset(
+    (
+        *("todowrite", "todoread", "taskcreate", "taskupdate", "tasklist", "taskget", "taskoutput", "update_plan"),
+        *("askuserquestion", "enterplanmode", "exitplanmode", "question", "request_user_input"),
+        *(
+            "webfetch",
+            "websearch",
+            "web_fetch",
+            "web_search",
+            "google_web_search",
+            "toolsearch",
+            "skill",
+            "peek",
+            "search",
+        ),
+    )
+)
+"""Tools of clients, and of pagein, that touch no files, in lower case."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -142,7 +160,7 @@ def changes_unseen(profile: Profile, call: ToolCall) -> bool:
     effect = profile.effect_of(call)
     if effect.op == "exec":
         return not is_harmless(call.arguments)
-    return effect.op == "other" and profile.ops.get(call.name) is None
+    return effect.op == "other" and profile.ops.get(call.name) is None and call.name.lower() not in _NO_FILES
 
 
 def _after_command(

@@ -59,8 +59,13 @@ _HARMLESS: Final = frozenset(
     ]
 )
 _HARMLESS_GIT: Final = frozenset(
-    ("blame", "diff", "grep", "log", "ls-files", "rev-parse", "shortlog", "show", "status")
+    ("add", "blame", "diff", "grep", "log", "ls-files", "rev-parse", "shortlog", "show", "status")
 )
+_CHECKS: Final = re.compile(
+    r"(?:\S*/)?(?:(?:python3?(?:\.\d+)? -m )?(?:pytest|unittest|mypy|pyright)|ruff check|eslint|go (?:build|test|vet)|cargo (?:build|check|clippy|test)"
+    r"|(?:tsc|tsgo)(?= .*--noEmit\b| --noEmit\b))(?= |\Z)"
+)
+_CHANGING_OPTION: Final = re.compile(r" -(?:u|w|-?\S*(?:fix|write|update|output|report|record|generate)\S*)")
 _WRITES: Final = re.compile(r"-(?:o|-output|-pre|-to-command)(?:=.*)?|-o.+")
 """Options by which some of the harmless commands write a file, or run another program."""
 
@@ -139,6 +144,10 @@ def _is_file(path: str, to: str) -> bool:
 def _is_harmless(words: Sequence[str]) -> bool:
     name = words[0].rpartition("/")[2] if words else ""
     rest = words[1:]
+    if name in ("npx", "uv", "poetry") and rest:
+        return _is_check([one for one in rest if one != "run"])
+    if _is_check(words):
+        return True
     if name == "git":
         return bool(rest) and rest[0] in _HARMLESS_GIT and not any(_WRITES.fullmatch(word) for word in rest)
     if name == "sed":
@@ -146,3 +155,9 @@ def _is_harmless(words: Sequence[str]) -> bool:
     if name == "find":
         return not any(word.startswith(("-exec", "-ok", "-delete", "-fprint", "-fls")) for word in rest)
     return name in _HARMLESS and not any(_WRITES.fullmatch(word) for word in rest)
+
+
+def _is_check(words: Sequence[str]) -> bool:
+    """Return whether a command only checks or tests: such tools leave the sources alone, unless an option says otherwise."""
+    line = " ".join(words)
+    return _CHECKS.match(line) is not None and _CHANGING_OPTION.search(line) is None
