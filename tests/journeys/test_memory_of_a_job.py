@@ -66,6 +66,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         )
         first.asks(
             WORDS[1],
+            [uses("Read", file_path=code)],
             [uses("Edit", file_path=code, old_string="DAY = 1", new_string="DAY = 86400")],
             [uses("Edit", file_path=code, old_string="not there", new_string="x")],
             [{"text": "A day it is."}],
