@@ -90,6 +90,14 @@ class WholeStoreContract:
             zip(places, [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")], strict=True)
         )
 
+    def test_further_entries_come_behind_a_place_that_was_taken(self, store: WholeStore) -> None:
+        store.append("a", [note_entry("1")])
+        taken = store.last_place() + 10
+        store.put_entry("b", taken, note_entry("1"))
+        store.append("a", [note_entry("2", "1")])
+        assert store.last_place() > taken
+        assert [name for _, name in store.places(0, 10)] == ["a", "b", "a"]
+
     def test_what_is_said_again_takes_the_place_of_its_bridge(self, store: WholeStore) -> None:
         store.append("a", [note_entry("1"), note_entry("2", "1"), note_entry("3", "2")])
         place = [place for place, _ in store.news("a")][1]
