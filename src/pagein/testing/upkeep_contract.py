@@ -94,6 +94,7 @@ class WholeStoreContract:
         store.append("a", [note_entry("1")])
         taken = store.last_place() + 10
         store.put_entry("b", taken, note_entry("1"))
+        store.stand("b", "1")
         store.append("a", [note_entry("2", "1")])
         assert store.last_place() > taken
         assert [name for _, name in store.places(0, 10)] == ["a", "b", "a"]
