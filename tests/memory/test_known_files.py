@@ -105,6 +105,7 @@ def test_commands_delete_and_move_files() -> None:
     (deleted,) = agent.call("exec_command", {"cmd": "rm b.py"}, CODEX_OK)
     assert (deleted.path, deleted.deed) == ("/w/b.py", "delete")
     assert agent.call("exec_command", {"cmd": "rm c.py"}, CODEX_OK.replace("0\n", "1\n", 1)) == ()
+    assert agent.call("exec_command", {"cmd": "rm d.py"}, "Process running with session ID 3\nOutput:\n") == ()
 
 
 def test_a_tool_of_unknown_effect_may_change_files() -> None:

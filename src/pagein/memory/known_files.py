@@ -136,7 +136,9 @@ def file_deeds(
     if reading.is_failure or reading.is_repeat:
         return texts, ()
     if reading.effect.op == "exec" and (changes := shell_changes(call.arguments)):
-        return _after_command(texts, folder, changes)
+        # without the exit code that a client tells, the command may still run
+        is_done = profile.envelope is None or profile.envelope.match(result.text) is not None
+        return _after_command(texts, folder, changes) if is_done else (texts.in_doubt(), ())
     hidden = is_withheld(result) or call.withheld is not None
     moves = patch_moves(call.arguments)
     staying = replace(call, arguments=without_moves(call.arguments)) if moves else call
