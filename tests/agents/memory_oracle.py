@@ -124,14 +124,14 @@ class MemoryOracle:
             assert version["said"].startswith(self._words(prompt)), (path, version, prompt)
             assert version["session"] in (self._run.sessions_of(prompt) or {version["session"]}), (path, version)
             self._check_text(path, version, told, self._git.text(commit.digest, path))
-            made += [] if version["deed"] == "read" else [(prompt.removeprefix(f"{program}-"), version["deed"])]
+            made += [] if version["op"] == "read" else [(prompt.removeprefix(f"{program}-"), version["op"])]
             shown.append({**version, "call": call, "commit": commit.digest, "content": told["content"]})
         assert made == [one for one in _DEEDS.get(name, []) if one in made], (path, made)
         assert {one for one in _DEEDS.get(name, []) if one[1] in ("edit", "write")} <= set(made), (path, made)
         return shown
 
     def _check_text(self, path: str, version: dict[str, Any], told: dict[str, Any], truth: str | None) -> None:
-        where = (path, version["version"], version["deed"], version["known"])
+        where = (path, version["version"], version["op"], version["known"])
         match version["known"]:
             case "whole":
                 assert truth is not None, where
@@ -142,9 +142,9 @@ class MemoryOracle:
                 assert told["content"].split("\n") == truth.split("\n")[first - 1 : last], where
             case _:
                 assert told["content"] is None, where
-        if version["deed"] == "delete":
+        if version["op"] == "delete":
             assert truth is None, where
-        if version["deed"] in ("move", "write", "edit"):
+        if version["op"] in ("move", "write", "edit"):
             assert truth is not None, where
 
     def check_diffs(self, path: str, versions: Sequence[dict[str, Any]]) -> int:

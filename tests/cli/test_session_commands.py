@@ -224,8 +224,7 @@ def test_a_failure_says_what_to_do(run: Run, asked: list[str], said: str) -> Non
 def test_a_history_tells_who_wrote_or_saw_which_version(run: Run) -> None:
     said = answer(run("history", "src/app.py", "--json"))
     told = [
-        (one["version"], one["deed"], one["session"], one["turn"], one["said"], one["known"])
-        for one in said["versions"]
+        (one["version"], one["op"], one["session"], one["turn"], one["said"], one["known"]) for one in said["versions"]
     ]
     assert told == [
         (2, "edit", MAIN, 2, "Now change b", "whole"),
@@ -299,7 +298,7 @@ def test_a_nickname_is_good_wherever_an_id_is(run: Run) -> None:
     assert run("show", "the app").stdout == "a = 1\nb = 3\n"
     assert run("show", "the app@1").stdout == "a = 1\nb = 2\n"
     said = answer(run("history", "the app", "--json"))
-    assert [(one["deed"], one["turn"]) for one in said["versions"]][:2] == [("name", None), ("edit", 2)]
+    assert [(one["op"], one["turn"]) for one in said["versions"]][:2] == [("name", None), ("edit", 2)]
     assert "is named 'app', until now 'the app'" in run("name", "the app", "app").stdout
     assert "has no nickname" in run("name", "app", "--remove").stdout
     assert isinstance(run("show", "the app").exception, PageinError)
@@ -331,10 +330,10 @@ def test_a_name_or_view_that_cannot_be_is_refused(run: Run, asked: list[str], sa
 def test_a_view_shows_the_chosen_fields(run: Run) -> None:
     default = list(answer(run("view", "app.py.log", "--json"))["view"])
     assert default[:3] == ["id", "type", "path"]
-    assert answer(run("view", "app.py.log", "path,known", "deed", "--json"))["view"] == {
+    assert answer(run("view", "app.py.log", "path,known", "op", "--json"))["view"] == {
         "path": answer(run("show", "app.py.log", "--json"))["path"],
         "known": "part",
-        "deed": "read",
+        "op": "read",
     }
     assert "known  part" in run("view", "app.py.log").stdout
     assert list(answer(run("view", "app.py.log", "--default", "--json"))["view"]) == default

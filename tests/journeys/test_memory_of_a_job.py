@@ -216,7 +216,7 @@ def test_a_chat_has_a_version_for_what_was_said_by_then(run: Run) -> None:
 
 def test_a_file_has_a_version_for_each_content_that_was_known(run: Run, job: Job) -> None:
     edited, written = run("history", "auth.py")["versions"]
-    assert [(one["deed"], one["known"], one["said"]) for one in (written, edited)] == [
+    assert [(one["op"], one["known"], one["said"]) for one in (written, edited)] == [
         ("write", "whole", WORDS[0]),
         ("edit", "whole", WORDS[1]),
     ]

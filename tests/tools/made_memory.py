@@ -123,7 +123,7 @@ class MadeThread:
     ) -> str:
         """A version of a file, seen or made in this turn. Returns the id."""
         object_id = file_id(name or path)
-        metadata = {"path": path, "file_type": "python", "known": known, "turn_ref": self.here(), "deed": deed}
+        metadata = {"path": path, "file_type": "python", "known": known, "turn_ref": self.here(), "op": deed}
         more = {"spans": [list(one) for one in spans]} if known == "part" else {}
         self.session.put(Draft(id=object_id, type=type_, content=content, metadata={**metadata, **more}))
         return object_id

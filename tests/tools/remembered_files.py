@@ -62,7 +62,7 @@ class RememberedFile:
 
     def deletes(self, session: str, turn: int) -> Version:
         self.path.unlink()
-        metadata = {"path": None, "last_path": str(self.path), "deed": "delete", "known": "name", "turn": turn}
+        metadata = {"path": None, "last_path": str(self.path), "op": "delete", "known": "name", "turn": turn}
         draft = Draft(id=_ID.format(self.number), type="file", metadata=metadata, deleted=True)
         return self._write(draft, session, "delete")
 
@@ -99,7 +99,7 @@ class RememberedFile:
         """Write a version of the file."""
         metadata: dict[str, Any] = {"path": str(self.path), "file_type": "text"}
         if deed is not None:
-            metadata |= {"deed": deed, "turn": turn, "known": "name" if text is None else "part" if spans else "whole"}
+            metadata |= {"op": deed, "turn": turn, "known": "name" if text is None else "part" if spans else "whole"}
         if session is not None and (session, turn) in self.words:
             metadata["user_ref"] = self.words[session, turn].static(relation="asked")
         if args is not None:

@@ -104,7 +104,7 @@ class FileVersions:
             **({"last_path": deed.path} if is_gone else {}),
             "home": home,
             "file_type": file_type(deed.path),
-            "deed": deed.deed,
+            "op": deed.deed,
             "known": deed.known,
             **({"proof": deed.proof} if deed.proof else {}),
             **({"lines": deed.total} if deed.total is not None else {}),

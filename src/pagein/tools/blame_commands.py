@@ -34,7 +34,7 @@ def blame(
     lines: first and last line wanted, from 1.
 
     Shape: `{"path", "from": "disk" or "store", "versions", "git": {"path", "head"} or null, "no_git": why or null, "counts": {answer:
-    lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "path", "deed", "at", "session",
+    lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "path", "op", "at", "session",
     "turn", "request", "agent", "models"}`; a line `{"line", "answer", "match", "source": place in sources or null, "commit", "author",
     "committed_at", "commit_path", "commit_line", "text"}`.
     """
@@ -105,7 +105,7 @@ def _sources(store: ObjectStore, sources: Sequence[tuple[Version, str]]) -> list
             {
                 "version": f"{version.id}@{version.number}",
                 "path": version.metadata.get("path"),
-                "deed": deed,
+                "op": deed,
                 "at": version.at,
                 "session": session,
                 "turn": turn_of(version) or None,

@@ -114,7 +114,7 @@ class _Reader:
 def _deed(version: Version) -> Deed:
     if version.deleted:
         return "delete"
-    deed = _DEEDS.get(str(version.metadata.get("deed")), "read")
+    deed = _DEEDS.get(str(version.metadata.get("op")), "read")
     return "write" if deed == "read" and _is_told_of_a_person(version) else deed
 
 

@@ -76,8 +76,8 @@ def _origin(places: TurnPlaces, version: Version) -> Answer:
     writer = version.writer
     nobody = {"session": writer.session, "agent": None, "chat": None, "turn": None, "said": None}
     if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
-        return {**nobody, "deed": writer.reason if writer.reason in ORDER_REASONS else None}
-    deeds = {"deed": plain(version.metadata.get("deed"))}
+        return {**nobody, "op": writer.reason if writer.reason in ORDER_REASONS else None}
+    deeds = {"op": plain(version.metadata.get("op"))}
     place = places.of(version)
     if place is None:
         return {**nobody, **deeds}

@@ -119,7 +119,7 @@ def show_backlinks(console: Console, answer: Answer) -> None:
         ("when (UTC)", "left"),
         ("session", "left"),
         ("turn", "right"),
-        ("deed", "left"),
+        ("op", "left"),
         ("version", "left"),
         ("from", "left"),
         ("what", "left"),

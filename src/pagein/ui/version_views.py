@@ -22,7 +22,7 @@ def show_history(console: Console, answer: Answer) -> None:
     first = versions[0]
     console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"), soft_wrap=True)
     table = columns(
-        ("v", "right"), ("when (UTC)", "left"), ("deed", "left"), ("known", "left"), ("chars", "right"), ("session", "left"),
+        ("v", "right"), ("when (UTC)", "left"), ("op", "left"), ("known", "left"), ("chars", "right"), ("session", "left"),
         ("turn", "right"), ("the user said", "left"),
     )  # fmt: skip
     before = [*versions[1:], {} if answer["more"] else None]
@@ -30,7 +30,7 @@ def show_history(console: Console, answer: Answer) -> None:
         cells = (
             str(version["version"]),
             when(version["at"]),
-            version["deed"] or ", ".join(_change_lines(version, earlier)),
+            version["op"] or ", ".join(_change_lines(version, earlier)),
             known_part(version),
             amount(version["chars"]),
             session_label(version["agent"], version["session"]),

@@ -106,7 +106,7 @@ class Remembered:
             "path": path,
             "file_type": "python",
             "known": "whole",
-            "deed": deed,
+            "op": deed,
             "turn_ref": chat.static(page_name(max(len(self.turns), 1), 1)),
         }
         return self.put(Draft(id=object_number(9000 + number), type="file", content=content, metadata=metadata))

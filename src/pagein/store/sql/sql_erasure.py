@@ -47,7 +47,7 @@ from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
 _SOMEBODY: Final = Writer("unknown")
-_OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "deed", "known", "proof"})
+_OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "op", "known", "proof"})
 
 
 class SqlErasure(SqlBlobs):
