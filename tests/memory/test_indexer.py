@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.memory.journal_stories import SessionStory, tell
 
-from pagein.memory.indexer import LAYER, Indexer
+from pagein.memory.indexer import FORM, LAYER, Indexer
 from pagein.model.chats import ChatCall, turns_from_value
 from pagein.model.references import Reference
 from pagein.model.versions import Version
@@ -223,7 +223,7 @@ def test_a_whole_content_is_never_claimed_without_a_proof(told: tuple[SqliteUpke
 
 def test_the_place_is_kept_with_the_objects(told: tuple[SqliteUpkeep, list[SessionStory]]) -> None:
     store, _ = told
-    assert store.layer(LAYER) == (store.last_place(), "1")
+    assert store.layer(LAYER) == (store.last_place(), FORM)
     assert Indexer(store).behind() == 0
 
 
