@@ -140,6 +140,8 @@ class MemoryOracle:
                 assert truth is not None, where
                 (first, last) = version["spans"][0]
                 assert told["content"].split("\n") == truth.split("\n")[first - 1 : last], where
+            case "likely":
+                assert version["op"] in ("edit", "move"), where
             case _:
                 assert told["content"] is None, where
         if version["op"] == "delete":

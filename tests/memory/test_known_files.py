@@ -80,7 +80,9 @@ def test_an_edit_after_a_command_of_unknown_effect_proves_no_content() -> None:
         assert (sure.known, sure.text and sure.text.split("\n")[:2]) == ("whole", ["1", "two"])
         agent.call(shell, {"command": "sed -i s/two/2/ a.py"}, "")
         (unsure,) = agent.call(tool, {**change, "old_string": "1", "new_string": "one"}, "ok")
-        assert (unsure.known, unsure.text) == ("name", None)
+        assert (unsure.known, unsure.text and unsure.text.split("\n")[:2]) == ("likely", ["one", "two"])
+        (still,) = agent.call(tool, {**change, "old_string": "one", "new_string": "1"}, "ok")
+        assert still.known == "likely"  # an edit on a likely content, at once
 
 
 def test_lines_that_are_as_before_do_not_prove_the_rest_of_a_file_in_doubt() -> None:
@@ -91,7 +93,7 @@ def test_lines_that_are_as_before_do_not_prove_the_rest_of_a_file_in_doubt() -> 
     (edit,) = agent.call(
         "apply_patch", patch("*** Update File: a.py", "@@", "-one = 1", "+one = 11"), f"{CODEX_OK}Success."
     )
-    assert edit.known == "name"
+    assert (edit.known, edit.text) == ("likely", "one = 11\ntwo = 2")
     (again,) = agent.call("exec_command", {"cmd": "cat a.py"}, f"{CODEX_OK}one = 11\n")
     assert (again.known, again.text) == ("whole", "one = 11")
 

@@ -115,7 +115,7 @@ class FileVersions:
         additional: dict[str, Value] = {}
         if deed.known == "part" and deed.text is not None:
             additional["spans"] = ((deed.first, deed.first + deed.text.count("\n")),)
-        if type_ == "note" and deed.known == "whole" and deed.content is not None:
+        if type_ == "note" and deed.known in ("whole", "likely") and deed.content is not None:
             metadata |= note_facts(deed.content, deed.path, self._writer.target_of(home))
         draft = Draft(
             id=object_id,

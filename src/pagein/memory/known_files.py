@@ -9,7 +9,7 @@ Rules of this file
 3. A change without a certain result makes the content unknown.
 4. A failed call and a result with text left out prove nothing.
 5. Whatever may change files unseen puts every content in doubt: a command that does more than read, a tool of unknown effect,
-   the time between two turns. A content in doubt is no base for an edit.
+   the time between two turns. An edit of a content in doubt gives a content that is likely, until the session reads the whole file.
 """
 
 import posixpath
@@ -28,7 +28,7 @@ from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.reads.knowledge import NOTHING
 
 Deed: TypeAlias = Literal["read", "write", "edit", "delete", "move"]
-Known: TypeAlias = Literal["whole", "part", "name"]
+Known: TypeAlias = Literal["whole", "likely", "part", "name"]
 Proof: TypeAlias = Literal["shown", "written", "edited", ""]
 
 _NO_FILES: Final = frozenset(
@@ -87,11 +87,13 @@ class KnownText:
 
     text: as the client's reads show it. ending: the line end behind it, if that is known.
     doubts: number of doubts when it was last certain.
+    is_likely: whether it was edited since on a content in doubt.
     """
 
     text: str
     ending: str
     doubts: int
+    is_likely: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class KnownTexts:
     def certain(self, path: str) -> KnownText | None:
         """Return the content of a file if nothing may have changed it since it was seen."""
         known = self.files.get(path)
-        return None if known is None or known.doubts != self.doubts else known
+        return None if known is None or known.is_likely or known.doubts != self.doubts else known
 
     def in_doubt(self) -> "KnownTexts":
         """Return the same contents after something that may have changed files unseen."""
@@ -118,6 +120,11 @@ class KnownTexts:
         known = self.files.get(deed.path)
         if deed.known == "whole" and deed.text is not None:
             return replace(self, files=self.files.put(deed.path, KnownText(deed.text, deed.ending, self.doubts)))
+        if deed.known == "likely" and deed.text is not None:
+            likely = KnownText(deed.text, deed.ending, self.doubts, is_likely=True)
+            return replace(self, files=self.files.put(deed.path, likely))
+        if deed.known == "part" and known is not None and _agrees(known.text, deed):
+            return self  # still in doubt: the lines that were not shown prove nothing
         return self if known is None or not deed.is_news else replace(self, files=self.files.without(deed.path))
 
 
@@ -225,12 +232,13 @@ def _deed(
         return _read(texts, path, shown, ends_counted=profile.counts_last)
     if access.op == "delete":
         return FileDeed(path, "delete", "name")
-    after = None if hidden else _text_after(texts.certain(path), profile, call, access, path)
+    after = None if hidden else _text_after(texts.files.get(path), profile, call, access, path)
     if after is None:
         return FileDeed(path, access.op, "name")
     text, ending = after
     proof: Proof = "written" if access.op == "write" else "edited"
-    return FileDeed(path, access.op, "whole", text, ending, total=text.count("\n") + 1, proof=proof)
+    known: Known = "whole" if access.op == "write" or texts.certain(path) is not None else "likely"
+    return FileDeed(path, access.op, known, text, ending, total=text.count("\n") + 1, proof=proof)
 
 
 def _text_after(
@@ -257,8 +265,9 @@ def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted
             text += "\n" * shown.after  # a command shows the end of the last line as it is
         is_known = known is not None and known.text == text
         ending = known.ending if known is not None and is_known else ""
+        is_news = not is_known or (known is not None and known.is_likely)
         total = text.count("\n") + 1
-        return FileDeed(path, "read", "whole", text, ending, total=total, proof="shown", is_news=not is_known)
+        return FileDeed(path, "read", "whole", text, ending, total=total, proof="shown", is_news=is_news)
     part = FileDeed(path, "read", "part", text, first=shown.first, total=shown.total, proof="shown")
     if certain is not None and _agrees(certain.text, part):
         length = certain.text.count("\n") + 1

@@ -73,7 +73,7 @@ class _Reader:
     def state(self, version: Version) -> KnownState:
         deed, hand = _deed(version), _hand(version)
         known = version.metadata.get("known")
-        is_part = known == "part"
+        is_part, is_likely = known == "part", known == "likely"
         edits: tuple[TextEdit, ...] = ()
         is_sure = known == "whole" and (deed in ("read", "write") or self._sure == hand.session)
         if deed == "edit" and hand.maker == "agent" and not is_sure:
@@ -84,7 +84,9 @@ class _Reader:
             version.at,
             deed,
             hand,
-            None if version.deleted or (is_part and "spans" not in version.additional) else self._lines(version),
+            None
+            if version.deleted or is_likely or (is_part and "spans" not in version.additional)
+            else self._lines(version),
             self._spans(version) if is_part else None,
             edits,
         )

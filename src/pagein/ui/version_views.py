@@ -13,6 +13,7 @@ from pagein.ui.store_views import columns, object_label, one_line, session_label
 
 Answer = Mapping[str, Any]
 _MOST_SPANS: Final = 6
+_LIKELY: Final = "is likely: an edit on a text that something else may have changed in between"
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -51,7 +52,7 @@ def _change_lines(version: Answer, before: Answer | None) -> list[str]:
 
 
 def known_part(version: Answer) -> str:
-    """Return how much of a file is known: whole, name, or the lines."""
+    """Return how much of a file is known: whole, likely, name, or the lines."""
     if version["known"] != "part":
         return version["known"] or ""
     spans = version["spans"]
@@ -121,6 +122,8 @@ def missing_text(answer: Answer) -> str:
         return f"{name} has no content; --metadata shows what is known of it"
     if answer["known"] == "part" and answer["field"] == "content":
         return f"{name} is known in part: {known_part(answer)} of the file"
+    if answer["known"] == "likely" and answer["field"] == "content":
+        return f"{name} {_LIKELY}"
     return ""
 
 
@@ -129,6 +132,8 @@ def partial_sides(answer: Answer) -> Iterator[str]:
     for side in (answer["old"], answer["new"]):
         if side["known"] == "part":
             yield f"version {side['version']} is known in part: {known_part(side)} of the file; the rest counts as absent"
+        if side["known"] == "likely":
+            yield f"version {side['version']} {_LIKELY}"
 
 
 def show_diff(console: Console, answer: Answer) -> None:
