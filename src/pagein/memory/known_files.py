@@ -32,23 +32,29 @@ Known: TypeAlias = Literal["whole", "likely", "part", "name"]
 Proof: TypeAlias = Literal["shown", "written", "edited", ""]
 
 _NO_FILES: Final = frozenset(
-    (
-        *("todowrite", "todoread", "taskcreate", "taskupdate", "tasklist", "taskget", "taskoutput", "update_plan"),
-        *("askuserquestion", "enterplanmode", "exitplanmode", "question", "request_user_input"),
-        *(
-            "webfetch",
-            "websearch",
-            "web_fetch",
-            "web_search",
-            "google_web_search",
-            "toolsearch",
-            "skill",
-            "peek",
-            "search",
-        ),
-    )
+    [
+        "askuserquestion",
+        "enterplanmode",
+        "exitplanmode",
+        "peek",
+        "question",
+        "request_user_input",
+        "search",
+        "skill",
+        "taskcreate",
+        "taskget",
+        "tasklist",
+        "taskoutput",
+        "taskupdate",
+        "todoread",
+        "todowrite",
+        "toolsearch",
+        "update_plan",
+    ]
 )
 """Tools of clients, and of pagein, that touch no files, in lower case."""
+_OF_THE_WEB: Final = ("webfetch", "websearch", "web_fetch", "web_search")
+"""Ends of the names of tools that read the web."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -169,7 +175,9 @@ def changes_unseen(profile: Profile, call: ToolCall) -> bool:
     effect = profile.effect_of(call)
     if effect.op == "exec":
         return not is_harmless(call.arguments)
-    return effect.op == "other" and profile.ops.get(call.name) is None and call.name.lower() not in _NO_FILES
+    name = call.name.lower()
+    touches_none = name in _NO_FILES or name.endswith(_OF_THE_WEB)
+    return effect.op == "other" and profile.ops.get(call.name) is None and not touches_none
 
 
 def _after_command(
