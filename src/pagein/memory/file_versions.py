@@ -88,6 +88,11 @@ class FileVersions:
     def _current(self, path: str) -> Version | None:
         return self._writer.file_at(self._home(path), path)
 
+    def _nickname(self, path: str, call: str) -> str | None:
+        """Return a new note's name, if it is free; the id of the call is not, because its object is written next."""
+        name = self._writer.free_name(name_of(path))
+        return None if name == call else name
+
     def _write(
         self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str = "", *place: int
     ) -> Version:
@@ -123,7 +128,7 @@ class FileVersions:
             content=deed.content,
             metadata=metadata,
             additional=additional,
-            nickname=self._writer.free_name(name_of(deed.path)) if type_ == "note" and current is None else None,
+            nickname=self._nickname(deed.path, call) if type_ == "note" and current is None else None,
             provenance=Provenance(deed.path, "agent"),
             deleted=is_gone,
         )

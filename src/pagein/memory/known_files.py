@@ -23,7 +23,7 @@ from pagein.model.shared_map import SharedMap
 from pagein.policy.clients.file_changes import added_file, file_change, patch_moves, without_moves
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import Profile, reading_of
-from pagein.policy.clients.shell_changes import ShellChange, is_harmless, shell_changes
+from pagein.policy.clients.shell_changes import ShellChange, is_harmless, runs_on, shell_changes
 from pagein.policy.privacy.redaction import is_withheld
 from pagein.policy.reads.knowledge import NOTHING
 
@@ -33,12 +33,7 @@ Proof: TypeAlias = Literal["shown", "written", "edited", ""]
 
 _NO_FILES: Final = frozenset(
     [
-        "askuserquestion",
-        "enterplanmode",
-        "exitplanmode",
         "peek",
-        "question",
-        "request_user_input",
         "search",
         "skill",
         "taskcreate",
@@ -107,15 +102,18 @@ class KnownTexts:
     """The whole content of files, by path, as a thread knows it.
 
     doubts: how often something happened that may have changed files unseen.
+    runs_on: whether a command was left running that may change files at any time.
     """
 
     files: SharedMap[KnownText] = field(default_factory=SharedMap)
     doubts: int = 0
+    runs_on: bool = False
 
     def certain(self, path: str) -> KnownText | None:
         """Return the content of a file if nothing may have changed it since it was seen."""
         known = self.files.get(path)
-        return None if known is None or known.is_likely or known.doubts != self.doubts else known
+        in_doubt = self.runs_on or known is None or known.is_likely or known.doubts != self.doubts
+        return None if in_doubt else known
 
     def in_doubt(self) -> "KnownTexts":
         """Return the same contents after something that may have changed files unseen."""
@@ -145,7 +143,8 @@ def file_deeds(
     folder: the session's working folder, "" if unknown.
     """
     reading = reading_of(profile, call, result)
-    texts = texts.in_doubt() if changes_unseen(profile, call) else texts
+    if changes_unseen(profile, call):
+        texts = replace(texts.in_doubt(), runs_on=texts.runs_on or runs_on(call.arguments))
     if reading.is_failure or reading.is_repeat:
         return texts, ()
     if reading.effect.op == "exec" and (changes := shell_changes(call.arguments)):
@@ -173,6 +172,8 @@ def file_deeds(
 def changes_unseen(profile: Profile, call: ToolCall) -> bool:
     """Return whether a call may change files that its arguments and its result do not tell."""
     effect = profile.effect_of(call)
+    if call.withheld is not None:  # its arguments do not tell which file it changed
+        return effect.op not in ("read", "list", "search")
     if effect.op == "exec":
         return not is_harmless(call.arguments)
     name = call.name.lower()

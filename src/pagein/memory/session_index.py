@@ -18,6 +18,7 @@ from pagein.memory.chat_pages import NO_PAGES, ChatPages, shortened, user_words,
 from pagein.memory.file_versions import FileVersions
 from pagein.memory.known_files import NO_TEXTS, KnownTexts, changes_unseen, file_deeds
 from pagein.memory.object_names import object_name, request_name, second_call_name
+from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.model.chats import ChatCall
@@ -242,8 +243,11 @@ class SessionIndex:
     def _copied_call(self, call: ToolCall) -> Version | None:
         """Return the object of the same call in an earlier place: a fork or a compaction repeats calls that were made before."""
         known = self._writer.store.current(call.id) if _UNIQUE.fullmatch(call.id) else None
-        is_same = known is not None and known.type == "toolcall" and known.metadata.get("tool") == call.name
-        return known if is_same else None
+        if known is None or known.type != "toolcall" or known.metadata.get("tool") != call.name:
+            return None
+        # the names that people give later make versions too: a chat refers to the call itself, then and when it is made again
+        made = (one for one in reversed(self._writer.store.history(known.id)) if not is_order(one))
+        return next(made, known)
 
     def _call_name(self, entry: Entry, call: ToolCall) -> str:
         """Return the id for a call's object: the provider's, unless another call has it."""

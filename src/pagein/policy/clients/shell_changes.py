@@ -34,9 +34,7 @@ _HARMLESS: Final = frozenset(
         "head",
         "id",
         "jq",
-        "less",
         "ls",
-        "more",
         "nl",
         "printf",
         "ps",
@@ -65,9 +63,19 @@ _CHECKS: Final = re.compile(
     r"(?:\S*/)?(?:(?:python3?(?:\.\d+)? -m )?(?:pytest|unittest|mypy|pyright)|ruff check|eslint|go (?:build|test|vet)|cargo (?:build|check|clippy|test)"
     r"|(?:tsc|tsgo)(?= .*--noEmit\b| --noEmit\b))(?= |\Z)"
 )
-_CHANGING_OPTION: Final = re.compile(r" -(?:u|w|-?\S*(?:fix|write|update|output|report|record|generate)\S*)")
-_WRITES: Final = re.compile(r"-(?:o|-output|-pre|-to-command)(?:=.*)?|-o.+")
+_CHECK_OPTION: Final = re.compile(
+    r"--|-{1,2}(?:[hqvsxl]+|[kmnpj]\d*|rA|ra|run|race|count|short|timeout|cover|tags|failfast|bench|tb|maxfail|lf|ff|no-header|no-cov|quiet|verbose"
+    r"|noEmit|lib|bins|tests|all|workspace|release|package|features|all-features|all-targets|strict|colors?|ignore|deselect|pretty|project"
+    r"|skipLibCheck|durations|nocapture|test-threads|exact|ignored|ext|max-warnings)(?:=.*)?"
+)
+"""The options with which a check surely changes no file. Many tools have one that updates what they compare with."""
+_WRITES: Final = re.compile(
+    r"-[a-zA-Z]*o.*|-O.*|--(?:output|pre|to-command|open-files-in-pager|ext-diff|textconv)(?:[=-].*)?"
+)
 """Options by which some of the harmless commands write a file, or run another program."""
+
+
+_BACKGROUND: Final = ("run_in_background", "is_background", "background")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +121,17 @@ def is_harmless(arguments: str) -> bool:
         return True
     line = _HARMLESS_REDIRECT.sub(" ", line)
     # quoted text may hold anything, as far as the shell itself does nothing with it
-    bare = re.sub(r"'[^']*'", "''", line)
+    bare = line if '"' in line else re.sub(r"'[^']*'", "''", line)  # an apostrophe within double quotes is none
     if re.search(r"[`<>\n]|\$\(|(?<!&)&(?!&)", bare):
         return False
     return all(_is_harmless(words) for pipeline in pipelines(line) for words in pipeline)
+
+
+def runs_on(arguments: str) -> bool:
+    """Return whether a call leaves its command running in the background."""
+    row = arguments_of(arguments)
+    line, _ = command_line(row)
+    return any(row.get(name) is True for name in _BACKGROUND) or (line or "").rstrip().endswith("&")
 
 
 def _inside(folder: str, path: str) -> str:
@@ -158,6 +173,6 @@ def _is_harmless(words: Sequence[str]) -> bool:
 
 
 def _is_check(words: Sequence[str]) -> bool:
-    """Return whether a command only checks or tests: such tools leave the sources alone, unless an option says otherwise."""
-    line = " ".join(words)
-    return _CHECKS.match(line) is not None and _CHANGING_OPTION.search(line) is None
+    """Return whether a command only checks or tests: such tools leave the sources alone without other options."""
+    are_safe = all(_CHECK_OPTION.fullmatch(word) for word in words if word.startswith("-"))
+    return are_safe and _CHECKS.match(" ".join(words)) is not None

@@ -211,12 +211,15 @@ def _make_private(path: Path) -> None:
     if not stat.S_ISREG(mode):
         # in particular, a device must not be made private: it belongs to every user
         raise StoreError(f"{path.name} is not a file; choose another path")
+    if not mode & 0o077:
+        # Never opened here: closing any descriptor of a file ends all POSIX locks that this process has on it, also those of
+        # SQLite's open connections. Then another process may take the WAL away from under them.
+        return
     with path.open("rb") as file:
         head = file.read(len(_MAGIC))
     if head and head != _MAGIC:  # not a store: the mode of a foreign file must not change
         raise StoreError(f"{path.name} is not a database; choose another path")
-    if mode & 0o077:
-        path.chmod(0o600)
+    path.chmod(0o600)
 
 
 def make_folder(folder: Path) -> None:
