@@ -3,7 +3,7 @@
 import json
 
 from pagein.memory.known_files import NO_TEXTS, FileDeed, KnownTexts, changes_unseen, file_deeds
-from pagein.model.messages import ToolCall, ToolResult
+from pagein.model.messages import ToolCall, ToolResult, Withheld
 from pagein.policy.clients.profiles import PROFILES
 
 CODEX_OK = "Exit code: 0\nWall time: 0 seconds\nOutput:\n"
@@ -115,3 +115,21 @@ def test_a_tool_of_unknown_effect_may_change_files() -> None:
     assert changes_unseen(profile, ToolCall("1", "Task", "{}"))
     assert not changes_unseen(profile, ToolCall("1", "Read", '{"file_path":"/w/a"}'))
     assert not changes_unseen(profile, ToolCall("1", "Grep", "{}"))
+
+
+def test_a_withheld_edit_puts_texts_in_doubt() -> None:
+    profile = PROFILES["claude-code"]
+    assert changes_unseen(profile, ToolCall("1", "Edit", "{}", withheld=Withheld("d", 9)))
+    assert not changes_unseen(profile, ToolCall("1", "Read", "{}", withheld=Withheld("d", 9)))
+
+
+def test_an_edit_beside_a_command_in_the_background_is_likely_at_best() -> None:
+    agent = Agent("claude-code")
+    agent.call("Bash", {"command": "sleep 20; sed -i s/1/3/ a.py", "run_in_background": True}, "running")
+    agent.call("Write", {"file_path": "/w/a.py", "content": "one = 1\n"}, "ok")
+    (edit,) = agent.call("Edit", {"file_path": "/w/a.py", "old_string": "one", "new_string": "two"}, "ok")
+    assert (edit.known, edit.text) == ("likely", "two = 1\n")
+
+
+def test_an_answer_of_the_user_puts_texts_in_doubt() -> None:
+    assert changes_unseen(PROFILES["claude-code"], ToolCall("1", "AskUserQuestion", "{}"))

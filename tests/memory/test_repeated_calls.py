@@ -6,9 +6,12 @@ import pytest
 from tests.memory.told_journal import UNIQUE, Journal
 
 from pagein.memory.indexer import Indexer
+from pagein.memory.object_orders import give_order
+from pagein.memory.projection_check import projection_faults
 from pagein.model.chats import ChatCall, turns_from_value
 from pagein.model.entries import NoteEntry, RequestSent
 from pagein.model.journal_notes import PrefixDigests
+from pagein.model.memory_notes import ObjectNameNote
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -95,3 +98,21 @@ def test_entries_without_a_time_have_that_of_the_request_before(store: SqliteUpk
     (session,) = objects(store, "session")
     assert session.metadata["models"] == ("claude-opus-4-6",)
     store.close()
+
+
+def test_a_note_does_not_take_the_name_of_the_call_that_writes_it(store: SqliteUpkeep) -> None:
+    one = Journal(store, "one")
+    one.say("note it")
+    one.write("call_9", "# nine\n", "/w/call_9.md")
+    later = Journal(store, "later", at=500.0)
+    later.say("go on")
+    assert [call.id for call in objects(store, "toolcall")] == ["call_9"]
+    assert [note.nickname for note in objects(store, "note")] == [None]
+    assert len(objects(store, "session")) == 2
+
+
+def test_a_name_that_a_person_gives_to_a_repeated_call_is_no_fault(store: SqliteUpkeep) -> None:
+    fork(store, UNIQUE)
+    Indexer(store).catch_up()
+    give_order(store, ObjectNameNote(UNIQUE, "first"), 1_000.0)
+    assert list(projection_faults(store)) == []

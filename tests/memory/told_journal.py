@@ -30,8 +30,8 @@ class Journal:
     def say(self, words: str) -> None:
         self.add(MessageEntry(Message("user", (Text(words),))))
 
-    def write(self, call_id: str, text: str) -> None:
-        arguments = json.dumps({"file_path": "/w/a.py", "content": text})
+    def write(self, call_id: str, text: str, path: str = "/w/a.py") -> None:
+        arguments = json.dumps({"file_path": path, "content": text})
         self.add(MessageEntry(Message("assistant", (ToolCall(call_id, "Write", arguments),))))
         self.add(MessageEntry(Message("user", (ToolResult(call_id, "ok", "Write"),))))
 

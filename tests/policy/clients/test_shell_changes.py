@@ -93,6 +93,16 @@ def test_commands_that_only_show_something_are_harmless(command: str) -> None:
         "cat a.py\nmake",
         "A=1 make",
         "cat " + "a" * 3000,
+        'echo "don\'t" > row.tsx && echo "won\'t"',
+        "echo \"it's $(sed -i s/c/C/ row.tsx) that's\"",
+        'echo "a\'b" `rm x` "c\'d"',
+        "sort -uo row.tsx row.tsx",
+        "pytest --force-regen",
+        "pytest --inline-snapshot=create",
+        "cargo test -- --bless",
+        "go test -golden ./...",
+        "git grep -Ovim x",
+        "less +!sh a.py",
     ],
 )
 def test_every_other_command_may_change_files(command: str) -> None:
