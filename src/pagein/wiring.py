@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from pagein.engine.reads.session_reads import Outside
     from pagein.engine.recall.session_recall import RecallResources
     from pagein.engine.session import Session
+    from pagein.memory.indexer import Indexer
     from pagein.memory.object_writer import IndexedStore
     from pagein.past_sessions.intake import Intake
     from pagein.ports import BlobStore, DerivedLayer, ForgettingStore, TokenCounter, WholeStore
     from pagein.store.postgres.postgres_store import PostgresStore
+    from pagein.store.search.search_layer import SearchLayer
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.store.upkeep.file_soundness import FileWatch
@@ -73,7 +75,7 @@ def open_with_layers(
     return _open(store, workspace, None, None, patience)
 
 
-def layers_of(store: "IndexedStore") -> "tuple[DerivedLayer, ...]":
+def layers_of(store: "IndexedStore") -> "tuple[Indexer, SearchLayer]":
     """Return the layers over a store, each behind those that it is made from."""
     from pagein.memory.indexer import Indexer
     from pagein.store.search.search_layer import SearchLayer
@@ -354,7 +356,7 @@ def _outside(blobs: "BlobStore", home: str, settings: "Settings | None") -> "Out
 
 
 def _reach(
-    store: "SearchedStore", settings: "Settings | None", log: Path | None, objects: "DerivedLayer | None"
+    store: "SearchedStore", settings: "Settings | None", log: Path | None, objects: "Indexer | None"
 ) -> "RecallResources":
     from pagein.engine.engine import Settings
     from pagein.engine.log.trajectory import Trajectory
@@ -371,7 +373,7 @@ def _reach(
     def refresh() -> None:
         if objects is not None:
             with contextlib.suppress(StoreError):  # a store that takes no writes answers with what it has
-                objects.catch_up(within=_LONGEST_REFRESH)
+                objects.save_open_chats(time.time(), _LONGEST_REFRESH)  # noqa: TID251 -- the rim reads the clock
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
     return RecallResources(

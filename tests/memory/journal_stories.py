@@ -4,9 +4,10 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 
+from pagein.model.codec import encode_message
 from pagein.model.entries import CompactionEntry, Entry, MessageEntry, NoteEntry
-from pagein.model.journal_notes import ClientNote, UsageNote
-from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
+from pagein.model.journal_notes import AnswerNote, ClientNote, UsageNote
+from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.ports import JournalStore
 
 PATHS = ("/w/a.py", "/w/b.py", "/w/plan.md")
@@ -47,7 +48,9 @@ class SessionStory:
             return [self.late_note(self._random.choice(self._leaves))]
         if draw < 0.4 or self._leaf is None:
             return [self.says()]
-        return self.calls_tool() if draw < 0.85 else [self.answers()]
+        if draw < 0.85:
+            return self.calls_tool()
+        return self.answers_twice() if draw < 0.95 else [self.answers()]
 
     def late_note(self, behind: str) -> Entry:
         """Return the usage of an earlier request, told after the session went on. The session stays where it is."""
@@ -60,6 +63,25 @@ class SessionStory:
         words = f"please do {self.name} {self._count}"
         self.said.append(words)
         return self._message(Message("user", (Text(words),)))
+
+    def answers_twice(self) -> list[Entry]:
+        """Return an answer as its client saw it, mostly with the message that brings it in the words of the client."""
+        words, draw = f"the end {self._count}", self._random.random()
+        seen = Message("assistant", (Thinking("hm"), Text(words)), model="m-1")
+        if draw < 0.4:
+            seen = Message(
+                "assistant", (*seen.blocks, ToolCall(f"call_{self._count}", "Read", '{"file_path": "/w/a.py"}'))
+            )
+        note = NoteEntry.of(AnswerNote(encode_message(seen).decode()))
+        if draw < 0.1 and self._leaves:  # told after the session went on
+            here, self._leaf = self._leaf, self._random.choice(self._leaves)
+            entry = self._entry(note)
+            self._leaf = here
+            return [entry]
+        told = [self._entry(note)]
+        if draw > 0.6:
+            told.append(self._message(Message("assistant", (Text(words + "\n"),), model="m-1")))
+        return told
 
     def answers(self) -> Entry:
         return self._message(Message("assistant", (Text(f"done {self._count}"),), model="m-1"))

@@ -52,6 +52,8 @@ def test_objects_that_grew_are_those_that_are_made_again(seed: int, steps: int) 
             indexer = Indexer(store)  # another process goes on
         if random_.random() < 0.5:
             indexer.catch_up()
+        if random_.random() < 0.2:
+            indexer.save_open_chats(5_000.0)
     indexer.catch_up()
     grown, linked = versions(store), links(store)
     assert indexer.drop(store) == len({one for one, *_ in grown})

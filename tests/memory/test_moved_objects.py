@@ -36,6 +36,8 @@ def live(
         if random_.random() < 0.15:
             Indexer(store).catch_up()
             order(store, random_, nicknames)
+        if random_.random() < 0.15:
+            Indexer(store).save_open_chats(5_000.0)
     Indexer(store).catch_up()
 
 

@@ -25,6 +25,7 @@ from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
 from pagein.model.journal_notes import (
+    AnswerNote,
     BrokenNote,
     DeferredToolsNote,
     Note,
@@ -190,7 +191,9 @@ class BranchIndex:
         self.learn()
 
     def note_at(self, owner: EntryId, note: Note) -> None:
-        """Journal a fact after a message and what belongs to it."""
+        """Journal a fact after a message and what belongs to it; an answer only if no message brought it already."""
+        if isinstance(note, AnswerNote) and owner in self.places.going_on:
+            return
         self._log.move(self.places.stand(owner))
         self._log.note(note)
 

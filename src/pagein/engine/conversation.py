@@ -1,11 +1,13 @@
-"""Read the token usage in the reply to a request."""
+"""Read the token usage and the answer in the reply to a request."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pagein.errors import BadInput
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.usage import usage_of as usage_in
 
 T = TypeVar("T")
@@ -19,16 +21,42 @@ class SdkReply(Protocol):
         ...
 
 
-Reply: TypeAlias = Usage | Mapping[str, Any] | SdkReply
+@dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """An answer as the client saw it, read from a stream, with the usage that the provider reported.
+
+    messages: its messages as the client may send them back, in the wire format of the request; without recall calls.
+    is_whole: False if the answer was cut short.
+    """
+
+    usage: Usage | None
+    messages: tuple[bytes, ...] = ()
+    is_whole: bool = True
+
+
+Reply: TypeAlias = Usage | ClientAnswer | Mapping[str, Any] | SdkReply
 
 
 def usage_of(reply: Reply, api: Api) -> Usage | None:
     """Return the token usage in a reply, or None. Raises BadInput for anything but a reply."""
     if isinstance(reply, Usage):
         return reply
+    if isinstance(reply, ClientAnswer):
+        return reply.usage
     told = usage_in(reply if isinstance(reply, Mapping) else _dump_reply(reply), api)
     # an event of a stream may report output tokens alone, without the request's
     return told if told is not None and told.prompt else None
+
+
+def answer_of(reply: Reply, api: Api) -> ClientAnswer:
+    """Return the answer in a reply, without messages if the reply has none. Raises BadInput for anything but a reply."""
+    if isinstance(reply, ClientAnswer):
+        return reply
+    if isinstance(reply, Usage):
+        return ClientAnswer(reply)
+    form = format_named(api).answers
+    read = form.whole(reply if isinstance(reply, Mapping) else _dump_reply(reply))
+    return ClientAnswer(read.usage, form.turn(read, ()).shown)
 
 
 def _dump_reply(reply: SdkReply) -> Mapping[str, Any]:

@@ -20,25 +20,25 @@ from pagein.engine.cache import cache_ttl
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
 from pagein.engine.cache.cached_prefix import note_of
-from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import head_of, model_in
-from pagein.engine.call_stages import CallStages, RequestCall
-from pagein.engine.conversation import Reply, usage_of
+from pagein.engine.call_results import last_sent, prepared_request
+from pagein.engine.call_stages import CallStages
+from pagein.engine.conversation import Reply, answer_of, usage_of
 from pagein.engine.decision_claim import DecisionClaim, GivenUp
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.request_fields import Request, body_of
+from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import Bytes, thoughtless
+from pagein.engine.send.outgoing_body import thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
-from pagein.engine.send.undecided_requests import LastSent
 from pagein.engine.window_stages import WindowStages
-from pagein.errors import HostError, StoreError
+from pagein.errors import BadInput, HostError, StoreError
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote, Note, PassthroughNote, UsageNote
+from pagein.model.journal_notes import CacheVerdictNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
 from pagein.providers.validity import Api
@@ -139,9 +139,9 @@ class Traffic:
                 if call.placed == "passed":
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
-                last_sent = _last_rendered(call.pending, call.made, self._index, call.chosen)
-                self._shared.forwarding.note_sent(self._log.name, last_sent)
-                return _prepared_request(asked, call)
+                rendered = last_sent(call.pending, call.made, self._index, call.chosen)
+                self._shared.forwarding.note_sent(self._log.name, rendered)
+                return prepared_request(asked, call)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
@@ -193,11 +193,12 @@ class Traffic:
         with self._lock:
             try:
                 usage = usage_of(reply, prepared.api)
-                entry = self._entry_of(prepared) if usage is not None else None
-                if usage is not None and (entry is not None or prepared.last):
-                    is_alone = not self.owes  # otherwise this fact is settled with the rest
-                    self._owe(prepared, UsageNote(usage))
-                    if entry is not None:
+                notes = self._notes_of(prepared, reply, usage)
+                entry = self._entry_of(prepared) if notes else None
+                if notes and (entry is not None or prepared.last):
+                    is_alone = not self.owes  # otherwise these facts are settled with the rest
+                    self._owe(prepared, *notes)
+                    if entry is not None and usage is not None:
                         keep, verdict = self._note_cached_prefix(entry, prepared, usage)
                     if is_alone:
                         self._settle()
@@ -216,6 +217,16 @@ class Traffic:
         if forecast is None:
             return Observation(usage, failure=failure, keep=keep, verdict=verdict)
         return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep, verdict)
+
+    def _notes_of(self, prepared: PreparedRequest, reply: Reply, usage: Usage | None) -> list[Note]:
+        """Return what is journaled of a reply: its usage, and the answer if it can be read."""
+        notes: list[Note] = [UsageNote(usage)] if usage is not None else []
+        with contextlib.suppress(BadInput):
+            seen, api = answer_of(reply, prepared.api), prepared.api
+            known = prepared.messages, prepared.model
+            note = answer_note(seen.messages, api, self._log.privacy, *known, is_whole=seen.is_whole)
+            notes += [] if note is None else [note]
+        return notes
 
     @property
     def owes(self) -> bool:
@@ -252,8 +263,9 @@ class Traffic:
             raise
         owed.settle(name, debts)
 
-    def _owe(self, prepared: PreparedRequest, note: Note) -> None:
-        self._shared.owed.add(self._log.name, Fact(note, prepared.entry, prepared.last))
+    def _owe(self, prepared: PreparedRequest, *notes: Note) -> None:
+        for note in notes:
+            self._shared.owed.add(self._log.name, Fact(note, prepared.entry, prepared.last))
 
     def _entry_of(self, prepared: PreparedRequest) -> EntryId | None:
         """Return the entry of a request; for an undecided request, once it was journaled."""
@@ -343,7 +355,7 @@ class Traffic:
         self._shared.owed.add(self._log.name, sent)
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
-            last = _last_rendered(call, made, self._index, AS_THE_CLIENT)
+            last = last_sent(call, made, self._index, AS_THE_CLIENT)
             self._shared.forwarding.note_sent(self._log.name, last)
         else:
             self._shared.forwarding.forget(self._log.name)
@@ -355,39 +367,6 @@ class Traffic:
 
 def _problem_words(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
-
-
-def _prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequest:
-    """Return the request to send, as its stages made it."""
-    pending, made = call.pending, call.made
-    fields = pending.envelope.fields if made.fields is None else made.fields
-    front = {name: fields[name] for name in IN_FRONT if name in fields}
-    return replace(
-        asked,
-        body=made.body,
-        sent=SentRequest(pending.script.api, front, made.items, pending.script.names, pending.head, asked.at or 0.0),
-        terms=call.terms,
-        entry=call.entry,
-        placed=call.placed,
-        shared=call.known,
-        epoch=call.epoch,
-        opened=call.opened,
-        previewed=call.previewed,
-        replaced=made.replaced,
-        changed_by_client=call.changes,
-        crowded=call.crowded,
-        repaired=call.repaired,
-        failure=call.failure,
-        gained=call.gained,
-        offered=pending.own_tool_names,
-        deferred=pending.recall.deferred,
-    )
-
-
-def _last_rendered(call: PendingCall, made: Bytes, index: BranchIndex, chosen: BreakpointChoice) -> LastSent:
-    tools = call.recall.tools if call.own_tool_names else ()
-    deferred = call.recall.deferred
-    return LastSent(call.script, made.changes, len(call.original), index.places.exchanges, tools, chosen, deferred)
 
 
 def _messages_of(prepared: PreparedRequest) -> int:

@@ -95,11 +95,16 @@ class Answerer:
     def reply(self) -> ModelReply:
         """Return the model's reply, merged over every turn."""
         replies = [read() for read in self._read]
+        if not replies:
+            return NO_REPLY
+        form, tools = self._conduct.form, self._conduct.curated.tools
+        shown = tuple(item for one in replies for item in form.turn(one, tools).shown)
         if len(replies) < 2:  # noqa: PLR2004 -- a single turn needs no merging
-            return replace(replies[0], recalls=self._recalls) if replies else NO_REPLY
+            return replace(replies[0], recalls=self._recalls, shown=shown)
         used = [one.usage for one in replies if one.usage is not None]
         first = replies[0].first or replies[0].usage
-        return replace(replies[-1], usage=sum(used, Usage()) if used else None, first=first, recalls=self._recalls)
+        usage = sum(used, Usage()) if used else None
+        return replace(replies[-1], usage=usage, first=first, recalls=self._recalls, shown=shown)
 
     @property
     def behind(self) -> tuple[bytes, ...]:

@@ -109,6 +109,17 @@ def without_results(message: Message) -> Message | None:
     return Message(message.role, blocks, message.at, message.model, message.usage, message.stop, message.id)
 
 
+def without_pictures(message: Message) -> Message:
+    """Return a message without its pictures; its calls keep their whole arguments, because no object holds them yet."""
+    blocks = (replace(one, data=None) if isinstance(one, Image) else one for one in message.blocks)
+    return replace(message, blocks=tuple(blocks))
+
+
+def words_of(message: Message) -> str:
+    """Return the texts of a message, with single spaces, to compare an answer with what the client sends back."""
+    return " ".join(" ".join(block.text for block in message.blocks if isinstance(block, Text)).split())
+
+
 def _in_chat(block: Block) -> Block:
     if isinstance(block, ToolCall):
         return replace(block, arguments=shortened(block.arguments), accesses=())

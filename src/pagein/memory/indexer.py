@@ -7,26 +7,33 @@ Rules of this file
 2. A transaction is short: the writer of a journal never waits long for the indexer.
 3. Several processes may follow one store. Whoever finds that another was faster goes on from there.
 4. Objects of another form are dropped and made again from the journals.
+5. A chat gets a version at certain steps only. Before an answer that must be complete, the sessions with newer steps get
+   an order in the journal of orders (`save_open_chats`). So objects that are made again have the same versions.
 """
 
+import json
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
+from pagein.engine.log.journal import entry_name
 from pagein.memory.object_orders import carry_out
 from pagein.memory.object_writer import IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
 from pagein.model.derived_versions import DERIVED, ORDERS
-from pagein.model.entries import Entry
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.layer_report import LayerReport
+from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
 from pagein.ports import Progress, WholeStore
 
 LAYER: Final = "memory"
-FORM: Final = "2"
+FORM: Final = "3"
 """Version of the objects' form. Objects of another form are made again."""
+_OPEN_CHATS: Final = "memory.open"
+"""Name under which the store keeps the sessions with steps that no version of a chat has."""
 _OWN: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions."""
 _AT_ONCE: Final = 64
@@ -73,6 +80,39 @@ class Indexer:
                     tell(self._place(), self._store.last_place())
         return LayerReport(entries, self._writer.written - versions, self.behind())
 
+    def save_open_chats(self, at: float, within: float | None = None, tell: Progress | None = None) -> LayerReport:
+        """Bring the objects up to the journals, with the newest steps of all chats.
+
+        at: time of the question, seconds since 1970. within, tell: as in `catch_up`.
+        """
+        report = self.catch_up(within, tell=tell)
+        if report.behind or not self._open_chats():
+            return report
+        with self._turn, self._store.exclusive():
+            parent = self._store.leaf(ORDERS)
+            for session in self._open_chats():
+                body = NoteEntry.of(OpenChatsNote(session))
+                entry = Entry(entry_name(parent, body), parent, body, at)
+                self._store.append(ORDERS, [entry])
+                parent = entry.id
+        return self.catch_up(within, tell=tell)
+
+    def _open_chats(self) -> list[str]:
+        found = self._store.layer(_OPEN_CHATS)
+        return [] if found is None else json.loads(found[1])
+
+    def _note_open_chats(self, followed: Iterable[str]) -> None:
+        """Note which of these sessions have steps that no version of a chat has."""
+        before = self._open_chats()
+        left = dict.fromkeys(before)
+        for session in followed:
+            if self._state(session).is_open:
+                left[session] = None
+            else:
+                left.pop(session, None)
+        if list(left) != before:
+            self._store.set_layer(_OPEN_CHATS, 0, json.dumps(list(left)))
+
     def drop(self, store: WholeStore) -> int:
         """Drop the objects made from journals, and return their number; `catch_up` makes them again.
 
@@ -81,6 +121,7 @@ class Indexer:
         with self._turn, store.exclusive():
             dropped = store.drop_objects_of(*DERIVED)
             store.set_layer(LAYER, 0, FORM)
+            store.set_layer(_OPEN_CHATS, 0, "[]")
             self._sessions.clear()
         return dropped
 
@@ -108,30 +149,49 @@ class Indexer:
         deadline = time.monotonic() + _LONGEST_TURN
         place, count = self._place(), 0
         readers: dict[str, Iterator[Placed]] = {}
+        followed: dict[str, None] = {}
         for at, session in self._store.places(place, _AT_ONCE):
             if session == ORDERS:
-                self._carry_out(at)
+                followed |= dict.fromkeys(self._carry_out(at))
             elif is_session(session):
-                state = self._state(session)
-                if session not in readers:
-                    readers[session] = iter(self._store.news(session, state.place))
-                for place_of_entry, entry in readers[session]:
-                    if isinstance(entry, Entry):
-                        state.follow(place_of_entry, entry)
-                    if place_of_entry >= at:
-                        break
+                self._follow_session(session, at, readers)
+                followed[session] = None
             place, count = at, count + 1
             if time.monotonic() > deadline:
                 break
+        self._note_open_chats(followed)
         self._store.set_layer(LAYER, place, FORM)
         self._close_sessions()
         return count
 
-    def _carry_out(self, at: int) -> None:
-        """Give the object of a person's order its name or its view."""
+    def _follow_session(self, session: str, at: int, readers: dict[str, Iterator[Placed]]) -> None:
+        """Follow the journal of a session up to the entry at a place."""
+        state = self._state(session)
+        if session not in readers:
+            readers[session] = iter(self._store.news(session, state.place))
+        for place, entry in readers[session]:
+            if isinstance(entry, Entry):
+                state.follow(place, entry)
+            if place >= at:
+                break
+
+    def _carry_out(self, at: int) -> tuple[str, ...]:
+        """Carry out an order about objects. Return the sessions whose open chats got a version."""
         _, entry = next(self._store.news(ORDERS, at - 1))
-        if isinstance(entry, Entry):
+        note = entry.body.note if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) else None
+        if not isinstance(entry, Entry):
+            return ()
+        if not isinstance(note, OpenChatsNote):
             carry_out(self._store, entry)
+            return ()
+        state = self._state(note.session)
+        for place, one in self._store.news(note.session, state.place):  # nothing, if the state is kept in memory
+            if place > at:
+                break
+            if isinstance(one, Entry):
+                state.follow(place, one)
+        state.save_open_chats(entry.id)
+        return (note.session,)
 
     def _state(self, session: str) -> SessionIndex:
         if session not in self._sessions:

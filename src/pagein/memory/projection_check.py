@@ -4,19 +4,24 @@ The journals are followed again with a writer that writes nothing: it compares e
 version that the store has for it.
 """
 
+import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pagein.memory.indexer import FORM, LAYER, is_session
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
-from pagein.model.derived_versions import INDEXER
-from pagein.model.entries import Entry
+from pagein.model.derived_versions import INDEXER, ORDERS
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.names import ContentHash
+from pagein.model.note_forms import kind_of
 from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version
 from pagein.policy.privacy.erasure import holds_erasure
 from pagein.ports import WholeStore
+
+_OPEN_CHATS = kind_of(OpenChatsNote)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,16 @@ def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: No
     told = sorted(one.name for one in store.sessions() if one.leaf is not None and is_session(one.name))
     confirmed: set[int] = set()
     followed: set[str] = set()
+    asked = _questions(store, layer[0])
     for name in told:
         writer = _VerifyingWriter(store)
         session = SessionIndex(name, writer)
-        for place, entry in store.news(name):
+        for place, entry in heapq.merge(store.news(name), asked.get(name, ()), key=lambda one: one[0]):
             if place > layer[0]:
                 break
-            if isinstance(entry, Entry):
+            if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) and entry.body.kind == _OPEN_CHATS:
+                session.save_open_chats(entry.id)
+            elif isinstance(entry, Entry):
                 session.follow(place, entry)
                 tick()
         else:
@@ -59,6 +67,17 @@ def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: No
             yield ProjectionFault(
                 f"{version.type} {version.id}", f"no entry of its session gives version {version.number}"
             )
+
+
+def _questions(store: WholeStore, last: int) -> dict[str, list[tuple[int, Entry]]]:
+    """Return the orders to save the open chats of each session, up to a place."""
+    found: dict[str, list[tuple[int, Entry]]] = {}
+    for place, entry in store.news(ORDERS):
+        if place <= last and isinstance(entry, Entry) and isinstance(entry.body, NoteEntry):
+            note = entry.body.note
+            if isinstance(note, OpenChatsNote):
+                found.setdefault(note.session, []).append((place, entry))
+    return found
 
 
 def _log(store: WholeStore) -> Iterator[Version]:

@@ -7,28 +7,39 @@ Rules of this file
    where the client asks for something beside its main conversation. Each thread has a chat.
 3. After a rewind, the next version of the chat shows the new branch; the old one stays in the history.
 4. A file gets a version when a session shows, writes, changes or deletes it in a form that the session did not know.
+5. The answer to the last request is the last step of its chat until a message follows: the answer as the client sends it
+   back takes its place, and an answer that the client does not send back leaves the chat.
+6. A version that someone asked for (`save_open_chats`) changes no state, so all later versions are the same without it.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
-from pagein.memory.chat_pages import NO_PAGES, ChatPages, shortened, user_words, without_results
+from pagein.memory.chat_pages import (
+    STEPS_OF_VERSION,
+    shortened,
+    user_words,
+    without_pictures,
+    without_results,
+    words_of,
+)
 from pagein.memory.file_versions import FileVersions
-from pagein.memory.known_files import NO_TEXTS, KnownTexts, changes_unseen, file_deeds
+from pagein.memory.known_files import NO_TEXTS, changes_unseen, file_deeds
 from pagein.memory.object_names import object_name, request_name, second_call_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
+from pagein.memory.threads import START, Thread
 from pagein.model.chats import ChatCall
+from pagein.model.codec import decode_message
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
+from pagein.model.journal_notes import AnswerNote, ClientNote, PrefixDigests, ReadNote, SystemPromptNote
 from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
-from pagein.model.shared_map import SharedMap
 from pagein.model.versions import Draft, Provenance, Version
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
@@ -37,32 +48,6 @@ _UNIQUE: Final = re.compile(r"(?=[\w-]*?[A-Za-z])(?=[\w-]*?[0-9])[\w-]*[A-Za-z0-
 """Form of ids that a provider draws at random, so that two calls never have the same."""
 _KEPT: Final = 512
 """Number of entries whose states are kept in memory; a rewind to an older entry follows its branch again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """The state of a thread after an entry.
-
-    name: id of its first message; "" before it.
-    last: id of its last message.
-    chat: the newest version of its chat on this branch.
-    calls: calls without a result.
-    texts: the content of files that the thread knows.
-    user: reference to the words that began the turn.
-    """
-
-    name: EntryId = ""
-    last: EntryId = ""
-    pages: ChatPages = NO_PAGES
-    chat: Version | None = None
-    title: str = ""
-    client: str = ""
-    calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
-    texts: KnownTexts = NO_TEXTS
-    user: Reference | None = None
-
-
-START: Final = Thread()
 
 
 class SessionIndex:
@@ -80,6 +65,8 @@ class SessionIndex:
         self._told: SessionFacts | None = None
         self._threads: dict[EntryId, Thread] = {}
         self._tips: dict[EntryId, EntryId] = {}
+        self._ends: dict[EntryId, EntryId] = {}  # the tips, or the answers behind them
+        self._open: set[EntryId] = set()
         self._began = 0.0
         self._now = 0.0
 
@@ -90,9 +77,10 @@ class SessionIndex:
         thread = START if entry.parent is None else self._thread_at(entry.parent)
         match entry.body:
             case MessageEntry(message):
-                self._save_left_branch(thread, entry)
-                thread = replace(self._message(thread, entry, message), last=entry.id)
+                thread = self._save_left_branch(thread, entry)
+                thread = replace(self._message(thread, entry, message), last=entry.id, answer=None, saved=None)
                 self._tips[thread.name] = entry.id
+                self._note_end(thread, entry)
             case NoteEntry() as note:
                 thread = self._note(thread, entry, note)
             case CompactionEntry(lost=True):
@@ -107,16 +95,44 @@ class SessionIndex:
         self._save_session(entry)
         self.place = place
 
-    def _save_left_branch(self, thread: Thread, entry: Entry) -> None:
-        """Before a rewind, write the chat with the steps that no version has yet.
+    def _note_end(self, thread: Thread, entry: Entry) -> None:
+        self._ends[thread.name] = entry.id
+        if thread.is_open:
+            self._open.add(thread.name)
+        else:
+            self._open.discard(thread.name)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the newest steps of a chat are in no version of it."""
+        return bool(self._open)
+
+    def save_open_chats(self, order: EntryId) -> None:
+        """Write a version of each chat whose newest steps are in none.
+
+        order: id of the entry with the order to do so.
+        """
+        for name in sorted(self._open):
+            end = self._ends[name]
+            cause = Cause(self.name, end, self._now, "asked")
+            self._write_chat(self._thread_at(end), request_name("asked", order, name), cause)
+        self._open.clear()
+
+    def _save_left_branch(self, thread: Thread, entry: Entry) -> Thread:
+        """Before a rewind, write the chat with the steps that no version has yet. Return the thread at the new branch.
 
         A note behind an earlier entry is no rewind: what an answer used is told after the next request began.
         """
-        tip = self._tips.get(thread.name)
-        if thread.name and tip is not None and tip != thread.last:
-            left = self._thread_at(tip)
-            if left.pages.unsaved:
-                self._save_chat(left, entry, "chat before")
+        if not self._is_left(thread):
+            return thread
+        left = self._thread_at(self._ends[thread.name])
+        if left.is_open:
+            self._save_chat(left, entry, "chat before")
+        return replace(thread, saved=None)  # it is in an older version
+
+    def _is_left(self, thread: Thread) -> bool:
+        """Return whether the conversation went on from another place than the end of this thread."""
+        return bool(thread.name) and self._tips.get(thread.name) not in (None, thread.last)
 
     def _thread_at(self, entry_id: EntryId) -> Thread:
         """Return the state after an entry; after a rewind to an old entry, follow the branch of this entry again."""
@@ -157,8 +173,21 @@ class SessionIndex:
         if isinstance(note, SystemPromptNote):
             self._facts = self._facts.with_folder((note.text,))
             self._save_system_prompt(thread, entry, note.text)
+        if isinstance(note, AnswerNote):
+            thread = self._last_answer(thread, entry, note)
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
+        return thread
+
+    def _last_answer(self, thread: Thread, entry: Entry, note: AnswerNote) -> Thread:
+        """Return the thread with the answer to its last request, which ends the turn if it calls nothing."""
+        message = decode_message(note.message.encode("utf-8", "surrogatepass"))
+        if not thread.name or self._is_left(thread) or not isinstance(message, Message):
+            return thread
+        thread = replace(thread, answer=without_pictures(replace(message, at=self._now or None)))
+        asks = any(isinstance(block, ToolCall) for block in message.blocks)
+        thread = thread if asks else self._save_chat(thread, entry)
+        self._note_end(thread, entry)
         return thread
 
     # --- messages ---
@@ -175,6 +204,9 @@ class SessionIndex:
         rest = without_results(message if message.at is not None else replace(message, at=self._now or None))
         if message.role == "assistant":
             return self._answer(thread, entry, message, rest)
+        if thread.saved is not None:  # the client went on without the answer
+            thread = replace(thread, answer=None, pages=replace(thread.pages, unsaved=STEPS_OF_VERSION))
+        thread = replace(thread, answer=None)
         if rest is None:
             return self._save_chat_if_due(thread, entry)
         if message.role == "system":
@@ -196,8 +228,11 @@ class SessionIndex:
             calls = calls.put(call.id, call)
             texts = texts.in_doubt() if changes_unseen(profile, call) else texts  # calls of an answer run in any order
         pages = thread.pages if rest is None else thread.pages.with_step(rest)
-        thread = replace(thread, calls=calls, texts=texts, pages=pages)
-        is_due = not asked or thread.chat is None or thread.pages.is_due
+        is_saved = rest is not None and thread.saved is not None and words_of(rest) == words_of(thread.saved)
+        if is_saved and not asked:  # the newest version has this step
+            pages = replace(pages, unsaved=0)
+        thread = replace(thread, calls=calls, texts=texts, pages=pages, answer=None)
+        is_due = (not asked and not is_saved) or thread.chat is None or thread.pages.is_due
         return self._save_chat(thread, entry) if is_due else thread
 
     def _result(self, thread: Thread, entry: Entry, number: int, result: ToolResult) -> Thread:
@@ -272,7 +307,12 @@ class SessionIndex:
         return self._save_chat(thread, entry) if thread.pages.is_due else thread
 
     def _save_chat(self, thread: Thread, entry: Entry, request: str = "chat") -> Thread:
-        fields = thread.pages.fields()
+        version = self._write_chat(thread, request_name(request, self.name, entry.id), self._cause(entry, "turn"))
+        return replace(thread, chat=version, pages=thread.pages.after_version(), saved=thread.answer)
+
+    def _write_chat(self, thread: Thread, request: str, cause: Cause) -> Version:
+        told = thread.told
+        fields = told.fields()
         held = {} if thread.chat is None else thread.chat.additional
         draft = Draft(
             id=self._chat_id(thread),
@@ -280,16 +320,15 @@ class SessionIndex:
             metadata={
                 "session_ref": Reference(self._session_id(), relation="session"),
                 "session_id": self.name,
-                "turn_count": thread.pages.turn,
-                "step_count": thread.pages.count,
+                "turn_count": told.turn,
+                "step_count": told.count,
                 "title": thread.title,
             },
             additional=fields,
             carried={name: digest for name, digest in held.items() if name not in fields},
             provenance=Provenance(self.name, "system"),
         )
-        version = self._writer.write(request_name(request, self.name, entry.id), draft, self._cause(entry, "turn"))
-        return replace(thread, chat=version, pages=thread.pages.after_version())
+        return self._writer.write(request, draft, cause)
 
     def _save_words(self, thread: Thread, entry: Entry, words: str) -> Thread:
         draft = text_draft(

@@ -6,7 +6,7 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, OpenChatsNote, RecordedNote, RememberedNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
@@ -154,6 +154,16 @@ class UsageNote:
     """A request was answered, with this usage."""
 
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNote:
+    """A request was answered: the answer as its client saw it, until the next request brings it as a message.
+
+    message: JSON text of the message, as `model.codec` writes it; without signatures of thinking.
+    """
+
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +363,7 @@ Note: TypeAlias = (
     | DeferredToolsNote
     | PassthroughNote
     | UsageNote
+    | AnswerNote
     | CachedPrefixNote
     | CacheVerdictNote
     | ExchangeNote
@@ -368,6 +379,7 @@ Note: TypeAlias = (
     | IngestNote
     | ObjectNameNote
     | ObjectViewNote
+    | OpenChatsNote
     | RecordedNote
     | RememberedNote
     | OtherNote

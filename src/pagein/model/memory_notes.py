@@ -29,6 +29,16 @@ class ObjectViewNote:
     fields: tuple[str, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OpenChatsNote:
+    """Someone asked for the objects while the newest steps of a session were in no version of its chats: they get one here.
+
+    session: name of the session.
+    """
+
+    session: str
+
+
 # --- recordings ---
 
 

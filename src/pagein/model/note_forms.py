@@ -18,6 +18,7 @@ import msgspec
 from pagein.errors import BadName
 from pagein.model import read_records
 from pagein.model.journal_notes import (
+    AnswerNote,
     BreakpointChoice,
     BrokenNote,
     CachedPrefixNote,
@@ -49,7 +50,7 @@ from pagein.model.journal_notes import (
     WithheldReadNote,
 )
 from pagein.model.json_text import decode_json, encode_json
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, OpenChatsNote, RecordedNote, RememberedNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
@@ -321,6 +322,7 @@ KINDS: Final = (
     _kind("request.shown_once", OneShotNote),
     _mark("request.passed", PassthroughNote()),
     _kind("request.answered", UsageNote, lambda one: _encode(one.usage), _decode_usage),
+    _kind("request.answer", AnswerNote, lambda one: one.message, AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
@@ -336,6 +338,7 @@ KINDS: Final = (
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
+    _kind("chats.open", OpenChatsNote),
     _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
 )

@@ -3,6 +3,7 @@
 from typing import Final
 
 from pagein.engine.cache.cache_evidence import words_of
+from pagein.engine.conversation import ClientAnswer
 from pagein.engine.engine import Engine, Hint
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
@@ -10,6 +11,7 @@ from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequ
 from pagein.gateway.curation.session_hints import name_in_fields
 from pagein.model.messages import Usage
 from pagein.providers.prices.price_lookup import cost, newest_prices
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 from pagein.tools.brief import answer_call, offers
@@ -65,14 +67,17 @@ class EngineCurator:
         return _curated_request(asked, prepared)
 
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
-        """Report the provider's usage of a request to the engine."""
+        """Report the answer to a request, and the provider's usage, to the engine."""
         del at
         prepared, usage = curated.prepared, reply.first or reply.usage
-        if prepared is None or usage is None:
+        if prepared is None:
             return UsageAccount()
+        shown = format_named(prepared.api).answers.turn(reply, ()).shown if reply.shown is None else reply.shown
+        observed = self._engine.observe(prepared, ClientAnswer(usage, shown, reply.finished and not reply.error))
+        if usage is None:
+            return UsageAccount(failure=observed.failure or "")
         paid = newest_prices(curated.model)
         spent = cost(reply.usage or usage, paid, prepared.at) if paid is not None else None
-        observed = self._engine.observe(prepared, usage)
         diagnosis = observed.diagnosis
         short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
         return UsageAccount(

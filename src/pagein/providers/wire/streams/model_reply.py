@@ -28,6 +28,7 @@ class ModelReply:
     error: kind of an error reported in the answer, "" for none
     first: usage of the first turn, if recall calls led to several turns, or the model's part before it used a tool of the provider's
     recalls: number of answered recall calls
+    shown: the messages of the answer as the client saw them, if recall tools were offered; None for all of `message`
     """
 
     usage: Usage | None = None
@@ -37,6 +38,7 @@ class ModelReply:
     error: str = ""
     first: Usage | None = None
     recalls: int = 0
+    shown: tuple[bytes, ...] | None = None
 
 
 NO_REPLY: Final = ModelReply()

@@ -1,0 +1,52 @@
+"""The state of a conversation after an entry of its journal. Immutable values."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from pagein.memory.chat_pages import NO_PAGES, ChatPages
+from pagein.memory.known_files import NO_TEXTS, KnownTexts
+from pagein.model.entries import EntryId
+from pagein.model.messages import Message, ToolCall
+from pagein.model.references import Reference
+from pagein.model.shared_map import SharedMap
+from pagein.model.versions import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The state of a thread after an entry.
+
+    name: id of its first message; "" before it.
+    last: id of its last message.
+    chat: the newest version of its chat on this branch.
+    calls: calls without a result.
+    texts: the content of files that the thread knows.
+    user: reference to the words that began the turn.
+    answer: the answer to the last request, until a message follows.
+    saved: the answer in the newest version of the chat.
+    """
+
+    name: EntryId = ""
+    last: EntryId = ""
+    pages: ChatPages = NO_PAGES
+    chat: Version | None = None
+    title: str = ""
+    client: str = ""
+    calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
+    texts: KnownTexts = NO_TEXTS
+    user: Reference | None = None
+    answer: Message | None = None
+    saved: Message | None = None
+
+    @property
+    def told(self) -> ChatPages:
+        """The pages of the chat with the answer to the last request."""
+        return self.pages if self.answer is None else self.pages.with_step(self.answer)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether steps of the chat are in no version of it."""
+        return self.pages.unsaved > 0 or self.answer is not self.saved
+
+
+START: Final = Thread()
