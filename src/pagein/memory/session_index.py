@@ -32,7 +32,7 @@ from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.memory.threads import START, Thread
-from pagein.model.chats import ChatCall
+from pagein.model.chats import UNANSWERED, ChatCall
 from pagein.model.codec import decode_message
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import AnswerNote, ClientNote, PrefixDigests, ReadNote, SystemPromptNote
@@ -184,8 +184,9 @@ class SessionIndex:
         message = decode_message(note.message.encode("utf-8", "surrogatepass"))
         if not thread.name or self._is_left(thread) or not isinstance(message, Message):
             return thread
-        thread = replace(thread, answer=without_pictures(replace(message, at=self._now or None)))
         asks = any(isinstance(block, ToolCall) for block in message.blocks)
+        stop = UNANSWERED if asks else message.stop
+        thread = replace(thread, answer=without_pictures(replace(message, at=self._now or None, stop=stop)))
         thread = thread if asks else self._save_chat(thread, entry)
         self._note_end(thread, entry)
         return thread

@@ -35,6 +35,11 @@ class ChatCall:
 
 Step: TypeAlias = Message | ChatCall
 
+CUT_SHORT: Final = "cut short"
+"""`Message.stop` of an answer that was broken off."""
+UNANSWERED: Final = "calls without results"
+"""`Message.stop` of a conversation's last answer, if it calls tools: no object holds its calls yet, so the step shows them."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
@@ -171,9 +176,12 @@ def _message_passages(message: Message, place: int | None) -> Iterator[Passage]:
     for block in message.blocks:
         match block:
             case Text():
-                yield Passage(place, message.role, f"--- {message.role}\n{block.text}")
+                label = f" ({CUT_SHORT})" if message.stop == CUT_SHORT else ""
+                yield Passage(place, message.role, f"--- {message.role}{label}\n{block.text}")
             case Thinking():
                 yield Passage(place, "thinking", f"--- thinking\n{block.text}")
+            case ToolCall() if message.stop == UNANSWERED:
+                yield Passage(place, "toolcall", f"--- toolcall tool={block.name} status=open\n{block.arguments}")
             case ToolCall():
                 pass  # shown with its outcome, as a ChatCall
             case _:

@@ -28,7 +28,7 @@ from pagein.engine.recall.stored_chats import (
     turn_in,
 )
 from pagein.errors import BadInput, NotRecallable
-from pagein.model.chats import ChatCall, ChatTurn, Step
+from pagein.model.chats import CUT_SHORT, UNANSWERED, ChatCall, ChatTurn, Step
 from pagein.model.links import Resolution
 from pagein.model.messages import Message, Text, Thinking, ToolCall
 from pagein.model.references import Reference
@@ -274,9 +274,13 @@ def _parts(step: Step) -> Iterator[Answer]:
         match block:
             case Text():
                 words = block.text if step.role == "assistant" else person_words(block)
-                yield {"kind": "text", "role": step.role, "text": block.text, "words": words}
+                cut = {"cut_short": True} if step.stop == CUT_SHORT else {}
+                yield {"kind": "text", "role": step.role, "text": block.text, "words": words, **cut}
             case Thinking():
                 yield {"kind": "thinking", "text": block.text}
+            case ToolCall() if step.stop == UNANSWERED:
+                called = {"call_id": block.id, "tool": block.name, "args": block.arguments, "status": "open"}
+                yield {"kind": "call", **called, "object": None}
             case ToolCall():
                 pass  # shown with its outcome
             case _:

@@ -90,6 +90,8 @@ def _lines(part: Answer) -> Iterator[Text]:
     match part["kind"]:
         case "text" if part["role"] == "assistant":
             yield Text(terminal_text(part["text"]))
+            if part.get("cut_short"):
+                yield Text("  (cut short)", style="dim")
         case "text":
             yield from (Text(f"> {terminal_text(line)}", style="green") for line in part["words"].split("\n"))
         case "thinking":
@@ -98,7 +100,7 @@ def _lines(part: Answer) -> Iterator[Text]:
             style = "" if part["status"] == "ok" else "red"
             call = f"  * {part['tool']} {call_label(part['args'])}".rstrip()
             yield Text.assemble(
-                plain(call), "  ", (plain(part["status"]), style), (f"  {plain(part['object'])}", "dim")
+                plain(call), "  ", (plain(part["status"]), style), (f"  {plain(part['object'] or '')}", "dim")
             )
         case other:
             yield Text(f"  ({plain(other)})", style="dim")
