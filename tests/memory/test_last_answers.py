@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from tests.memory.journal_stories import SessionStory, tell
 from tests.memory.told_journal import Journal
 
+from pagein.engine.recall.stored_chats import read_turns
 from pagein.memory.indexer import Indexer
 from pagein.memory.projection_check import projection_faults
 from pagein.model.chats import ChatCall
-from pagein.model.codec import encode_message
+from pagein.model.codec import decode_message, encode_message
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import AnswerNote
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
@@ -40,8 +41,11 @@ def told(store: MemoryUpkeep | SqliteUpkeep, name: str = "a") -> list[str]:
     assert list(projection_faults(store)) == []
     _, turns = chat(store, name)
     parts = [part for turn in turns for part in (*turn["said"], *turn["steps"])]
-    words = {"text": lambda part: part["text"], "call": lambda part: f"{part['tool']}: {part['status']}"}
-    return [words[part["kind"]](part) for part in parts if part["kind"] in words]
+    return [
+        part["text"] if part["kind"] == "text" else f"{part['tool']}: {part['status']}"
+        for part in parts
+        if part["kind"] in ("text", "call")
+    ]
 
 
 def test_the_last_answer_is_in_the_chat_and_in_the_count_of_steps(store: MemoryUpkeep) -> None:
@@ -157,21 +161,13 @@ def test_after_a_question_the_chat_of_the_newest_branch_is_complete(seed: int, s
         found = [
             " ".join(block.text.split())
             for version in store.objects(Query(types=frozenset({"chat"})))
-            for _, turn in chat_turns(store, version.id)
+            for _, turn in read_turns(store, version)
             for step in (*turn.said, *turn.steps)
             if not isinstance(step, ChatCall)
             for block in step.blocks
             if isinstance(block, Text)
         ]
         assert all(found.count(words) == 1 for words in branch), (branch, found)
-
-
-def chat_turns(store: MemoryUpkeep, name: str):  # type: ignore[no-untyped-def]  # noqa: ANN201 - an iterator of turns
-    from pagein.engine.recall.stored_chats import read_turns
-
-    version = store.current(name)
-    assert version is not None
-    return read_turns(store, version)
 
 
 def _branch(store: MemoryUpkeep) -> Iterator[str]:
@@ -187,8 +183,6 @@ def _branch(store: MemoryUpkeep) -> Iterator[str]:
         if isinstance(entry.body, MessageEntry):
             yield from (" ".join(one.text.split()) for one in entry.body.message.blocks if isinstance(one, Text))
         at = entry.parent
-    from pagein.model.codec import decode_message
-
     behind = [one for one in entries.values() if isinstance(one.body, NoteEntry) and _owner(entries, one) == last.id]
     notes = [one.body.note for one in behind if isinstance(one.body, NoteEntry)]
     answers = [decode_message(one.message.encode()) for one in notes if isinstance(one, AnswerNote)]

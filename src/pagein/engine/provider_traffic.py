@@ -223,8 +223,9 @@ class Traffic:
         notes: list[Note] = [UsageNote(usage)] if usage is not None else []
         with contextlib.suppress(BadInput):
             seen, api = answer_of(reply, prepared.api), prepared.api
-            known = prepared.messages, prepared.model
-            note = answer_note(seen.messages, api, self._log.privacy, *known, is_whole=seen.is_whole)
+            place, model, outside = prepared.messages, prepared.model, self._window.parts.outside
+            now = prepared.at if outside is None else outside.now()
+            note = answer_note(seen.messages, api, self._log.privacy, place, model, at=now, is_whole=seen.is_whole)
             notes += [] if note is None else [note]
         return notes
 

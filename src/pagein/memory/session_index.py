@@ -114,8 +114,9 @@ class SessionIndex:
         """
         for name in sorted(self._open):
             end = self._ends[name]
-            cause = Cause(self.name, end, self._now, "asked")
-            self._write_chat(self._thread_at(end), request_name("asked", order, name), cause)
+            thread = self._thread_at(end)
+            at = max(self._now, 0.0 if thread.chat is None else thread.chat.at)  # it is the latest from here on
+            self._write_chat(thread, request_name("asked", order, name), Cause(self.name, end, at, "asked"))
         self._open.clear()
 
     def _save_left_branch(self, thread: Thread, entry: Entry) -> Thread:
@@ -186,6 +187,8 @@ class SessionIndex:
             return thread
         asks = any(isinstance(block, ToolCall) for block in message.blocks)
         stop = UNANSWERED if asks else message.stop
+        # the note has the time of the request
+        self._now = max(self._now, message.at or 0.0, 0.0 if thread.chat is None else thread.chat.at)
         thread = replace(thread, answer=without_pictures(replace(message, at=self._now or None, stop=stop)))
         thread = thread if asks else self._save_chat(thread, entry)
         self._note_end(thread, entry)

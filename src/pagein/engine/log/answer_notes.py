@@ -16,12 +16,20 @@ from pagein.providers.wire.request_body import messages_of
 
 
 def answer_note(
-    items: Sequence[bytes], api: Api, privacy: Privacy, place: int, model: str = "", *, is_whole: bool = True
+    items: Sequence[bytes],
+    api: Api,
+    privacy: Privacy,
+    place: int,
+    model: str = "",
+    *,
+    at: float | None = None,
+    is_whole: bool = True,
 ) -> AnswerNote | None:
     """Return the note of an answer, redacted as messages are; None for an answer that says and calls nothing.
 
     items: the messages of the answer, as its client would send them back.
     place: number of messages in the request.
+    at: time of the answer, seconds since 1970; None if unknown.
     is_whole: False if the answer was broken off.
 
     Raises BadInput for an unreadable message.
@@ -30,7 +38,7 @@ def answer_note(
     blocks = tuple(kept for one in read for block in one.blocks if (kept := _in_note(block)) is not None)
     if not any(not isinstance(one, Thinking) for one in blocks):
         return None
-    said = Message("assistant", blocks, model=model or None, stop=None if is_whole else CUT_SHORT)
+    said = Message("assistant", blocks, at=at, model=model or None, stop=None if is_whole else CUT_SHORT)
     return AnswerNote(encode_message(privacy.redact(said, ())).decode("utf-8", "surrogatepass"))
 
 
