@@ -4,6 +4,7 @@ import logging
 import random
 import re
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,6 +68,9 @@ class EntityLayer:
                 break
             followed += len(page)
         return LayerReport(followed, made)
+
+    def behind(self) -> int:
+        return len(self._store.log(self._place()))
 
     def drop(self, store: WholeStore) -> int:
         with store.exclusive():
@@ -174,6 +178,9 @@ class _FullDisk:
     def catch_up(self, within: float | None = None, stop: object = None, tell: object = None) -> LayerReport:
         raise StoreError("disk is full")
 
+    def behind(self) -> int:
+        return 1
+
     def drop(self, store: WholeStore) -> int:
         raise StoreError("disk is full")
 
@@ -192,3 +199,56 @@ def test_a_gateway_brings_all_layers_up_while_it_runs_and_a_failing_one_stops_no
     assert named(store)
     assert SearchLayer(store).catch_up().followed == 0
     assert "the layer broken is not up to date: disk is full" in caplog.text
+    assert "the layer broken does not follow the store (disk is full)" in follower.problem
+
+
+class _CountedLayer(_FullDisk):
+    """A layer that always has work, in slices as short as it is asked for."""
+
+    name = "counted"
+
+    def __init__(self) -> None:
+        self.slices: list[float | None] = []
+
+    def catch_up(self, within: float | None = None, stop: object = None, tell: object = None) -> LayerReport:
+        self.slices.append(within)
+        assert callable(stop)
+        while within is None and not stop():
+            time.sleep(0.001)
+        return LayerReport()
+
+
+def test_a_layer_is_followed_in_the_pauses_between_calls() -> None:
+    layer, busy = _CountedLayer(), threading.Event()
+    busy.set()
+    follower = LayerFollower((layer,), logging.getLogger("test"))
+    follower.start(busy.is_set)
+    try:
+        time.sleep(1)
+        assert layer.slices == [], "no work beside calls"
+        busy.clear()
+        _wait_until(lambda: layer.slices == [None])
+        busy.set()
+        follower_rests = len(layer.slices)
+        time.sleep(1)
+        assert len(layer.slices) == follower_rests, "the work ends when a call begins"
+    finally:
+        follower.stop()
+
+
+def test_calls_without_a_pause_leave_a_small_share() -> None:
+    layer = _CountedLayer()
+    follower = LayerFollower((layer,), logging.getLogger("test"), longest_wait=0.5)
+    follower.start(lambda: True)
+    try:
+        _wait_until(lambda: len(layer.slices) >= 2)
+    finally:
+        follower.stop()
+    assert set(layer.slices) == {0.02}
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert holds()

@@ -4,7 +4,14 @@ _PASSED = SessionStatus(
     name="", model="", calls=2, epochs=0, recalls=0, cost=0.0, unbilled=0.0, saved=0.0, last=1_795_000_000.0
 )
 _GATEWAY = GatewayStatus(
-    url="http://127.0.0.1:8790", problem="", version="1", since=1_795_000_000.0, mode="curating", sessions=[_PASSED]
+    url="http://127.0.0.1:8790",
+    problem="",
+    version="1",
+    since=1_795_000_000.0,
+    mode="curating",
+    storing="",
+    memory="",
+    sessions=[_PASSED],
 )
 _STORE = StoreStatus(where="s.pagein", problem="", bytes=None, sessions=0, ended=0, newest=None, leaving=0, leaves=None)
 
@@ -14,6 +21,13 @@ def test_calls_that_belong_to_no_session_are_told_as_such() -> None:
         one for one in status_lines(Status(gateway=_GATEWAY, store=_STORE), 10).splitlines() if "2 calls" in one
     )
     assert line.startswith("  (passed through, of no session)  2 calls, 0 epochs")
+
+
+def test_a_gateway_that_stores_nothing_or_falls_behind_is_told() -> None:
+    assert not {"storing", "memory"} & {line.split()[0] for line in status_lines(Status(gateway=_GATEWAY, store=_STORE), 9).splitlines()}
+    gateway: GatewayStatus = {**_GATEWAY, "storing": "the disk is full", "memory": "the layer search is late"}
+    lines = status_lines(Status(gateway=gateway, store=_STORE), 9).splitlines()
+    assert lines[1:3] == ["storing   has stopped: the disk is full", "memory    the layer search is late"]
 
 
 def test_recalls_stand_below_the_store_only_if_asked_for() -> None:

@@ -60,13 +60,24 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
     try:
         seen = gateway.overview()
     except NoAnswer as problem:
-        return GatewayStatus(url=gateway.address, problem=str(problem), version="", since=None, mode="", sessions=[])
+        return GatewayStatus(
+            url=gateway.address,
+            problem=str(problem),
+            version="",
+            since=None,
+            mode="",
+            storing="",
+            memory="",
+            sessions=[],
+        )
     return GatewayStatus(
         url=gateway.address,
         problem="",
         version=seen["version"],
         since=seen["began"],
         mode=f"off: {seen['off']}" if seen["off"] else "curating" if seen["curating"] else "measuring only",
+        storing=seen.get("store", ""),  # an older gateway does not tell
+        memory=seen.get("memory", ""),
         sessions=[
             SessionStatus(
                 name=one["name"],

@@ -26,6 +26,7 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progre
 
 _WRONG = 1
 _LARGEST = 1e18
+_BEHIND = "{places} places of the store are not followed yet; commands and a running gateway follow them, and so does pagein reindex"
 # The file for unreadable lines of a database; a repaired file is kept whole instead.
 _SALVAGED = "pagein.salvaged.jsonl"
 _DAY = 86_400.0
@@ -159,7 +160,7 @@ def check(
     Exit status 1 where something is wrong or missing and not repaired. Without --repair nothing is changed; with it, a new file takes
     the place of a damaged one, which is kept beside it.
     """
-    from pagein import upkeep
+    from pagein import upkeep, wiring
 
     done = _repair_store(store, workspace, quiet=quiet) if repair else None
     if done is not None:
@@ -167,11 +168,13 @@ def check(
     else:
         with _open_store(store, workspace, looks=True) as opened, _progress("checking", wanted=not quiet) as tick:
             report = upkeep.check_store(opened, tick)
+            report.behind = {layer.name: layer.behind() for layer in wiring.layers_of(opened)}
     findings = [
         {"kind": one.kind, "where": one.where, "why": one.why, "repaired": one.repaired} for one in report.findings
     ]
     if as_json:
         answer = {"clean": report.is_clean, "checked": report.counts, "unresolved_references": report.unresolved}
+        answer["behind"] = report.behind
         if done is not None:
             answer |= {"rows": done.rows, "kept": None if done.kept is None else str(done.kept)}
         _print_json({**answer, "findings": findings}, sys.stdout)
@@ -179,6 +182,10 @@ def check(
         for one in report.findings:
             mark = "repaired" if one.repaired else "WRONG"
             sys.stdout.write(_plain(f"{mark}  {one.kind}  {one.where}: {one.why}") + "\n")
+        late = [
+            f"behind  {name}  {_BEHIND.format(places=places)}\n" for name, places in report.behind.items() if places
+        ]
+        sys.stdout.writelines(late)
         if not quiet:
             sys.stdout.write(
                 f"checked {_count_words(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n"

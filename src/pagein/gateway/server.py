@@ -38,6 +38,14 @@ from pagein.gateway.settings import GatewaySettings
 _NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- only compared here: a gateway that listens everywhere is reachable locally at one of them
 _CONNECT = 60.0
 _SETTLE = 2.0
+_MOMENT = 2.0
+"""Seconds for which calls may wait to be stored before this is told: another process may hold the store for a moment."""
+_NOT_STORED = (
+    "the store has taken no writes for {seconds:.0f} s. The calls wait in memory, and are lost if the gateway ends. "
+    "End what holds the store, or make room on its disk; pagein check tells what is wrong"
+)
+_QUIET = 0.5
+"""Seconds after a request in which no work begins that can wait: the next call of an agent may come at once."""
 # Limits on reading headers, high enough that too many or too long headers (`headers.is_too_much`) get the vendor's form of refusal.
 _LONGEST = 1 << 20
 _MOST = 1 << 12
@@ -78,6 +86,7 @@ class Gateway:
         self._curates = given.curator is not None
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
         self._looker = given.looker
+        self._follower = given.follower
         self._threads = [one for one in (given.follower, given.keeper) if one is not None]
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
@@ -128,6 +137,10 @@ class Gateway:
         """Return the number of running requests."""
         return self._relay.under_way if self._relay is not None else 0
 
+    def quiet(self) -> float:
+        """Return the seconds since the last request ended; 0 while one is under way."""
+        return 0.0 if self.under_way else time.monotonic() - self.metrics.ended
+
     def overview(self, now: float) -> Overview:
         """Return the data of the dashboard's first page."""
         return Overview(
@@ -139,6 +152,8 @@ class Gateway:
             upstreams=dict(self._settings.upstreams),
             notices=list(self.board.notices),
             sessions=self.board.sessions(),
+            store=self._reporter.soundness.told or self._backlog(),
+            memory=self._memory(),
             setup=[
                 SetupView(
                     name=one.name, where=one.where, lines=list(one.settings(self.base_url)), notes=list(one.notes)
@@ -153,8 +168,18 @@ class Gateway:
             "version": __version__,
             "off": self._switch.why(),
             "curating": self._curates,
-            "store": await self._reporter.soundness.ask(),
+            "store": await self._reporter.soundness.ask() or self._backlog(),
+            "memory": self._memory(),
         }
+
+    def _backlog(self) -> str:
+        """Return that calls are not stored, with the remedy; "" if they are."""
+        seconds = self._guard.unstored
+        return "" if seconds < _MOMENT else _NOT_STORED.format(seconds=seconds)
+
+    def _memory(self) -> str:
+        """Return why memory does not follow the store, with the remedy; "" if it does."""
+        return "" if self._follower is None else self._follower.problem
 
     async def start(self) -> None:
         """Listen. Raises OSError if the address is unavailable."""
@@ -193,7 +218,7 @@ class Gateway:
         self.port = self._runner.addresses[0][1]
         await self._reporter.soundness.after(failed=False)
         for thread in self._threads:
-            thread.start(lambda: self.under_way > 0)
+            thread.start(lambda: self.quiet() < _QUIET)
 
     async def settle(self) -> None:
         """Wait until every finished call is reported."""

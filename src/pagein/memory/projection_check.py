@@ -5,7 +5,7 @@ version that the store has for it.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pagein.memory.indexer import FORM, LAYER, is_session
@@ -14,6 +14,7 @@ from pagein.memory.session_index import SessionIndex
 from pagein.model.derived_versions import INDEXER, ORDERS
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import OpenChatsNote
+from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import kind_of
 from pagein.model.version_hash import SealedDraft
@@ -50,23 +51,37 @@ def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: No
     for name in told:
         writer = _VerifyingWriter(store)
         session = SessionIndex(name, writer)
+        unfollowed: list[Entry | UnreadableLine] = []
         for place, entry in heapq.merge(store.news(name), asked.get(name, ()), key=lambda one: one[0]):
             if place > layer[0]:
-                break
-            if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) and entry.body.kind == _OPEN_CHATS:
+                unfollowed.append(entry)
+            elif isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) and entry.body.kind == _OPEN_CHATS:
                 session.save_open_chats(entry.id)
             elif isinstance(entry, Entry):
                 session.follow(place, entry)
                 tick()
-        else:
+        if not unfollowed:
             followed.add(name)
         confirmed |= writer.confirmed
         yield from writer.faults
+        yield from _obstacle(session, unfollowed)
     for version in _log(store):
         if version.writer.kind == INDEXER and version.writer.session in followed and version.sequence not in confirmed:
             yield ProjectionFault(
                 f"{version.type} {version.id}", f"no entry of its session gives version {version.number}"
             )
+
+
+def _obstacle(session: SessionIndex, entries: Sequence[Entry | UnreadableLine]) -> Iterator[ProjectionFault]:
+    """Yield the first entry that cannot be followed, because the layer would never get past it."""
+    for entry in entries:
+        if isinstance(entry, Entry):
+            try:
+                session.follow(session.place, entry)
+            except Exception as problem:  # noqa: BLE001 - whatever stops the layer is told
+                why = f"the layer memory is stuck here, {type(problem).__name__}: {problem}"
+                yield ProjectionFault(f"entry {entry.id} of {session.name}", why)
+                return
 
 
 def _questions(store: WholeStore, last: int) -> dict[str, list[tuple[int, Entry]]]:

@@ -31,6 +31,10 @@ class DerivedLayer(Protocol):
         """
         ...
 
+    def behind(self) -> int:
+        """Return the number of places that the layer has not followed yet; 0 for a layer that a store does not have."""
+        ...
+
     def drop(self, store: WholeStore) -> int:
         """Drop the layer, and return how much was dropped; `catch_up` makes it again.
 

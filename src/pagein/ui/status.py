@@ -34,6 +34,8 @@ class GatewayStatus(TypedDict):
     problem: reason for missing data, "" without a problem.
     mode: the current mode, in words.
     since: start of the gateway, seconds since 1970.
+    storing: why storing has stopped, with the remedy, "" while it works.
+    memory: why memory does not follow the store, with the remedy, "" while it does.
     """
 
     url: str
@@ -41,6 +43,8 @@ class GatewayStatus(TypedDict):
     version: str
     since: float | None
     mode: str
+    storing: str
+    memory: str
     sessions: list[SessionStatus]
 
 
@@ -103,6 +107,10 @@ def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:
         yield f"gateway   {gateway['problem']}"
         return
     yield f"gateway   {gateway['url']}, version {gateway['version']}, {gateway['mode']}, since {_moment(gateway['since'])}"
+    if gateway["storing"]:
+        yield f"storing   has stopped: {gateway['storing']}"
+    if gateway["memory"]:
+        yield f"memory    {gateway['memory']}"
     sessions = gateway["sessions"]
     saved, cost = sum(one["saved"] for one in sessions), sum(one["cost"] for one in sessions)
     if cost + saved > 0:

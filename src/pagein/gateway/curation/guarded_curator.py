@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -225,6 +226,7 @@ class Guard:
         self._following = Crew(threads, "pagein-follow")
         self._settling: asyncio.Task[None] | None = None
         self._told = 0  # answers that are being taken in
+        self._stopped: float | None = None
         self._closing: Future[None] | None = None
 
     async def decide(self, asked: CurationRequest) -> CurationDecision:
@@ -298,9 +300,19 @@ class Guard:
 
     async def _is_settled(self) -> bool:
         try:
-            return (await self._following.ask(PATIENCE, self._curator.settle)).result()
+            is_settled = (await self._following.ask(PATIENCE, self._curator.settle)).result()
         except (TimeoutError, AllBusy):
-            return False
+            is_settled = False
+        if is_settled:
+            self._stopped = None
+        elif self._stopped is None:
+            self._stopped = time.monotonic()
+        return is_settled
+
+    @property
+    def unstored(self) -> float:
+        """Seconds for which calls could not be stored; 0.0 if all are stored."""
+        return 0.0 if self._stopped is None else time.monotonic() - self._stopped
 
     async def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:
         """Answer a call of a recall tool; with an error result after a failure. Never raises."""

@@ -140,6 +140,8 @@ class Overview(TypedDict):
     """The data of the dashboard's first page.
 
     off: reason for being switched off, "" while on
+    store: why storing has stopped, with the remedy, "" while it works
+    memory: why memory does not follow the store, with the remedy, "" while it does
     """
 
     version: str
@@ -151,6 +153,8 @@ class Overview(TypedDict):
     notices: list[str]
     sessions: list[SessionView]
     setup: list[SetupView]
+    store: str
+    memory: str
 
 
 class Board:

@@ -1,5 +1,6 @@
 """Metrics for Prometheus."""
 
+import time
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -11,9 +12,13 @@ _BUCKETS: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.12
 
 
 class Metrics:
-    """The counters of a gateway. Label values come from fixed lists, so that the number of series is bounded."""
+    """The counters of a gateway. Label values come from fixed lists, so that the number of series is bounded.
+
+    ended: when the last request ended, in seconds of the monotonic clock; minus infinity before the first.
+    """
 
     def __init__(self) -> None:
+        self.ended = float("-inf")
         self.registry = CollectorRegistry()
         self._requests = Counter("pagein_requests", "Requests answered", ["route", "status"], registry=self.registry)
         self._passed = Counter(
@@ -63,6 +68,7 @@ class Metrics:
     def count_end(self, route: str, status: int) -> None:
         """Count a finished request; status 0 for no answer."""
         self._under_way.dec()
+        self.ended = time.monotonic()
         self._requests.labels(route, str(status)).inc()
 
     def count_passthrough(self, why: str) -> None:

@@ -18,7 +18,7 @@ def health(told: Callable[[], Awaitable[Mapping[str, object]]], *, brief: bool =
     async def answer(_: web.Request) -> web.Response:
         found = dict(await told())
         if brief:  # paths contain names of users and projects
-            found |= {name: "yes" for name in ("off", "store") if found.get(name)}
+            found |= {name: "yes" for name in ("off", "store", "memory") if found.get(name)}
         return web.Response(body=json.dumps(found).encode(), content_type="application/json")
 
     return answer

@@ -45,6 +45,13 @@ class SearchLayer:
         self._reached = None if behind else last
         return LayerReport(taken, taken, behind)
 
+    def behind(self) -> int:
+        """Return the number of places that are not indexed yet; 0 for a store without an index."""
+        with contextlib.closing(StoreSearch(self._store)) as search:
+            if search.index is None:
+                return 0
+            return sum(shelf.last() - search.index.covered_place(shelf) for shelf in search.shelves)
+
     def drop(self, store: WholeStore) -> int:
         """Clear the index, and return the number of indexed places."""
         del store  # the index lies beside it

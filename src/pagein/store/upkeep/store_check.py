@@ -59,11 +59,13 @@ class CheckReport:
 
     counts: number of checked records, by kind
     unresolved: references without a target yet, which is not a fault
+    behind: places that each derived layer has not followed yet, which is not a fault
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     findings: list[StoreFault] = field(default_factory=list)
     unresolved: int = 0
+    behind: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_clean(self) -> bool:
