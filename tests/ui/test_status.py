@@ -24,7 +24,9 @@ def test_calls_that_belong_to_no_session_are_told_as_such() -> None:
 
 
 def test_a_gateway_that_stores_nothing_or_falls_behind_is_told() -> None:
-    assert not {"storing", "memory"} & {line.split()[0] for line in status_lines(Status(gateway=_GATEWAY, store=_STORE), 9).splitlines()}
+    assert not {"storing", "memory"} & {
+        line.split()[0] for line in status_lines(Status(gateway=_GATEWAY, store=_STORE), 9).splitlines()
+    }
     gateway: GatewayStatus = {**_GATEWAY, "storing": "the disk is full", "memory": "the layer search is late"}
     lines = status_lines(Status(gateway=gateway, store=_STORE), 9).splitlines()
     assert lines[1:3] == ["storing   has stopped: the disk is full", "memory    the layer search is late"]
