@@ -286,8 +286,8 @@ class Session:
         return await in_thread(lambda: self.prepare(request, at=at, api=api, model=model))
 
     def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
-        """Record the provider's reply to a prepared request (see `Traffic.observe`). Raises HostError without a
-        request.
+        """Record the provider's reply to a prepared request, and remember its answer (see `Traffic.observe`). Raises
+        HostError without a request.
 
         prepared: the answered request, needed with several concurrent calls; None for the last one.
         """
