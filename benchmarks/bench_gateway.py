@@ -1,7 +1,8 @@
 """What the gateway adds to a call, beside a plain relay on the same stack and in the same run.
 
 The relay is the least that forwards a request: no headers looked at, nothing read along. Upstream, relay, gateway and client are
-processes of their own on loopback. `python benchmarks/bench_gateway.py upstream|relay URL` are the first two.
+processes of their own on loopback. `python benchmarks/bench_gateway.py upstream|relay URL` are the first two; `memory` measures only what
+memory costs a call.
 """
 
 import asyncio
@@ -42,6 +43,31 @@ _DROPPED: Final = {
 }
 
 
+_BESIDE: Final = 60
+"""Rounds of the comparison with and without memory, for each pause."""
+_OPENING: Final = 4
+"""The first rounds, which open the session and are not counted."""
+_PAUSES: Final = {"calls at once": 0.05, "calls after pauses": 1.2}
+"""Seconds between two rounds: without and with time to bring memory up."""
+
+
+def measure_memory() -> dict[str, float]:
+    """What memory costs a call, in both orders."""
+    with ExitStack() as stack:
+        upstream, _ = stack.enter_context(_process(__file__, "upstream"))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        serve: tuple[str, ...] = ("-m", "pagein", "serve", "--port", "0", "--json", "--log", os.devnull)
+        serve += ("--anthropic", upstream, "--openai", upstream)
+        remembers, _ = stack.enter_context(_process(*serve, "--store", str(folder / "with.pagein")))
+        forgets, _ = stack.enter_context(_process(*serve, "--store", str(folder / "without.pagein"), memory="false"))
+        return asyncio.run(_asked_both(remembers, forgets))
+
+
+async def _asked_both(remembers: str, forgets: str) -> dict[str, float]:
+    async with ClientSession(connector=TCPConnector(limit=0)) as client:
+        return await _beside(client, remembers, forgets)
+
+
 def measure() -> dict[str, float]:
     with ExitStack() as stack:
         upstream, _ = stack.enter_context(_process(__file__, "upstream"))
@@ -61,6 +87,7 @@ async def _measured(relay: str, gateway: str, measuring: str, forgetful: str, pi
     figures: dict[str, float] = {}
     async with ClientSession(connector=TCPConnector(limit=0)) as client:
         figures |= await _latency(client, relay, gateway, forgetful)
+        figures |= await _beside(client, gateway, forgetful)
         figures |= await _first_byte(client, relay, gateway, measuring)
         figures |= await _throughput(client, relay, gateway)
         figures |= await _idle(client, gateway, pid)
@@ -89,6 +116,26 @@ async def _latency(client: ClientSession, relay: str, gateway: str, forgetful: s
         "1 MB request, gateway, ms, median": statistics.median(ours),
         "1 MB request, added, ms, median": statistics.median(one - two for one, two in zip(ours, plain, strict=True)),
     }
+
+
+async def _beside(client: ClientSession, remembers: str, forgets: str) -> dict[str, float]:
+    """Milliseconds for a request of 1 MB with memory and without, in turn first and second in a round."""
+    figures: dict[str, float] = {}
+    ways = {"with memory": remembers, "without memory": forgets}
+    for name, pause in _PAUSES.items():
+        session, took = _session(name, 1_000_000), {(way, place): list[float]() for way in ways for place in (1, 2)}
+        for number in range(_BESIDE + _OPENING):
+            body = json.dumps(session).encode()
+            for place, way in enumerate(sorted(ways, reverse=bool(number % 2)), 1):
+                took[way, place].append(await _timed(client, ways[way], body))
+            _grow(session, number)
+            await asyncio.sleep(pause)
+        found = {key: times[_OPENING // 2 :] for key, times in took.items()}
+        for way, place in found:
+            figures[f"{name}, {way}, asked {place}., ms, median"] = statistics.median(found[way, place])
+        for way in ways:
+            figures[f"{name}, {way}, ms, median"] = statistics.median(found[way, 1] + found[way, 2])
+    return figures
 
 
 async def _first_byte(client: ClientSession, relay: str, gateway: str, measuring: str) -> dict[str, float]:
@@ -292,6 +339,10 @@ async def _served(upstream: str | None) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "memory":
+        for told, figure in measure_memory().items():
+            sys.stdout.write(f"{told}: {figure:.2f}\n")
+        sys.exit()
     import uvloop
 
     uvloop.run(_served(sys.argv[2] if sys.argv[1] == "relay" else None))

@@ -1,5 +1,6 @@
 """Layers over a store: dropped and made again, never needed for an answer, and of any kind."""
 
+import json
 import logging
 import random
 import re
@@ -12,13 +13,19 @@ from typing import Final
 
 import pytest
 from tests.memory.journal_stories import SessionStory, tell
+from typer.testing import CliRunner
 
 from pagein import wiring
 from pagein.archive import archive_of
+from pagein.cli.cli import app
 from pagein.errors import BadInput, StoreError
 from pagein.gateway.curation.layer_follower import LayerFollower
+from pagein.memory.indexer import Indexer
 from pagein.memory.object_names import object_name
+from pagein.memory.projection_check import projection_faults
+from pagein.model.entries import Entry, MessageEntry
 from pagein.model.layer_report import LayerReport
+from pagein.model.messages import Message, Text, UnreadableLine
 from pagein.model.references import Reference
 from pagein.model.search_query import Search
 from pagein.model.versions import Draft, Provenance, Writer
@@ -27,6 +34,7 @@ from pagein.ports import DerivedLayer, Progress, WholeStore
 from pagein.store.search.search_layer import SearchLayer
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.upkeep import check_store, reindex
 
 ENTITIES: Final = "entities"
@@ -252,3 +260,36 @@ def _wait_until(holds: Callable[[], bool]) -> None:
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert holds()
+
+
+def test_a_check_tells_what_is_behind_and_makes_no_index(
+    store: SqliteUpkeep, layers: tuple[DerivedLayer, ...], tmp_path: Path
+) -> None:
+    for layer in (*layers, layers[1]):  # the last layer writes objects, which are searched too
+        layer.catch_up()
+    assert [layer.behind() for layer in layers] == [0, 0, 0]
+    story = SessionStory("s3", random.Random(3))  # noqa: S311 - not for secrets
+    store.append("s3", [*story.begin(), story.says()])
+    assert [layer.behind() for layer in layers[:2]] == [2, 0]
+    before = sorted(one.name for one in tmp_path.iterdir())
+    done = CliRunner().invoke(app, ["check", "--json", "--store", str(tmp_path / "one.pagein")])
+    assert json.loads(done.stdout)["behind"] == {"memory": 2, "search": 0}
+    assert sorted(one.name for one in tmp_path.iterdir()) == before
+
+
+class _StoreWithATornEntry(MemoryUpkeep):
+    """A store whose last entry of a session cannot be followed."""
+
+    def news(self, session: str, after: int = 0) -> Iterator[tuple[int, Entry | UnreadableLine]]:
+        yield from super().news(session, after)
+        torn = Message("user", (Text(None),))  # type: ignore[arg-type]
+        yield self.last_place() + 1, Entry("torn", None, MessageEntry(torn))
+
+
+def test_a_check_names_the_entry_at_which_memory_is_stuck() -> None:
+    store, story = _StoreWithATornEntry(), SessionStory("s3", random.Random(3))  # noqa: S311 - not for secrets
+    store.append("s3", [*story.begin(), story.says()])
+    Indexer(store).catch_up()
+    assert [(one.where, one.why[:28]) for one in projection_faults(store)] == [
+        ("entry torn of s3", "the layer memory is stuck he")
+    ]

@@ -182,13 +182,12 @@ def check(
         for one in report.findings:
             mark = "repaired" if one.repaired else "WRONG"
             sys.stdout.write(_plain(f"{mark}  {one.kind}  {one.where}: {one.why}") + "\n")
-        late = [
-            f"behind  {name}  {_BEHIND.format(places=places)}\n" for name, places in report.behind.items() if places
-        ]
-        sys.stdout.writelines(late)
         if not quiet:
             sys.stdout.write(
                 f"checked {_count_words(report.counts)}: {'all well' if report.is_clean else 'not all well'}\n"
+            )
+            sys.stdout.writelines(
+                f"behind  {name}  {_BEHIND.format(places=places)}\n" for name, places in report.behind.items() if places
             )
         if done is not None and done.kept is not None:
             sys.stdout.write(

@@ -9,7 +9,7 @@ from pagein.model.layer_report import LayerReport
 from pagein.ports import Progress, WholeStore
 from pagein.store.search.index_builder import GrowingIndex, grow
 from pagein.store.search.shelves import SearchedStore, Shelf
-from pagein.store.search.store_search import StoreSearch
+from pagein.store.search.store_search import StoreSearch, has_index
 
 SEARCH: Final = "search"
 """Name of the layer."""
@@ -46,9 +46,9 @@ class SearchLayer:
         return LayerReport(taken, taken, behind)
 
     def behind(self) -> int:
-        """Return the number of places that are not indexed yet; 0 for a store without an index."""
+        """Return the number of places that are not indexed yet; 0 for a store without an index, or with one that was not begun."""
         with contextlib.closing(StoreSearch(self._store)) as search:
-            if search.index is None:
+            if not has_index(self._store) or search.index is None:
                 return 0
             return sum(shelf.last() - search.index.covered_place(shelf) for shelf in search.shelves)
 

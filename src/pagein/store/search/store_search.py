@@ -95,6 +95,14 @@ def _sessions_of(store: ObjectStore, agent: str) -> frozenset[str]:
     return frozenset(str(one.metadata["session_id"]) for one in found)
 
 
+def has_index(store: SearchedStore) -> bool:
+    """Return whether the index of a store was begun, without beginning it."""
+    database = database_of(store) if isinstance(store, SqlObjects) else None
+    if isinstance(database, SqliteDatabase):
+        return database.path.with_name(database.path.name + SUFFIX).exists()
+    return database is not None
+
+
 def _index_of(store: SearchedStore) -> TrigramIndex | None:
     if not isinstance(store, SqlObjects):
         return None
