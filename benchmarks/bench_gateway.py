@@ -131,8 +131,8 @@ async def _beside(client: ClientSession, remembers: str, forgets: str) -> dict[s
             _grow(session, number)
             await asyncio.sleep(pause)
         found = {key: times[_OPENING // 2 :] for key, times in took.items()}
-        for way, place in found:
-            figures[f"{name}, {way}, asked {place}., ms, median"] = statistics.median(found[way, place])
+        for (way, place), times in found.items():
+            figures[f"{name}, {way}, asked {place}., ms, median"] = statistics.median(times)
         for way in ways:
             figures[f"{name}, {way}, ms, median"] = statistics.median(found[way, 1] + found[way, 2])
     return figures

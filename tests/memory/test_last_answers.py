@@ -3,6 +3,8 @@
 import json
 import random
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from tests.memory.journal_stories import SessionStory, tell
 from tests.memory.told_journal import Journal
 
+from pagein import erasure
 from pagein.engine.recall.stored_chats import read_turns
 from pagein.memory.indexer import Indexer
 from pagein.memory.projection_check import projection_faults
@@ -24,6 +27,7 @@ from pagein.store.search.store_search import StoreSearch
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.memory_upkeep import MemoryUpkeep
 from pagein.tools.session_commands import chat, sessions
+from pagein.upkeep import check_store
 
 
 @pytest.fixture
@@ -196,3 +200,20 @@ def _owner(entries: dict[EntryId, Entry], entry: Entry) -> EntryId | None:
             return None
         entry = entries[entry.parent]
     return entry.id
+
+
+def test_a_forgotten_text_leaves_the_last_answer(tmp_path: Path) -> None:
+    buried = "the pearls are under the third stone"
+    with closing(SqliteUpkeep(tmp_path / "s.pagein")) as store:
+        journal = Journal(store, "a")
+        journal.say("where are they?")
+        written = json.dumps({"file_path": "/w/a.md", "content": f"{buried}\n" * 3})
+        journal.add(seen(Text(f"well, {buried}."), ToolCall("c1", "Write", written)))
+        assert buried in "".join(told(store))
+        erasure.forget_texts(store, (buried,), None, tmp_path / "log")
+        assert not [where for where, data in erasure._contents(store) if buried.encode() in data]
+        assert check_store(store).findings == []
+        assert "".join(told(store)).startswith("where are they?well, [pagein: withheld")
+        erasure.forget_session(store, "a", None, tmp_path / "log")
+        assert not [where for where, data in erasure._contents(store) if b"well, " in data]
+        assert check_store(store).findings == []

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import (
+    AnswerNote,
     BreakpointChoice,
     BrokenNote,
     CachedPrefixNote,
@@ -38,7 +39,7 @@ from pagein.model.journal_notes import (
     UsageNote,
     WithheldReadNote,
 )
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, OpenChatsNote, RecordedNote, RememberedNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
@@ -119,6 +120,8 @@ STORED: list[tuple[Note, str]] = [
     (ObjectNameNote("o", "plan\ud800"), '{"object_id":"o","nickname":"plan\\ud800"}'),
     (ObjectNameNote("o"), '{"object_id":"o","nickname":null}'),
     (ObjectViewNote("o", ("path", "summary")), '{"object_id":"o","fields":["path","summary"]}'),
+    (OpenChatsNote("one"), '{"session":"one"}'),
+    (AnswerNote('{"v":1,"role":"assistant","blocks":[]}'), '{"v":1,"role":"assistant","blocks":[]}'),
     (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
     (RecordedNote(), "{}"),
     (
