@@ -120,6 +120,27 @@ def until_told(url: str, word: str) -> None:
     raise AssertionError("it was not noticed")
 
 
+def test_that_a_store_takes_no_writes_is_told_until_it_takes_them_again(tmp_path: Path) -> None:
+    worked(tmp_path, 4)
+    with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
+        assert run(asked(url, conversation(4))) == (200, "")
+        lock = sqlite3.connect(tmp_path / "s.pagein", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        assert run(asked(url, conversation(5)))[0] == 200
+        until_told(url, "the store has taken no writes for")
+        status = cli("status", "--json", "--url", url, "--store", str(tmp_path / "s.pagein"), folder=tmp_path)
+        assert "End what holds the store" in json.loads(status.stdout)["gateway"]["storing"]
+        told = cli("status", "--url", url, "--store", str(tmp_path / "s.pagein"), folder=tmp_path).stdout
+        assert "storing   has stopped: the store has taken no writes" in told
+        lock.execute("ROLLBACK")
+        lock.close()
+        deadline = time.monotonic() + 120
+        while run(health(url))["store"] + run(health(url))["memory"] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        found = run(health(url))
+        assert (found["store"], found["memory"]) == ("", "")
+
+
 def test_a_file_that_is_well_busy_or_not_there_yet_is_no_damage(tmp_path: Path) -> None:
     file = tmp_path / "a folder?x=1" / "s #1%.pagein"
     watch = FileWatch(file)

@@ -15,7 +15,7 @@ from pagein.ports import DerivedLayer
 
 _PAUSE: Final = 0.25
 """Seconds between two looks at the store."""
-_LONGEST_PAUSE: Final = 60.0
+_LONGEST_PAUSE: Final = 15.0
 """Seconds between two looks at a store that fails."""
 _LONGEST_WAIT: Final = 30.0
 """Seconds of calls without a pause after which one layer gets a slice of work."""
@@ -49,11 +49,7 @@ class LayerFollower:
     @property
     def problem(self) -> str:
         """Why layers do not follow the store, with the remedy; "" if they do."""
-        return "; ".join(
-            f"the layer {name} does not follow the store ({why}): pagein check tells more, "
-            f"and pagein reindex {name} makes the layer again"
-            for name, why in sorted(self._problems.items())
-        )
+        return "; ".join(words for _, words in sorted(self._problems.items()))
 
     def start(self, busy: Callable[[], bool]) -> None:
         """Begin to follow.
@@ -91,10 +87,13 @@ class LayerFollower:
         try:
             layer.catch_up(within, self._ended.is_set if within is not None else self._must_rest)
         except Exception as problem:  # noqa: BLE001 - a layer that fails must stop no other, and no call
-            why = str(problem) if isinstance(problem, StoreError) else f"{type(problem).__name__}: {problem}"
-            if self._problems.get(layer.name) != why:
+            is_of_store = isinstance(problem, StoreError)
+            why = str(problem) if is_of_store else f"{type(problem).__name__}: {problem}"
+            remedy = "it is tried again" if is_of_store else f"pagein reindex {layer.name} makes the layer again"
+            words = f"the layer {layer.name} does not follow the store ({why}): pagein check tells more, and {remedy}"
+            if self._problems.get(layer.name) != words:
                 self._logger.warning("the layer %s is not up to date: %s", layer.name, why)
-            self._problems[layer.name] = why
+            self._problems[layer.name] = words
             return False
         self._problems.pop(layer.name, None)
         return True
