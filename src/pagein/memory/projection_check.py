@@ -7,10 +7,12 @@ version that the store has for it.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from pagein.memory.file_sightings import verify_sighting
 from pagein.memory.indexer import FORM, LAYER, is_session
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
-from pagein.model.derived_versions import INDEXER
+from pagein.memory.session_machines import SessionMachines
+from pagein.model.derived_versions import FILES, INDEXER
 from pagein.model.entries import Entry
 from pagein.model.names import ContentHash
 from pagein.model.version_hash import SealedDraft
@@ -40,10 +42,12 @@ def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: No
         return
     told = sorted(one.name for one in store.sessions() if one.leaf is not None and is_session(one.name))
     confirmed: set[int] = set()
-    followed: set[str] = set()
+    followed: set[str] = {FILES}
+    machines = SessionMachines(store)
+    machines.catch_up()
     for name in told:
         writer = _VerifyingWriter(store)
-        session = SessionIndex(name, writer)
+        session = SessionIndex(name, writer, machines)
         for place, entry in store.news(name):
             if place > layer[0]:
                 break
@@ -54,6 +58,12 @@ def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: No
             followed.add(name)
         confirmed |= writer.confirmed
         yield from writer.faults
+    sighted = _VerifyingWriter(store)
+    for place, entry in store.news(FILES):
+        if place <= layer[0] and isinstance(entry, Entry):
+            verify_sighting(sighted, entry)
+    confirmed |= sighted.confirmed
+    yield from sighted.faults
     for version in _log(store):
         if version.writer.kind == INDEXER and version.writer.session in followed and version.sequence not in confirmed:
             yield ProjectionFault(

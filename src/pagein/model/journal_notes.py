@@ -6,7 +6,14 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import (
+    FileSightingNote,
+    ObjectNameNote,
+    ObjectViewNote,
+    RecordedNote,
+    RememberedNote,
+    SessionPlaceNote,
+)
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
@@ -370,6 +377,8 @@ Note: TypeAlias = (
     | ObjectViewNote
     | RecordedNote
     | RememberedNote
+    | SessionPlaceNote
+    | FileSightingNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

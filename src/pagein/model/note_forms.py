@@ -49,7 +49,14 @@ from pagein.model.journal_notes import (
     WithheldReadNote,
 )
 from pagein.model.json_text import decode_json, encode_json
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import (
+    FileSightingNote,
+    ObjectNameNote,
+    ObjectViewNote,
+    RecordedNote,
+    RememberedNote,
+    SessionPlaceNote,
+)
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
@@ -338,6 +345,8 @@ KINDS: Final = (
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
     _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
+    _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
+    _kind("file.sighting", FileSightingNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""
 _OF_CLASS: Final = {one.note: one for one in KINDS}
