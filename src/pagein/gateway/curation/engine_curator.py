@@ -6,10 +6,12 @@ from pagein.engine.cache.cache_evidence import words_of
 from pagein.engine.engine import Engine, Hint
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.gateway.curation.agent_work import AgentWork
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, UsageAccount
 from pagein.gateway.curation.session_hints import name_in_fields
 from pagein.model.messages import Usage
 from pagein.providers.prices.price_lookup import cost, newest_prices
+from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 from pagein.tools.brief import answer_call, offers
@@ -25,10 +27,20 @@ class EngineCurator:
     recall: whether the model is offered recall tools
     everything: whether these reach what other sessions stored
     notes: whether they also tell the model to write notes
+    work: told of each request and of each answer; None for nobody
     """
 
-    def __init__(self, engine: Engine, *, recall: bool = True, everything: bool = False, notes: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        recall: bool = True,
+        everything: bool = False,
+        notes: bool = False,
+        work: AgentWork | None = None,
+    ) -> None:
         self._engine = engine
+        self._work = work
         self._everything = everything
         self._offers = offers(everything=everything, notes=notes) if recall else ()
 
@@ -49,7 +61,12 @@ class EngineCurator:
             documented=asked.documented,
             claim=asked.claim,
         )
+        self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
+
+    def _tell_of(self, asked: CurationRequest, prepared: PreparedRequest) -> None:
+        if self._work is not None and prepared.session and (conversation := _conversation(prepared)):
+            self._work.came(prepared.session, conversation, asked.at, is_near=asked.is_near)
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as last sent by the engine, with new messages appended."""
@@ -62,12 +79,16 @@ class EngineCurator:
             path_model=asked.model,
             claim=asked.claim,
         )
+        self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
 
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Report the provider's usage of a request to the engine."""
         del at
         prepared, usage = curated.prepared, reply.first or reply.usage
+        if self._work is not None and prepared is not None and reply.finished:
+            calls = format_named(prepared.api).answers.turn(reply, ()).calls_client
+            self._work.answered(_conversation(prepared), calls=calls)
         if prepared is None or usage is None:
             return UsageAccount()
         paid = newest_prices(curated.model)
