@@ -15,6 +15,7 @@ from pagein.engine.log.journal import entry_name
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.object_names import request_name
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
+from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import FILES
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import FileSightingNote, SessionPlaceNote
@@ -55,8 +56,11 @@ def journal_notes(store: IndexedStore, notes: Sequence[NewNote]) -> None:
         store.append(FILES, entries)
 
 
-def write_sighting(writer: ObjectWriter, entry: Entry) -> Version | None:
-    """Write the version that a sighting gives; None if the entry is none, or the file has no object. Raises StoreError."""
+def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, entry: Entry) -> Version | None:
+    """Write the version that a sighting gives; None if the entry is none, or the file has no object. Raises StoreError.
+
+    machines: of the sessions. place: of the entry.
+    """
     note = _sighting_in(entry)
     if note is None:
         return None
@@ -64,8 +68,8 @@ def write_sighting(writer: ObjectWriter, entry: Entry) -> Version | None:
     known = writer.answered(request, text)
     if known is not None:
         return known
-    there = writer.file_at(note.machine, note.path)
-    moved = writer.file_at(note.machine, note.before) if note.before else None
+    there = machines.file_at(writer, note.machine, note.path, place)
+    moved = machines.file_at(writer, note.machine, note.before, place) if note.before else None
     current = moved if moved is not None and (there is None or there.deleted) else there
     if current is None:
         return None
@@ -85,7 +89,7 @@ def _draft(writer: ObjectWriter, note: FileSightingNote, text: str | None, curre
     metadata: dict[str, object] = {
         "path": None if is_gone else note.path,
         **({"last_path": note.path} if is_gone else {}),
-        **({"before": note.before} if note.before else {}),
+        **({"before": before} if (before := note.before or current.metadata.get("before")) else {}),
         "home": note.machine,
         "file_type": file_type(note.path),
         "op": note.op,

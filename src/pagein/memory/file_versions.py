@@ -8,6 +8,7 @@ from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.known_files import FileDeed
 from pagein.memory.object_names import object_name, request_name
 from pagein.memory.object_writer import Cause, ObjectWriter
+from pagein.memory.session_machines import SessionMachines
 from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ReadNote
 from pagein.model.links import Resolution
@@ -24,16 +25,21 @@ _GONE: Final[Mapping[str, object]] = {"path": None, "op": "delete", "known": "na
 class FileVersions:
     """The files of one session as objects. Not thread-safe; raises StoreError."""
 
-    def __init__(self, session: str, writer: ObjectWriter) -> None:
+    def __init__(self, session: str, writer: ObjectWriter, machines: SessionMachines) -> None:
         self._session = session
         self._writer = writer
+        self._machines = machines
         self._known: dict[str, Version] = {}
         self._machine = ""
         self._follows = False
+        self._place = 0
 
-    def work_on(self, machine: str, *, follows: bool) -> None:
-        """Take the session's machine, and whether its files are followed on the disk, from here on."""
-        self._machine, self._follows = machine, follows
+    def go_to(self, place: int) -> None:
+        """Take what is told of the session's machine before a place of the journals."""
+        told = self._machines.of(self._session, place)
+        if told is not None:
+            self._machine, self._follows = told.machine, told.follows
+        self._place = place
 
     def note_deed(
         self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str, place: tuple[int, int]
@@ -98,24 +104,24 @@ class FileVersions:
         return home_of_path(path, self._session, self._machine)
 
     def _current(self, path: str) -> Version | None:
-        found = self._writer.file_at(self._home(path), path)
-        return found if found is not None or not self._machine else self._met_before(path)
-
-    def _met_before(self, path: str) -> Version | None:
-        """Return the file that this session met at a path before its machine was known."""
-        known = self._known.get(path)
-        is_ours = known is not None and known.writer.session == self._session and known.metadata.get("home") == ""
-        return self._writer.store.current(known.id) if known is not None and is_ours else None
+        home = self._home(path)
+        return self._machines.file_at(self._writer, home, path, self._place)
 
     def _moved(self, deed: FileDeed, current: Version | None, cause: Cause, *place: int) -> Version | None:
         """Return the file that moves to the path of a deed; a file that was there is gone."""
-        moved = self._writer.file_at(self._home(deed.other), deed.other)
+        moved = self._current(deed.other)
         if moved is None or moved.deleted or (current is not None and current.id == moved.id):
             return current
         if current is not None and not current.deleted:
             gone = replace(deletion(current), metadata={**_GONE, "last_path": deed.path, "home": self._home(deed.path)})
             self._writer.write(_request(cause, *place, 1), gone, cause)
         return moved
+
+    def _path_before(self, deed: FileDeed, current: Version | None) -> object:
+        """Return the path that a moved file had before, by which people may still ask for it."""
+        if deed.deed == "move" and self._follows:
+            return deed.other
+        return None if current is None else current.metadata.get("before")
 
     def _free_id(self, home: str, path: str, cause: Cause, *place: int) -> str:
         """Return the id of a new file; the file that had this name first may be at another path now."""
@@ -145,7 +151,7 @@ class FileVersions:
         metadata: dict[str, object] = {
             "path": None if is_gone else deed.path,
             **({"last_path": deed.path} if is_gone else {}),
-            **({"before": deed.other} if deed.deed == "move" and self._follows else {}),
+            **({"before": before} if (before := self._path_before(deed, current)) else {}),
             "home": home,
             "file_type": file_type(deed.path),
             "op": deed.deed,

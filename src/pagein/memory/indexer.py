@@ -147,7 +147,7 @@ class Indexer:
         """Give a file the version that a look at the disk told."""
         _, entry = next(self._store.news(FILES, at - 1))
         if isinstance(entry, Entry):
-            write_sighting(self._writer, entry)
+            write_sighting(self._writer, self._machines, at, entry)
 
     def _state(self, session: str) -> SessionIndex:
         if session not in self._sessions:

@@ -77,7 +77,7 @@ class SessionIndex:
         self.place = 0
         self._writer = writer
         self._machines = machines
-        self._files = FileVersions(name, writer)
+        self._files = FileVersions(name, writer, machines)
         self._facts = SessionFacts()
         self._told: SessionFacts | None = None
         self._threads: dict[EntryId, Thread] = {}
@@ -87,9 +87,7 @@ class SessionIndex:
 
     def follow(self, place: int, entry: Entry) -> None:
         """Write the objects that an entry gives. Raises StoreError."""
-        told = self._machines.of(self.name, place)
-        if told is not None:
-            self._files.work_on(told.machine, follows=told.follows)
+        self._files.go_to(place)
         self._now = self._time_of(entry)
         self._began = self._began or self._now
         thread = START if entry.parent is None else self._thread_at(entry.parent)

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from pagein.errors import BadInput
 from pagein.memory.file_sightings import NewNote, journal_notes
 from pagein.memory.object_writer import IndexedStore
+from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import FILES as SIGHTINGS
 from pagein.model.memory_notes import FileSightingNote, SightingOp
 from pagein.model.names import ContentHash
@@ -65,6 +66,7 @@ class WorkspaceFiles:
         self._folder = replace(folder, max_bytes=min(folder.max_bytes, _LARGEST))
         self._real = os.path.realpath(folder.path)
         self._machine = machine
+        self._machines = SessionMachines(store)
         self._followed: dict[str, _Follow] = {}
         self._looks: dict[str, list[FileLook]] = {}
         self._gone: dict[str, float] = {}
@@ -159,17 +161,22 @@ class WorkspaceFiles:
 
     def _objects(self) -> dict[str, Version]:
         """Return the followed files by path, and begin or cease to follow them as they are there."""
-        query = Query(
-            types=_FILES,
-            where={"home": self._machine},
-            under=("path", f"{self._folder.path.rstrip('/')}/"),
-            limit=_MOST_FILES,
-        )
-        found = {path: one for one in self._store.objects(query) if isinstance(path := one.metadata.get("path"), str)}
+        self._machines.catch_up()
+        under = ("path", f"{self._folder.path.rstrip('/')}/")
+        found: dict[str, Version] = {}
+        for home in (self._machine, ""):
+            for one in self._store.objects(Query(types=_FILES, where={"home": home}, under=under, limit=_MOST_FILES)):
+                path = str(one.metadata["path"])
+                is_here = bool(home) or self._is_here(one)
+                if is_here and path not in found:
+                    found[path] = one
         for path in [one for one in self._followed if one not in found]:
             del self._followed[path]
             self._gone.pop(path, None)
         return found
+
+    def _is_here(self, version: Version) -> bool:
+        return self._machines.is_on(self._store.history(version.id), self._machine, self._store.last_place() + 1)
 
     def _note_missing(self, objects: dict[str, Version], now: float) -> None:
         """Find the files that went before they were followed here."""
@@ -257,8 +264,11 @@ class WorkspaceFiles:
     def _returned(self, objects: dict[str, Version]) -> Iterator[NewNote]:
         """Yield a note for each deleted file that is there again."""
         for path in [one for one in self._heard if one not in objects]:
-            query = Query(types=_FILES, where={"home": self._machine, "last_path": path}, deleted=True, limit=1)
-            if self._store.objects(query) and (look := self._read(path)) is not None:
+            query = Query(types=_FILES, where={"last_path": path}, deleted=True)
+            was_here = any(
+                one.metadata.get("home") == self._machine or self._is_here(one) for one in self._store.objects(query)
+            )
+            if was_here and (look := self._read(path)) is not None:
                 self._heard.pop(path, None)
                 yield self._note(path, "change", look)
 

@@ -38,6 +38,8 @@ class AgentWork:
     """The work of all conversations of a gateway. Thread-safe. Times are in seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:  # noqa: TID251 - the rim reads the clock
+        self.came_anew = threading.Event()
+        """Set when a session asks for the first time, so that its machine is noted before its files are known."""
         self._clock = clock
         self._turn = threading.Lock()
         self._began = clock()
@@ -56,6 +58,8 @@ class AgentWork:
                 one = self._conversations.setdefault(conversation, _Conversation(session, self._began))
             one.began = at if one.began is None else one.began
             one.last = self._clock()
+            if session not in self._near:
+                self.came_anew.set()
             self._near[session] = is_near and self._near.get(session, True)
             while len(self._conversations) > _MOST_CONVERSATIONS:
                 gone = self._conversations.pop(next(iter(self._conversations)))

@@ -89,8 +89,15 @@ class FileFollower:
     def stop(self) -> None:
         """End the thread, after a last look at the files."""
         self._ended.set()
+        self.work.came_anew.set()
         if self._thread is not None:
             self._thread.join()
+
+    def _wait(self) -> bool:
+        """Wait a moment, or until a session asks for the first time. Return whether the thread shall end."""
+        self.work.came_anew.wait(_PAUSE)
+        self.work.came_anew.clear()
+        return self._ended.is_set()
 
     def _run(self) -> None:
         pause = _PAUSE
@@ -107,15 +114,17 @@ class FileFollower:
 
     def _follow_until_the_end(self) -> None:
         while not self.work.near_sessions():  # nothing is opened before there is something to follow
-            if self._ended.wait(_PAUSE):
+            if self._wait():
                 return
         with closing(self._open_store()) as store:
             for one in self._folders.values():
                 one.begin_anew(store)
             machines = SessionMachines(store)
-            while not self._ended.wait(_PAUSE):
+            while True:
                 self._note_sessions(store, machines)
                 self._look(store)
+                if self._wait():
+                    break
             self._look(store)
 
     # --- sessions ---
