@@ -3,8 +3,8 @@
 import json
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,13 @@ from tests.journeys.coding_client import CodingClient, uses
 from pagein import wiring
 from pagein.memory.indexer import Indexer
 from pagein.memory.projection_check import projection_faults
-from pagein.model.writes import EVERYTHING
+from pagein.model.versions import Version
+from pagein.model.writes import EVERYTHING, Query
+from pagein.ports import WholeStore
 from pagein.simulator import SimulatedProvider
+from pagein.upkeep import check_store
+
+pytestmark = pytest.mark.slow
 
 APP = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 SLOWLY = "sleep 0.5; "
@@ -64,10 +69,16 @@ class Work:
 
     def has(self, path: str, op: str, count: int = 1) -> Callable[[], bool]:
         def is_there() -> bool:
-            ran = self.gateway.command("history", path, "--json", folder=self.folder)
-            return ran.returncode == 0 and [one["op"] for one in json.loads(ran.stdout)["versions"]].count(op) >= count
+            with closing(wiring.open_for_upkeep(self.gateway.store, looks=True)) as store:
+                found = [one for kind in ("path", "last_path") for one in _at(store, kind, str(self.folder / path))]
+                versions = [version for one in found for version in store.history(one.id)]
+            return [one.metadata.get("op") for one in versions].count(op) >= count
 
         return is_there
+
+
+def _at(store: WholeStore, field_: str, path: str) -> Sequence[Version]:
+    return store.objects(Query(where={field_: path}, deleted=None))
 
 
 def wait_for(true: Callable[[], bool]) -> None:
@@ -156,8 +167,8 @@ def test_changes_beside_the_agent_are_versions_of_the_same_object_as_git_has_the
         assert lines["def second():"] == ("person" if follows == "person" else "unknown")
         assert lines["def one():"] == "unknown"
         assert not [one for one in work.ask("objects", "--type", "file")["objects"] if ".env" in str(one)]
-        assert work.ask("check")["findings"] == []
     store = wiring.open_for_upkeep(work.gateway.store)
+    assert check_store(store).findings == []
     before = sorted((one.id, one.number, one.object_hash.hex, one.at) for one in store.objects(EVERYTHING))
     Indexer(store).drop(store)
     Indexer(store).catch_up()
