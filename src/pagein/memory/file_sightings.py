@@ -9,7 +9,7 @@ Rules of this file
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from pagein.engine.log.journal import entry_name
 from pagein.errors import DamagedBlob, MissingBlob
@@ -21,10 +21,15 @@ from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import FileSightingNote, SessionPlaceNote
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft, Provenance, Version
+from pagein.ports import BlobStore, JournalStore
 from pagein.workspace.file_description import file_type, note_facts
 
 _PERSON: Final = "human"
 _NOBODY: Final = "system"
+
+
+class NoteStore(BlobStore, JournalStore, Protocol):
+    """A store with journals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class NewNote:
     text: str | None = None
 
 
-def journal_notes(store: IndexedStore, notes: Sequence[NewNote]) -> None:
+def journal_notes(store: NoteStore, notes: Sequence[NewNote]) -> None:
     """Append notes to the journal of files with their texts, all or none. Raises StoreError."""
     if not notes:
         return
