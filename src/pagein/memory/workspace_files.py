@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from pagein.errors import BadInput
 from pagein.memory.file_sightings import NewNote, journal_notes
 from pagein.memory.object_writer import IndexedStore
+from pagein.memory.redacted_drafts import DraftRedaction
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import FILES as SIGHTINGS
 from pagein.model.memory_notes import FileSightingNote, SightingOp
@@ -67,6 +68,7 @@ class WorkspaceFiles:
         self._real = os.path.realpath(folder.path)
         self._machine = machine
         self._machines = SessionMachines(store)
+        self._redaction = DraftRedaction(store)
         self._followed: dict[str, _Follow] = {}
         self._looks: dict[str, list[FileLook]] = {}
         self._gone: dict[str, float] = {}
@@ -130,7 +132,11 @@ class WorkspaceFiles:
         changed = _changed_at(path)
         if changed is None or self._folder.locate(path).key != located.key:
             return None
-        return FileLook(changed, found.text, found.digest, found.size)
+        return FileLook(changed, self._storable(found.text), found.digest, found.size)
+
+    def _storable(self, text: str | None) -> str | None:
+        """Return a text, or None for one with something that must not be stored, such as what was ordered to be forgotten."""
+        return text if self._redaction.text(text) == text else None
 
     def _keep(self, path: str, found: FileLook) -> None:
         looks = self._looks.setdefault(path, [])
