@@ -196,7 +196,7 @@ def _parts(
             FollowTerms(settings.follow_files, load_config(workspace).engine.excluded),
             logger,
         )
-        if layers
+        if layers and (settings.memory or settings.follow_files != "off")
         else None
     )
     return GatewayParts(

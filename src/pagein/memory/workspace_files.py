@@ -86,8 +86,11 @@ class WorkspaceFiles:
     def hear(self, paths: Iterable[str]) -> None:
         """Take paths at which something happened: real paths of files or folders."""
         for path in map(self._told_path, paths):
-            known = [one for one in self._followed if one == path or one.startswith(f"{path}/")]
-            self._changed.update(known)
+            if path in self._followed:
+                self._changed.add(path)
+                continue
+            if size_of(path) is None:  # a folder, or something that is gone
+                self._changed.update(one for one in self._followed if one.startswith(f"{path}/"))
             for come in files_at(path):
                 if come not in self._followed:
                     self._heard[come] = None

@@ -64,6 +64,8 @@ class AgentWork:
             while len(self._conversations) > _MOST_CONVERSATIONS:
                 gone = self._conversations.pop(next(iter(self._conversations)))
                 self._began = max(self._began, gone.last)
+                if all(one.session != gone.session for one in self._conversations.values()):
+                    self._near.pop(gone.session, None)
 
     def answered(self, conversation: str, *, calls: bool) -> None:
         """Note the end of an answer.

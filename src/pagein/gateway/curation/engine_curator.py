@@ -85,10 +85,14 @@ class EngineCurator:
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Report the provider's usage of a request to the engine."""
         del at
+        account = self._account(curated, reply)
+        if self._work is not None and curated.prepared is not None and reply.finished:
+            calls = format_named(curated.prepared.api).answers.turn(reply, ()).calls_client
+            self._work.answered(_conversation(curated.prepared), calls=calls)
+        return account
+
+    def _account(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         prepared, usage = curated.prepared, reply.first or reply.usage
-        if self._work is not None and prepared is not None and reply.finished:
-            calls = format_named(prepared.api).answers.turn(reply, ()).calls_client
-            self._work.answered(_conversation(prepared), calls=calls)
         if prepared is None or usage is None:
             return UsageAccount()
         paid = newest_prices(curated.model)

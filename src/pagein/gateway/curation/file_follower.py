@@ -40,6 +40,10 @@ _PATIENCE: Final = 600.0
 _IDLE: Final = 3_600.0
 """Seconds after the last request for which a folder is watched."""
 _MOST_FOLDERS: Final = 16
+_BETWEEN: Final = 0.5
+"""Seconds between two comparisons of a folder with the journals, at least."""
+_SHARE: Final = 20.0
+"""Seconds of rest for each second of such a comparison."""
 _ANEW: Final = 600.0
 """Seconds between two looks at all followed files, because events may be lost."""
 
@@ -130,7 +134,8 @@ class FileFollower:
     # --- sessions ---
 
     def _note_sessions(self, store: WholeStore, machines: SessionMachines) -> None:
-        for session, last in self.work.near_sessions().items():
+        near = self.work.near_sessions()
+        for session, last in near.items():
             if self._asked.get(session) == last:
                 continue
             machines.catch_up()
@@ -144,6 +149,7 @@ class FileFollower:
             journal_notes(store, [NewNote(wanted, time.time())])  # noqa: TID251 - the rim reads the clock
             self._folder_of[session] = folder
             self._asked[session] = last
+        self._asked = {session: last for session, last in self._asked.items() if session in near}
 
     def _folder_in(self, store: WholeStore, session: str) -> str:
         self._layer.catch_up(stop=self._ended.is_set)
@@ -169,18 +175,18 @@ class FileFollower:
     # --- files ---
 
     def _look(self, store: WholeStore) -> None:
-        now = time.time()  # noqa: TID251 - the rim reads the clock
+        now, place = time.time(), store.last_place()  # noqa: TID251 - the rim reads the clock
         for path, one in list(self._folders.items()):
             one.look(now)
             others = self._others(path)
-            if not one.wants_to_tell(store) or not self.work.is_at_rest(others, _PATIENCE):
-                if now - one.last > _IDLE:
-                    self._folders.pop(path).stop()
-                continue
-            place = store.last_place()
-            self._layer.catch_up(stop=self._ended.is_set)
-            one.files.settle(now, self._is_person(store, others))
-            one.told = place
+            if one.wants_to_tell(place, now) and self.work.is_at_rest(others, _PATIENCE):
+                if self._layer.catch_up(stop=self._ended.is_set).behind:
+                    continue  # a call that is not an object yet may explain what was found
+                one.files.settle(now, self._is_person(store, others))
+                took = time.time() - now  # noqa: TID251 - the same
+                one.told, one.due = place, now + max(_BETWEEN, _SHARE * took)
+            elif now - one.last > _IDLE and not one.files.is_waiting:
+                self._folders.pop(path).stop()
 
     def _is_person(self, store: WholeStore, others: frozenset[str]) -> Callable[[float], bool]:
         """Return whether a change at a moment is a person's, for a folder in which other sessions do not work."""
@@ -215,6 +221,7 @@ class _WatchedFolder:
     """A folder with the thread that hears of changes in it.
 
     last: time of the last request of its sessions. told: place of the journals up to which its files were told.
+    due: time of the next comparison, at the earliest.
     """
 
     files: WorkspaceFiles
@@ -222,6 +229,7 @@ class _WatchedFolder:
     def __init__(self, folder: Folder, last: float) -> None:
         self.last = last
         self.told = -1
+        self.due = 0.0
         self._folder = folder
         self._news: queue.SimpleQueue[frozenset[str]] = queue.SimpleQueue()
         self._ended = threading.Event()
@@ -249,8 +257,8 @@ class _WatchedFolder:
             self._all_due = now + _ANEW
         self.files.look(now)
 
-    def wants_to_tell(self, store: WholeStore) -> bool:
-        return self.files.is_waiting or store.last_place() != self.told
+    def wants_to_tell(self, place: int, now: float) -> bool:
+        return now >= self.due and (self.files.is_waiting or place != self.told)
 
     def _watch(self) -> None:
         while not self._ended.is_set():
