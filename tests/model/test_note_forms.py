@@ -39,7 +39,15 @@ from pagein.model.journal_notes import (
     UsageNote,
     WithheldReadNote,
 )
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, OpenChatsNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import (
+    FileSightingNote,
+    ObjectNameNote,
+    ObjectViewNote,
+    OpenChatsNote,
+    RecordedNote,
+    RememberedNote,
+    SessionPlaceNote,
+)
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
@@ -131,6 +139,18 @@ STORED: list[tuple[Note, str]] = [
     (
         RememberedNote("/home/me/opencode.db", "ses_1", "12.5", ("ses_1",)),
         '{"file":"/home/me/opencode.db","member":"ses_1","stamp":"12.5","sessions":["ses_1"]}',
+    ),
+    (
+        SessionPlaceNote("s", "0f", "/w", follows=True),
+        '{"session":"s","machine":"0f","folder":"/w","follows":true}',
+    ),
+    (
+        FileSightingNote("0f", "/w/b.py", "move", "/w/a.py", HASH.hex, HASH.hex, 4),
+        f'{{"machine":"0f","path":"/w/b.py","op":"move","before":"/w/a.py","content":"{HASH.hex}","digest":"{HASH.hex}","size":4}}',
+    ),
+    (
+        FileSightingNote("0f", "/w/a.py", "delete", is_by_person=True),
+        '{"machine":"0f","path":"/w/a.py","op":"delete","is_by_person":true}',
     ),
 ]
 

@@ -17,12 +17,16 @@ from tests.past_sessions.conftest import FIXTURES, KEY, Pi, branch, entries, tex
 
 from pagein import erasure, upkeep, wiring
 from pagein.errors import BadInput
+from pagein.model.derived_versions import FILES
+from pagein.model.entries import Entry, NoteEntry
+from pagein.model.memory_notes import SessionPlaceNote
 from pagein.past_sessions.intake import Intake
 from pagein.past_sessions.report import IntakeProgress
 from pagein.past_sessions.seen_files import REMEMBERED
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.store_soundness import faults_of
+from pagein.workspace.machine import machine
 
 SAID = [
     {"role": "user", "content": "hello"},
@@ -182,6 +186,27 @@ def test_a_session_goes_on_through_a_gateway_and_is_its_own_from_then_on(
     pi.user("and now?")
     assert again(place, pi.path) == (0, 0, 1)
     assert entries(store, "pi-1") == kept
+
+
+def test_a_session_of_this_machine_has_its_machine_before_its_entries(
+    intake: Intake, store: SqliteStore, recording: Callable[..., Path], tmp_path: Path
+) -> None:
+    file = recording()
+    assert intake.remember([file]).new == 2
+    assert store.leaf(FILES) is None, "a named file may come from another machine"
+    with wiring.open_intake(tmp_path / "other.pagein") as other:
+        assert other.remember([file], named=False).new == 2
+        assert other.remember([file], named=False).new == 0
+    with contextlib.closing(SqliteStore(tmp_path / "other.pagein")) as kept:
+        told = list(kept.news(FILES))
+        assert len(told) == 2
+        for place, entry in told:
+            assert isinstance(entry, Entry)
+            assert isinstance(entry.body, NoteEntry)
+            note = entry.body.note
+            assert isinstance(note, SessionPlaceNote)
+            assert (note.machine, note.follows) == (machine(), False)
+            assert place < next(kept.news(note.session))[0]
 
 
 def test_a_recording_cannot_take_the_name_of_a_journal_of_pagein(intake: Intake, tmp_path: Path) -> None:

@@ -70,14 +70,15 @@ def _answer(store: "ObjectStore", file: Path, lines: tuple[int, int] | None) -> 
     from pagein.tools.blame_commands import blame as answer_blame
     from pagein.tools.known_history import knows_path
     from pagein.workspace.git_blame import GitAbsence, git_blame
+    from pagein.workspace.machine import machine
 
     given, real = os.path.abspath(file), os.path.realpath(file)  # noqa: PTH100 - agents name files either way
     path = real if given != real and not knows_path(store, given) else given
     if not Path(path).exists():
-        return answer_blame(store, path, None, GitAbsence("the file is gone"), lines=lines)
+        return answer_blame(store, path, None, GitAbsence("the file is gone"), lines=lines, machine=machine())
     content = _content(Path(path))
     text = content.decode("utf-8", "surrogateescape")
-    return answer_blame(store, path, text, git_blame(path, content), lines=lines)
+    return answer_blame(store, path, text, git_blame(path, content), lines=lines, machine=machine())
 
 
 def _content(path: Path) -> bytes:

@@ -182,14 +182,30 @@ def _parts(
         return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
     from pagein.gateway.curation.engine_curator import EngineCurator
+    from pagein.gateway.curation.file_follower import FileFollower, FollowTerms
     from pagein.gateway.curation.layer_follower import LayerFollower
     from pagein.gateway.curation.session_keeper import SessionKeeper
     from pagein.gateway.pages.session_views import EngineLooker
+    from pagein.settings.sources import load_config
 
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
+    files = (
+        FileFollower(
+            lambda: wiring.open_for_upkeep(store, workspace=workspace, new=True),
+            layers[0],
+            FollowTerms(settings.follow_files, load_config(workspace).engine.excluded),
+            logger,
+        )
+        if layers and (settings.memory or settings.follow_files != "off")
+        else None
+    )
     return GatewayParts(
         EngineCurator(
-            engine, recall=settings.recall, everything=settings.recall_everything, notes=settings.note_guidance
+            engine,
+            recall=settings.recall,
+            everything=settings.recall_everything,
+            notes=settings.note_guidance,
+            work=None if files is None else files.work,
         ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
@@ -197,6 +213,7 @@ def _parts(
         look=wiring.file_watch(store, workspace=workspace),
         token=token,
         follower=LayerFollower(layers, logger) if layers and settings.memory else None,
+        files=files,
         keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
     )
 

@@ -28,6 +28,7 @@ from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingReq
 from pagein.gateway.curation.session_hints import Hint, from_headers
 from pagein.gateway.http import headers as names
 from pagein.gateway.http.access import COOKIE
+from pagein.gateway.http.addresses import is_near
 from pagein.gateway.http.content_codings import decode_body
 from pagein.gateway.http.credentials import WHY_UNTOUCHED, has_chatgpt_login, is_subscription
 from pagein.gateway.http.headers import Headers
@@ -217,15 +218,14 @@ class Relay:
                 self._keepalive_limit(given, found, hint),
                 documented=self._settings.is_vendors_own(found.vendor),
                 model=found.model,
+                is_near=is_near(request.remote, given),
             )
         )
         self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
             self._reporter.report_failure(decision.kind, decision.why)
-        data = decision.curated.body
-        if data == body:
-            data = original
-        elif coding:
+        data = original if decision.curated.body == body else decision.curated.body
+        if coding and data is not original:
             sent = names.without(sent, "content-encoding")
         if decision.curated.tools:
             sent = names.plain(sent)

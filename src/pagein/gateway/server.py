@@ -13,6 +13,7 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, 
 
 from pagein import __version__
 from pagein.gateway.client_setup import CLIENTS
+from pagein.gateway.curation.file_follower import FileFollower
 from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
 from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
 from pagein.gateway.curation.layer_follower import LayerFollower
@@ -64,6 +65,7 @@ class GatewayParts:
     token: opens the gateway's pages; "" for a temporary token
     follower: keeps the layers over the store up to date; None for layers that commands bring up to date
     keeper: applies the retention of sessions; None for sessions that stay
+    files: notes the machines of sessions, and follows their files if set; None for neither
     """
 
     curator: Curator | None = None
@@ -75,6 +77,7 @@ class GatewayParts:
     token: str = ""
     follower: LayerFollower | None = None
     keeper: SessionKeeper | None = None
+    files: FileFollower | None = None
 
 
 class Gateway:
@@ -87,7 +90,7 @@ class Gateway:
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
         self._looker = given.looker
         self._follower = given.follower
-        self._threads = [one for one in (given.follower, given.keeper) if one is not None]
+        self._threads = [one for one in (given.follower, given.keeper, given.files) if one is not None]
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
         self.board = Board()

@@ -11,6 +11,8 @@ from pagein.providers.vendors import ANTHROPIC, GOOGLE, OPENAI, VENDORS
 
 CHATGPT: Final = "https://chatgpt.com/backend-api/codex"
 PORT: Final = 8790
+FOLLOWS: Final = ("off", "on", "person")
+"""Values of `follow_files`: not at all; changes are nobody's; changes while no agent works are a person's."""
 _VERSION: Final = re.compile(r"v\d+\w*")
 
 
@@ -31,6 +33,7 @@ class GatewaySettings:
     grace: seconds for running calls when the gateway stops
     recall: whether the model is offered recall tools; off if the client has them by other means
     memory: whether objects of sessions and the index of searches are kept up to date
+    follow_files: whether the files that sessions on this machine touched are followed on the disk, one of `FOLLOWS`
     retention: days after its last use from which the journal of a session may be removed; 0 for never
     recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     note_guidance: whether the recall tools also tell the model to write notes
@@ -54,6 +57,7 @@ class GatewaySettings:
     grace: float = 600.0
     recall: bool = True
     memory: bool = True
+    follow_files: str = FOLLOWS[0]
     retention: float = 30.0
     recall_everything: bool = False
     note_guidance: bool = False
@@ -76,6 +80,8 @@ class GatewaySettings:
             raise BadSetting(f"port must be from 0 to 65535, not {self.port}")
         if not 0 <= self.retention < float("inf"):
             raise BadSetting(f"retention must be a number of days from 0 on, not {self.retention}")
+        if self.follow_files not in FOLLOWS:
+            raise BadSetting(f"follow_files must be one of {', '.join(FOLLOWS)}, not {self.follow_files!r}")
         if self.recalls < 0:
             raise BadSetting(f"recalls must be a number from 0 on, not {self.recalls}")
         caps = (self.keep_alive_session, self.keep_alive_session_bit, self.keep_alive_hour, self.keep_alive_hour_bit)

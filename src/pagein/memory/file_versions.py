@@ -1,28 +1,45 @@
 """Write the versions of files that calls show, write, change or delete."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
-from pagein.memory.known_files import FileDeed, is_absolute
+from pagein.memory.known_files import FileDeed
 from pagein.memory.object_names import object_name, request_name
 from pagein.memory.object_writer import Cause, ObjectWriter
+from pagein.memory.session_machines import SessionMachines
+from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ReadNote
 from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.references import Reference
 from pagein.model.values import Value
-from pagein.model.versions import Draft, Provenance, Version
+from pagein.model.versions import Draft, Provenance, Version, deletion
 from pagein.workspace.file_description import file_type, name_of, note_facts, object_type
+
+_GONE: Final[Mapping[str, object]] = {"path": None, "op": "delete", "known": "name"}
 
 
 class FileVersions:
     """The files of one session as objects. Not thread-safe; raises StoreError."""
 
-    def __init__(self, session: str, writer: ObjectWriter) -> None:
+    def __init__(self, session: str, writer: ObjectWriter, machines: SessionMachines) -> None:
         self._session = session
         self._writer = writer
+        self._machines = machines
         self._known: dict[str, Version] = {}
+        self._machine = ""
+        self._follows = False
+        self._place = 0
+
+    def go_to(self, place: int) -> None:
+        """Take what is told of the session's machine before a place of the journals."""
+        told = self._machines.of(self._session, place)
+        if told is not None:
+            self._machine, self._follows = told.machine, told.follows
+        self._place = place
 
     def note_deed(
         self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str, place: tuple[int, int]
@@ -32,6 +49,8 @@ class FileVersions:
         origin: where in the chat the call is. call: id of the call's object. place: number of the result in its
         message, and of the deed in it.
         """
+        if deed.deed == "delete" and deed.other and self._follows:
+            return None  # told with the version at the new path, which is of the same object
         known = self._known.get(deed.path)
         if not deed.is_news and known is not None:
             return known.static(relation=deed.deed)
@@ -82,11 +101,34 @@ class FileVersions:
             return None
 
     def _home(self, path: str) -> str:
-        """Return what a path is relative to: nothing, or the session, whose folder is unknown."""
-        return "" if is_absolute(path) else f"session:{self._session}"
+        return home_of_path(path, self._session, self._machine)
 
     def _current(self, path: str) -> Version | None:
-        return self._writer.file_at(self._home(path), path)
+        home = self._home(path)
+        return self._machines.file_at(self._writer, home, path, self._place)
+
+    def _moved(self, deed: FileDeed, current: Version | None, cause: Cause, *place: int) -> Version | None:
+        """Return the file that moves to the path of a deed; a file that was there is gone."""
+        moved = self._current(deed.other)
+        if moved is None or moved.deleted or (current is not None and current.id == moved.id):
+            return current
+        if current is not None and not current.deleted:
+            gone = replace(deletion(current), metadata={**_GONE, "last_path": deed.path, "home": self._home(deed.path)})
+            self._writer.write(_request(cause, *place, 1), gone, cause)
+        return moved
+
+    def _path_before(self, deed: FileDeed, current: Version | None) -> object:
+        """Return the path that a moved file had before, by which people may still ask for it."""
+        if deed.deed == "move" and self._follows:
+            return deed.other
+        return None if current is None else current.metadata.get("before")
+
+    def _free_id(self, home: str, path: str, cause: Cause, *place: int) -> str:
+        """Return the id of a new file; the file that had this name first may be at another path now."""
+        name = object_name("file", home, path, at=None)
+        if self._writer.store.current(name) is None:
+            return name
+        return object_name("file", home, path, cause.session, cause.entry, *map(str, place), at=None)
 
     def _nickname(self, path: str, call: str) -> str | None:
         """Return a new note's name, if it is free; the id of the call is not, because its object is written next."""
@@ -101,12 +143,15 @@ class FileVersions:
         if known is not None:
             return known
         current = self._current(deed.path)
+        if deed.deed == "move" and self._follows:
+            current = self._moved(deed, current, cause, *place)
         home = self._home(deed.path)
-        object_id = object_name("file", home, deed.path, at=None) if current is None else current.id
+        object_id = self._free_id(home, deed.path, cause, *place) if current is None else current.id
         is_gone = deed.deed == "delete"
         metadata: dict[str, object] = {
             "path": None if is_gone else deed.path,
             **({"last_path": deed.path} if is_gone else {}),
+            **({"before": before} if (before := self._path_before(deed, current)) else {}),
             "home": home,
             "file_type": file_type(deed.path),
             "op": deed.deed,

@@ -19,10 +19,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
 from pagein.engine.log.journal import entry_name
+from pagein.memory.file_sightings import write_sighting
 from pagein.memory.object_orders import carry_out
 from pagein.memory.object_writer import IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
-from pagein.model.derived_versions import DERIVED, ORDERS
+from pagein.memory.session_machines import SessionMachines
+from pagein.model.derived_versions import DERIVED, FILES, ORDERS
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.layer_report import LayerReport
 from pagein.model.memory_notes import OpenChatsNote
@@ -59,6 +61,7 @@ class Indexer:
     def __init__(self, store: IndexedStore) -> None:
         self._store = store
         self._writer = ObjectWriter(store)
+        self._machines = SessionMachines(store)
         self._sessions: OrderedDict[str, SessionIndex] = OrderedDict()
         self._turn = threading.Lock()
 
@@ -122,7 +125,7 @@ class Indexer:
             dropped = store.drop_objects_of(*DERIVED)
             store.set_layer(LAYER, 0, FORM)
             store.set_layer(_OPEN_CHATS, 0, "[]")
-            self._sessions.clear()
+            self._forget_states()
         return dropped
 
     def behind(self) -> int:
@@ -142,17 +145,24 @@ class Indexer:
             with self._store.exclusive():
                 return self._follow_in_turn()
         except BaseException:
-            self._sessions.clear()  # their states may hold versions that were rolled back
+            self._forget_states()  # they may hold versions that were rolled back
             raise
+
+    def _forget_states(self) -> None:
+        self._sessions.clear()
+        self._machines = SessionMachines(self._store)
 
     def _follow_in_turn(self) -> int:
         deadline = time.monotonic() + _LONGEST_TURN
         place, count = self._place(), 0
         readers: dict[str, Iterator[Placed]] = {}
         followed: dict[str, None] = {}
+        self._machines.catch_up()
         for at, session in self._store.places(place, _AT_ONCE):
             if session == ORDERS:
                 followed |= dict.fromkeys(self._carry_out(at))
+            elif session == FILES:
+                self._write_sighting(at)
             elif is_session(session):
                 self._follow_session(session, at, readers)
                 followed[session] = None
@@ -193,9 +203,15 @@ class Indexer:
         state.save_open_chats(entry.id)
         return (note.session,)
 
+    def _write_sighting(self, at: int) -> None:
+        """Give a file the version that a look at the disk told."""
+        _, entry = next(self._store.news(FILES, at - 1))
+        if isinstance(entry, Entry):
+            write_sighting(self._writer, self._machines, at, entry)
+
     def _state(self, session: str) -> SessionIndex:
         if session not in self._sessions:
-            self._sessions[session] = SessionIndex(session, self._writer)
+            self._sessions[session] = SessionIndex(session, self._writer, self._machines)
         self._sessions.move_to_end(session)
         return self._sessions[session]
 

@@ -64,6 +64,7 @@ class FileDeed:
     first: number of the first line of a part, from 1. total: lines of the file, if known.
     proof: how the content is known: `shown` by one result, `written` by the call, or `edited` on a known content.
     is_news: whether the session did not know this content of the file before.
+    other: of a move, the path at the other end: the old one of `move`, the new one of `delete`; "" else.
     """
 
     path: str
@@ -75,6 +76,7 @@ class FileDeed:
     total: int | None = None
     proof: Proof = ""
     is_news: bool = True
+    other: str = ""
 
     @property
     def content(self) -> str | None:
@@ -162,7 +164,7 @@ def file_deeds(
         deeds = [_deed(texts, profile, staying, access, path, None if hidden else reading.shown, hidden=hidden)]
         if access.op == "edit" and access.path in moves:
             to = absolute_path(moves[access.path], folder)
-            deeds = [replace(deeds[0], path=to, deed="move"), FileDeed(path, "delete", "name")]
+            deeds = [replace(deeds[0], path=to, deed="move", other=path), FileDeed(path, "delete", "name", other=to)]
         for deed in deeds:
             texts = texts.after(deed)
         found += deeds
@@ -188,10 +190,10 @@ def _after_command(
     found: list[FileDeed] = []
     for change in changes:
         path = absolute_path(change.path, folder)
-        gone = FileDeed(path, "delete", "name")
-        if change.to is not None:
-            to = absolute_path(change.to, folder)
-            found.append(FileDeed(to, "move", "name"))
+        to = "" if change.to is None else absolute_path(change.to, folder)
+        gone = FileDeed(path, "delete", "name", other=to)
+        if to:
+            found.append(FileDeed(to, "move", "name", other=path))
             texts = texts.after(found[-1])
         texts = texts.after(gone)
         found.append(gone)
@@ -214,11 +216,6 @@ def absolute_path(path: str, folder: str) -> str:
     if told.startswith(("/", "~")) or _DRIVE.match(told) or not folder:
         return posixpath.normpath(told) if told else told
     return posixpath.normpath(posixpath.join(folder, told))
-
-
-def is_absolute(path: str) -> bool:
-    """Return whether a path means the same file in every folder."""
-    return path.startswith("/") or _DRIVE.match(path) is not None
 
 
 def _agrees(text: str, deed: FileDeed) -> bool:

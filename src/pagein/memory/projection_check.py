@@ -5,13 +5,15 @@ version that the store has for it.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pagein.memory.file_sightings import verify_sighting
 from pagein.memory.indexer import FORM, LAYER, is_session
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
 from pagein.memory.session_index import SessionIndex
-from pagein.model.derived_versions import INDEXER, ORDERS
+from pagein.memory.session_machines import SessionMachines
+from pagein.model.derived_versions import FILES, INDEXER, ORDERS
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
@@ -46,30 +48,56 @@ def projection_faults(store: WholeStore, tick: Callable[[], object] = lambda: No
         return
     told = sorted(one.name for one in store.sessions() if one.leaf is not None and is_session(one.name))
     confirmed: set[int] = set()
-    followed: set[str] = set()
+    followed: set[str] = {FILES}
     asked = _questions(store, layer[0])
+    machines = SessionMachines(store)
+    machines.catch_up()
     for name in told:
         writer = _VerifyingWriter(store)
-        session = SessionIndex(name, writer)
-        unfollowed: list[Entry | UnreadableLine] = []
-        for place, entry in heapq.merge(store.news(name), asked.get(name, ()), key=lambda one: one[0]):
-            if place > layer[0]:
-                unfollowed.append(entry)
-            elif isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) and entry.body.kind == _OPEN_CHATS:
-                session.save_open_chats(entry.id)
-            elif isinstance(entry, Entry):
-                session.follow(place, entry)
-                tick()
+        session = SessionIndex(name, writer, machines)
+        entries = heapq.merge(store.news(name), asked.get(name, ()), key=lambda one: one[0])
+        unfollowed = _follow(session, entries, layer[0], tick)
         if not unfollowed:
             followed.add(name)
         confirmed |= writer.confirmed
         yield from writer.faults
         yield from _obstacle(session, unfollowed)
+    sighted = _check_sightings(store, layer[0])
+    confirmed |= sighted.confirmed
+    yield from sighted.faults
     for version in _log(store):
         if version.writer.kind == INDEXER and version.writer.session in followed and version.sequence not in confirmed:
             yield ProjectionFault(
                 f"{version.type} {version.id}", f"no entry of its session gives version {version.number}"
             )
+
+
+def _follow(
+    session: SessionIndex,
+    entries: Iterable[tuple[int, Entry | UnreadableLine]],
+    last: int,
+    tick: Callable[[], object],
+) -> list[Entry | UnreadableLine]:
+    """Follow the entries of a session up to a place. Return those behind it."""
+    unfollowed: list[Entry | UnreadableLine] = []
+    for place, entry in entries:
+        if place > last:
+            unfollowed.append(entry)
+        elif isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) and entry.body.kind == _OPEN_CHATS:
+            session.save_open_chats(entry.id)
+        elif isinstance(entry, Entry):
+            session.follow(place, entry)
+            tick()
+    return unfollowed
+
+
+def _check_sightings(store: WholeStore, last: int) -> "_VerifyingWriter":
+    """Compare the versions that looks at the disk gave, up to a place."""
+    writer = _VerifyingWriter(store)
+    for place, entry in store.news(FILES):
+        if place <= last and isinstance(entry, Entry):
+            verify_sighting(writer, entry)
+    return writer
 
 
 def _obstacle(session: SessionIndex, entries: Sequence[Entry | UnreadableLine]) -> Iterator[ProjectionFault]:

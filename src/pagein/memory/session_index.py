@@ -31,6 +31,7 @@ from pagein.memory.object_names import object_name, request_name, second_call_na
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_facts import SessionFacts, title_of
+from pagein.memory.session_machines import SessionMachines
 from pagein.memory.threads import START, Thread
 from pagein.model.chats import UNANSWERED, ChatCall
 from pagein.model.codec import decode_message
@@ -56,11 +57,12 @@ class SessionIndex:
     place: the last entry that was followed.
     """
 
-    def __init__(self, name: str, writer: ObjectWriter) -> None:
+    def __init__(self, name: str, writer: ObjectWriter, machines: SessionMachines) -> None:
         self.name = name
         self.place = 0
         self._writer = writer
-        self._files = FileVersions(name, writer)
+        self._machines = machines
+        self._files = FileVersions(name, writer, machines)
         self._facts = SessionFacts()
         self._told: SessionFacts | None = None
         self._threads: dict[EntryId, Thread] = {}
@@ -72,6 +74,7 @@ class SessionIndex:
 
     def follow(self, place: int, entry: Entry) -> None:
         """Write the objects that an entry gives. Raises StoreError."""
+        self._files.go_to(place)
         self._now = self._time_of(entry)
         self._began = self._began or self._now
         thread = START if entry.parent is None else self._thread_at(entry.parent)
@@ -138,16 +141,17 @@ class SessionIndex:
     def _thread_at(self, entry_id: EntryId) -> Thread:
         """Return the state after an entry; after a rewind to an old entry, follow the branch of this entry again."""
         if entry_id not in self._threads:
-            entries = {one.id: one for one in self._writer.store.entries(self.name) if isinstance(one, Entry)}
-            branch: list[Entry] = []
+            news = self._writer.store.news(self.name)
+            entries = {one.id: (place, one) for place, one in news if isinstance(one, Entry)}
+            branch: list[tuple[int, Entry]] = []
             at: EntryId | None = entry_id
-            while at is not None and (one := entries.get(at)) is not None:
-                branch.append(one)
-                at = one.parent
-            again = SessionIndex(self.name, self._writer)
+            while at is not None and (found := entries.get(at)) is not None:
+                branch.append(found)
+                at = found[1].parent
+            again = SessionIndex(self.name, self._writer, self._machines)
             again._began = self._began
-            for one in reversed(branch):
-                again.follow(0, one)
+            for place, one in reversed(branch):
+                again.follow(place, one)
             self._threads[entry_id] = again._threads.get(entry_id, START)
         return self._threads[entry_id]
 

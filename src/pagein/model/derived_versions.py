@@ -10,6 +10,8 @@ ARCHIVED: Final = "archived"
 """Kind of the writer of such a version after its journal was removed: nothing makes the version again, so nothing drops it."""
 ORDERS: Final = "pagein.orders"
 """Name of the journal of orders about objects."""
+FILES: Final = "pagein.files"
+"""Name of the journal of what was found of sessions and of their files on the disks of machines."""
 ORDER_REASONS: Final = ("name", "view")
 """Reasons of the versions that orders make; their writer is of kind `client`."""
 DERIVED: Final[tuple[tuple[str, str | None], ...]] = (

@@ -6,7 +6,15 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, OpenChatsNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import (
+    FileSightingNote,
+    ObjectNameNote,
+    ObjectViewNote,
+    OpenChatsNote,
+    RecordedNote,
+    RememberedNote,
+    SessionPlaceNote,
+)
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
@@ -382,6 +390,8 @@ Note: TypeAlias = (
     | OpenChatsNote
     | RecordedNote
     | RememberedNote
+    | SessionPlaceNote
+    | FileSightingNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

@@ -1,6 +1,10 @@
 """Notes about memory: names and views that people give to objects, and recordings that were taken into the store."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+SightingOp: TypeAlias = Literal["seen", "change", "move", "delete"]
+"""What a sighting tells of a file: its text, a change that no call explains, another path, or its end."""
 
 # --- orders about stored objects ---
 
@@ -73,3 +77,45 @@ class RememberedNote:
     member: str = ""
     stamp: str = ""
     sessions: tuple[str, ...] = ()
+
+
+# --- files on the disk ---
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlaceNote:
+    """The agent of a session works on this machine.
+
+    session: name of the session.
+    machine: id of the machine, as in the home of its files.
+    folder: its working folder; "" if unknown.
+    follows: whether the files that the session touches are followed on the disk from here on.
+    """
+
+    session: str
+    machine: str
+    folder: str = ""
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileSightingNote:
+    """A followed file was looked at on the disk, and no call of a session told what was found.
+
+    machine: id of the machine. path: of the file.
+    op: what was found.
+    before: the path of a moved file until then; "" for none.
+    content: hash of its text; "" for a deleted file, and for a file whose text is not stored.
+    digest, size: hash and number of its bytes; "" and 0 for a deleted file.
+    is_by_person: whether no agent of the gateway was at work when the file changed, and the user settled that such a
+        change is a person's.
+    """
+
+    machine: str
+    path: str
+    op: SightingOp
+    before: str = ""
+    content: str = ""
+    digest: str = ""
+    size: int = 0
+    is_by_person: bool = False

@@ -50,7 +50,15 @@ from pagein.model.journal_notes import (
     WithheldReadNote,
 )
 from pagein.model.json_text import decode_json, encode_json
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, OpenChatsNote, RecordedNote, RememberedNote
+from pagein.model.memory_notes import (
+    FileSightingNote,
+    ObjectNameNote,
+    ObjectViewNote,
+    OpenChatsNote,
+    RecordedNote,
+    RememberedNote,
+    SessionPlaceNote,
+)
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
@@ -341,6 +349,8 @@ KINDS: Final = (
     _kind("chats.open", OpenChatsNote),
     _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
+    _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
+    _kind("file.sighting", FileSightingNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""
 _OF_CLASS: Final = {one.note: one for one in KINDS}

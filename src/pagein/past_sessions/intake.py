@@ -3,7 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from pagein.past_sessions.seen_files import SeenFiles, member_stamps, stamp_of
 from pagein.past_sessions.source_intake import IntakeStore, IntakeTerms, SourceOutcome, take_source
 from pagein.replay.readers import SessionFile, SkippedSource, Source, session_files, sources_of
 from pagein.replay.workers import workers
+from pagein.workspace.machine import machine
 
 _WORTH_WORKERS: Final = 32_000_000
 """Bytes of files: for fewer, worker processes would take longer to start than they save."""
@@ -115,19 +116,21 @@ class Intake:
     ) -> RememberReport:
         """Take every recorded session in these paths. Raises StoreError.
 
-        named: whether the user named the paths, so that a file among them without a session is a failure.
+        named: whether the user named the paths, so that a file among them without a session is a failure. Else they are where
+            agents of this machine record their sessions.
         holds: whether files may change again soon: that they are known is stored when they no longer do, or by `flush`.
         """
         began = time.monotonic()
         tally = _Tally()
         files = list(self._waiting(paths, frozenset(paths) if named else frozenset(), tally))
         run = _Run(files, self._seen, tally, progress, holds=holds, looks=self._terms.looks)
+        terms = self._terms if named else replace(self._terms, machine=machine())
         jobs = self._jobs if self._jobs or run.total >= _WORTH_WORKERS else 1
         take: Callable[[Source], SourceOutcome]
         if jobs == 1:
-            take = partial(take_source, store=self._store, terms=self._terms)
+            take = partial(take_source, store=self._store, terms=terms)
         else:
-            take = partial(_take_in_worker, open_store=self._open_store, terms=self._terms)
+            take = partial(_take_in_worker, open_store=self._open_store, terms=terms)
         with workers(jobs, _outcome_of_death) as spread:
             for outcome in spread(take, run.sources()):
                 run.add(outcome)

@@ -8,6 +8,7 @@ Rules of this file
 3. A failure of one source never ends the intake of the others. A failure of the store does.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from typing import Final, Protocol
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.privacy import Privacy
 from pagein.errors import PageinError, StoreError
+from pagein.memory.file_sightings import NewNote, journal_notes
+from pagein.memory.session_machines import SessionMachines
 from pagein.model.entries import Entry, MessageEntry, NoteEntry, RequestSent, is_bridge
-from pagein.model.memory_notes import RecordedNote
+from pagein.model.memory_notes import RecordedNote, SessionPlaceNote
 from pagein.past_sessions.recorded_journal import RecordedJournal, session_name
 from pagein.past_sessions.report import Remark
 from pagein.ports import BlobStore, JournalStore, TokenCounter
@@ -45,11 +48,13 @@ class IntakeTerms:
     counter: the counter of tokens, for the weights of messages.
     excluded: patterns of file names with content that is never stored.
     looks: True to read the recordings and write nothing.
+    machine: id of the machine on which the agents worked; "" if it is unknown.
     """
 
     counter: TokenCounter
     excluded: tuple[str, ...]
     looks: bool = False
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,10 @@ class _SourceIntake:
     unknown: int = 0
     skipped: list[Remark] = field(default_factory=list)
     failed: list[Remark] = field(default_factory=list)
+    machines: SessionMachines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.machines = SessionMachines(self.store)
 
     def fail(self, reason: str, session: str = "") -> None:
         self.failed.append(Remark(self.source.label, reason, session))
@@ -128,6 +137,7 @@ class _SourceIntake:
         if known is None:
             self.skipped.append(Remark(self.source.label, _JOURNALED, name))
             return
+        self._note_machine(name, session.head.cwd or "")
         added = self._append(name, chain(begun, entries), known)
         if journal.lost:
             first = journal.lost[0]
@@ -142,6 +152,15 @@ class _SourceIntake:
             self.grown += bool(known)
             self.messages += added
             self.agents[session.head.agent] += 1
+
+    def _note_machine(self, name: str, folder: str) -> None:
+        """Journal on which machine the session worked, before its entries: its files are named by it."""
+        if not self.terms.machine or self.terms.looks:
+            return
+        self.machines.catch_up()
+        if self.machines.newest(name) is None:
+            note = SessionPlaceNote(name, self.terms.machine, folder)
+            journal_notes(self.store, [NewNote(note, time.time())])  # noqa: TID251 - the rim reads the clock
 
     def _append(self, name: str, entries: Iterable[Entry], known: set[str]) -> int:
         """Append the unknown entries, and make the last entry the leaf. Returns the number of messages appended."""

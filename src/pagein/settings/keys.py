@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Final
 
 from pagein.engine.engine import Settings
-from pagein.gateway.settings import GatewaySettings
+from pagein.gateway.settings import FOLLOWS, GatewaySettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import DEFAULT, OLDER_NAMES, PRESETS
 from pagein.policy.eviction.residency import PRICED
@@ -160,6 +160,13 @@ GATEWAY: Final[tuple[Key, ...]] = (
         "memory",
         default=_GATEWAY["memory"],
         says="Keep the objects of sessions (chats, calls, files) and the index of searches up to date while the gateway runs. Else commands bring them up to date.",
+    ),
+    choice(
+        "follow_files",
+        FOLLOWS[0],
+        FOLLOWS,
+        "Whether the gateway follows on the disk the files that sessions of this machine touched: changes that no call explains, moves and deletions. `on`: `blame` calls such a change unknown. `person`: a change while no agent of this gateway is at work counts as a person's; only for a machine on which nothing else changes the files of a workspace.",
+        own=True,
     ),
     number(
         "retention",

@@ -89,7 +89,13 @@ def text(name: str, default: object, says: str, *, own: bool = False) -> Key:
 
 
 def choice(
-    name: str, default: str, among: tuple[str, ...], says: str, *, older: Mapping[str, str] | None = None
+    name: str,
+    default: str,
+    among: tuple[str, ...],
+    says: str,
+    *,
+    older: Mapping[str, str] | None = None,
+    own: bool = False,
 ) -> Key:
     """Return a setting with a few words to choose from.
 
@@ -102,7 +108,7 @@ def choice(
             raise TypeError
         return word
 
-    return Key(name, " or ".join(f'"{one}"' for one in among), default, says, parse_value, parse_value)
+    return Key(name, " or ".join(f'"{one}"' for one in among), default, says, parse_value, parse_value, own)
 
 
 def texts(name: str, says: str, *, own: bool = False) -> Key:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from pagein.errors import BadInput, NotRecallable
+from pagein.model.derived_versions import FILES
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.policy.blame.known_states import LineOrigin, lines_of
@@ -27,21 +28,23 @@ def blame(
     git: GitBlame | GitAbsence,
     *,
     lines: tuple[int, int] | None = None,
+    machine: str | None = None,
 ) -> Answer:
     """Return who wrote each line of a file last.
 
     path: absolute. text: of the file now; None for the newest whole text in the store.
     lines: first and last line wanted, from 1.
+    machine: id of the machine that has the file; None if files of all machines are meant.
 
     Shape: `{"path", "from": "disk" or "store", "versions", "git": {"path", "head"} or null, "no_git": why or null, "counts": {answer:
     lines}, "matches": {match: lines}, "sources": [...], "lines": [...]}`. A source is `{"version", "path", "op", "at", "session",
     "turn", "request", "agent", "models"}`; a line `{"line", "answer", "match", "source": place in sources or null, "commit", "author",
     "committed_at", "commit_path", "commit_line", "text"}`.
     """
-    known = known_history(store, path)
+    known = known_history(store, path, machine)
     shown = lines_of(text) if text is not None else _newest(known, path)
     commits = _commits(git, len(shown))
-    others = [known_history(store, one) for one in git.elsewhere] if isinstance(git, GitBlame) else []
+    others = [known_history(store, one, machine) for one in git.elsewhere] if isinstance(git, GitBlame) else []
     dates = [None if one is None else one.at for one in commits]
     origins = line_origins(known.states, shown, dates, [other.states for other in others])
     versions = [version for those in (known, *others) for version in those.versions]
@@ -98,7 +101,7 @@ def _sources(store: ObjectStore, sources: Sequence[tuple[Version, str]]) -> list
     sessions: dict[str | None, Answer] = {}
     found = []
     for version, deed in sources:
-        session = version.writer.session
+        session = None if version.writer.session == FILES else version.writer.session
         if session not in sessions:
             sessions[session] = _agent(store, session)
         found.append(

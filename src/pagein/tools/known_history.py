@@ -4,8 +4,9 @@ Rules of this file
 ------------------
 1. The versions of all objects at a path count, in the order of their times: old sessions may be remembered after new ones.
 2. A version is an agent's if the index made it from a journal, for a call that wrote or edited the file.
-3. A version is a person's if a program that opened the store said so: generator `human`, writer `client`. The watcher also
-   says `human`, of any change that it finds; it sees bytes and no hands, so its versions are only seen texts.
+3. A version is a person's if a program that opened the store said so: generator `human`, writer `client`. So does a gateway
+   whose user settled it (`follow_files`), of a change while no agent worked. The watcher of a program also says `human`, of any
+   change that it finds; it sees bytes and no hands, so its versions are only seen texts.
 4. A version that only gives the object a name or a view says nothing about the file.
 5. Every other version proves that a text existed, and nothing else.
 """
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.memory.object_orders import is_order
-from pagein.model.derived_versions import is_indexed
+from pagein.model.derived_versions import FILES, is_indexed
+from pagein.model.file_homes import may_be_on
 from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
@@ -40,9 +42,12 @@ class KnownHistory:
     versions: tuple[Version, ...]
 
 
-def known_history(store: ObjectStore, path: str) -> KnownHistory:
-    """Return what the store knows of the file at an absolute path. Raises StoreError."""
-    versions = _versions_at(store, path)
+def known_history(store: ObjectStore, path: str, machine: str | None = None) -> KnownHistory:
+    """Return what the store knows of the file at an absolute path. Raises StoreError.
+
+    machine: id of the machine that has the file; files of other machines do not count. None: all count.
+    """
+    versions = _versions_at(store, path, machine)
     reader = _Reader(store)
     return KnownHistory(tuple(map(reader.state, versions)), tuple(versions))
 
@@ -52,8 +57,11 @@ def knows_path(store: ObjectStore, path: str) -> bool:
     return bool(_objects_at(store, path, limit=1))
 
 
-def _versions_at(store: ObjectStore, path: str) -> list[Version]:
-    names = dict.fromkeys(one.id for one in _objects_at(store, path))
+def _versions_at(store: ObjectStore, path: str, machine: str | None) -> list[Version]:
+    found = _objects_at(store, path)
+    names = dict.fromkeys(
+        one.id for one in found if machine is None or may_be_on(one.metadata.get("home", ""), machine)
+    )
     versions = [one for name in names for one in store.history(name) if not is_order(one)]
     return sorted(versions, key=lambda one: (one.at, one.sequence))
 
@@ -122,13 +130,16 @@ def _deed(version: Version) -> Deed:
 
 def _hand(version: Version) -> Hand:
     session = version.writer.session or ""
+    if session == FILES:
+        return Hand("person") if _is_told_of_a_person(version) else NOBODY
     if is_indexed(version.writer):
         return Hand("agent", session, turn_of(version))
     return Hand("person", session) if _is_told_of_a_person(version) else NOBODY
 
 
 def _is_told_of_a_person(version: Version) -> bool:
-    return version.writer.kind == "client" and version.provenance.generator == "human"
+    is_told = version.writer.kind == "client" or version.writer.session == FILES
+    return is_told and version.provenance.generator == "human"
 
 
 def turn_of(version: Version) -> int:

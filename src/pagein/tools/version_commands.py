@@ -22,7 +22,7 @@ from pagein.engine.recall.named_objects import (
 )
 from pagein.engine.recall.stored_chats import TurnPlaces
 from pagein.errors import BadInput, BadName, NotRecallable
-from pagein.model.derived_versions import ORDER_REASONS
+from pagein.model.derived_versions import FILES, ORDER_REASONS
 from pagein.model.links import Link, Resolution, UnresolvedReference
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import reference_to_fields
@@ -74,7 +74,13 @@ def knowledge_of(store: ObjectStore, version: Version) -> Answer:
 def _origin(places: TurnPlaces, version: Version) -> Answer:
     """Return who made a version, in which turn."""
     writer = version.writer
-    nobody = {"session": writer.session, "agent": None, "chat": None, "turn": None, "said": None}
+    nobody = {
+        "session": None if writer.session == FILES else writer.session,
+        "agent": None,
+        "chat": None,
+        "turn": None,
+        "said": None,
+    }
     if writer.kind == "client":  # a copy by a person's order, which keeps the metadata of the version before
         return {**nobody, "op": writer.reason if writer.reason in ORDER_REASONS else None}
     deeds = {"op": plain(version.metadata.get("op"))}

@@ -6,13 +6,15 @@ import uuid
 from pathlib import Path
 from typing import Final
 
+from pagein.model.file_homes import home_of_folder
+
 _IDS: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _DIGITS: Final = 16
 
 
 def home_of(folder: str | os.PathLike[str]) -> str:
     """Return an id of a folder on this machine, unique among machines: a hash for the machine, and the real path."""
-    return f"{machine()}:{os.path.realpath(folder)}"
+    return home_of_folder(machine(), os.path.realpath(folder))
 
 
 def machine() -> str:

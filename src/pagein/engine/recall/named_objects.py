@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pagein.errors import BadInput, NotRecallable
+from pagein.model.file_homes import machine_in
 from pagein.model.versions import Version
 from pagein.model.writes import Query
 from pagein.ports import ObjectStore
@@ -141,8 +142,14 @@ def _sessions_named(store: ObjectStore, name: str, _: Paths) -> Sequence[Version
 def _files_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
     for path in paths(name):
         if found := store.objects(Query(types=FILES, where={"path": path}, limit=_MOST)):
-            return found
+            return _known_place(found)
     return ()
+
+
+def _known_place(found: Sequence[Version]) -> Sequence[Version]:
+    """Return the file whose machine is known, if there is one such file; another session may have met it unknown."""
+    known = [one for one in found if machine_in(one.metadata.get("home"))]
+    return known if len(known) == 1 else found
 
 
 def _files_once_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
@@ -150,6 +157,9 @@ def _files_once_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Vers
     meant = paths(name)
     for path in meant:
         if found := store.objects(Query(types=FILES, where={"last_path": path}, deleted=True, limit=_MOST)):
+            return found
+    for path in meant:
+        if found := store.objects(Query(types=FILES, where={"before": path}, limit=_MOST)):
             return found
     gone = store.objects(Query(types=FILES, deleted=True))
     return [one for one in gone if one.provenance.origin in meant]
@@ -180,9 +190,20 @@ def _main_session(found: Sequence[Version]) -> Sequence[Version]:
     return found
 
 
+def _machine_of(version: Version, among: Sequence[Version]) -> str:
+    """Return the machine of a file in words, if files of several machines are listed."""
+    machines = {machine_in(one.metadata.get("home")) for one in among if one.type in FILES}
+    if version.type not in FILES or len(machines) == 1:
+        return ""
+    return f" on machine {told}" if (told := machine_in(version.metadata.get("home"))) else " on an unknown machine"
+
+
 def _only(name: str, found: Sequence[Version]) -> Version:
     if len(found) == 1:
         return found[0]
-    listed = "; ".join(f"{one.type} {title_of(one)[:_LONGEST_TITLE]!r} ({one.id})" for one in found[: _MOST - 1])
+    listed = "; ".join(
+        f"{one.type} {title_of(one)[:_LONGEST_TITLE]!r}{_machine_of(one, found)} ({one.id})"
+        for one in found[: _MOST - 1]
+    )
     more = "" if len(found) < _MOST else "; and more"
     raise BadInput(f"{name[:80]!r} may be one of several objects: {listed}{more}; name more of it, or its id")

@@ -7,6 +7,7 @@ from pagein.engine.conversation import ClientAnswer
 from pagein.engine.engine import Engine, Hint
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.gateway.curation.agent_work import AgentWork
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, UsageAccount
 from pagein.gateway.curation.session_hints import name_in_fields
 from pagein.model.messages import Usage
@@ -27,10 +28,20 @@ class EngineCurator:
     recall: whether the model is offered recall tools
     everything: whether these reach what other sessions stored
     notes: whether they also tell the model to write notes
+    work: told of each request and of each answer; None for nobody
     """
 
-    def __init__(self, engine: Engine, *, recall: bool = True, everything: bool = False, notes: bool = False) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        recall: bool = True,
+        everything: bool = False,
+        notes: bool = False,
+        work: AgentWork | None = None,
+    ) -> None:
         self._engine = engine
+        self._work = work
         self._everything = everything
         self._offers = offers(everything=everything, notes=notes) if recall else ()
 
@@ -51,7 +62,12 @@ class EngineCurator:
             documented=asked.documented,
             claim=asked.claim,
         )
+        self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
+
+    def _tell_of(self, asked: CurationRequest, prepared: PreparedRequest) -> None:
+        if self._work is not None and prepared.session and (conversation := _conversation(prepared)):
+            self._work.came(prepared.session, conversation, asked.at, is_near=asked.is_near)
 
     def forward(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as last sent by the engine, with new messages appended."""
@@ -64,11 +80,19 @@ class EngineCurator:
             path_model=asked.model,
             claim=asked.claim,
         )
+        self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
 
     def observe(self, curated: CuratedRequest, reply: ModelReply, at: float) -> UsageAccount:
         """Report the answer to a request, and the provider's usage, to the engine."""
         del at
+        account = self._account(curated, reply)
+        if self._work is not None and curated.prepared is not None and reply.finished:
+            calls = format_named(curated.prepared.api).answers.turn(reply, ()).calls_client
+            self._work.answered(_conversation(curated.prepared), calls=calls)
+        return account
+
+    def _account(self, curated: CuratedRequest, reply: ModelReply) -> UsageAccount:
         prepared, usage = curated.prepared, reply.first or reply.usage
         if prepared is None:
             return UsageAccount()

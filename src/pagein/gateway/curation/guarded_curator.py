@@ -42,6 +42,7 @@ class CurationRequest:
     documented: whether the upstream documents how long it keeps cache entries
     claim: revokes a decision that comes too late
     model: the model's name, if the path of the request has it
+    is_near: whether the client runs on this machine
     """
 
     body: bytes
@@ -53,6 +54,7 @@ class CurationRequest:
     documented: bool = False
     claim: DecisionClaim = field(default_factory=DecisionClaim, compare=False)
     model: str = ""
+    is_near: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,12 @@
 """Addresses of a gateway, with and without its token, and their reach. Pure functions."""
 
+from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+_BEHIND_OTHERS: Final = frozenset({"forwarded", "via", "x-forwarded-for", "x-real-ip"})
+"""Headers of requests that come through another server."""
 SEGMENT: Final = "/t-"
 """Prefix of a token as the first segment of a path."""
 
@@ -40,6 +43,15 @@ def is_this_machine(host: str) -> bool:
     A host name counts as reachable by others.
     """
     return host == "localhost" or (is_address(host) and ip_address(host.strip("[]")).is_loopback)
+
+
+def is_near(peer: str | None, headers: Iterable[tuple[str, str]]) -> bool:
+    """Return whether a request comes from a client on this machine: from loopback, and through no other server.
+
+    peer: address of the client.
+    """
+    is_loopback = peer is not None and is_address(peer) and ip_address(peer).is_loopback
+    return is_loopback and not any(name.lower() in _BEHIND_OTHERS for name, _ in headers)
 
 
 def is_address(host: str) -> bool:

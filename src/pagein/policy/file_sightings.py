@@ -1,0 +1,79 @@
+"""What looks at a followed file tell beside what the calls of sessions told of it. Pure functions.
+
+Rules of this file
+------------------
+1. A text that a call told since the last look is explained by the call. Line ends make no difference: clients show texts in
+   different ways.
+2. Every other text that differs from the text before is a change that no call explains; but if a call changed the file in a
+   way that did not prove its text, it is only what was seen.
+3. The text that the file has now is told last, also if it is an old one that came back.
+"""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from pagein.model.memory_notes import SightingOp
+
+_AFTER: Final = 0.001
+"""Seconds between the newest version and a look that is told as newer, because calls are journaled after they were done."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLook:
+    """A file as it was found.
+
+    at: time of the last change of its content or name, seconds since 1970.
+    text: None for a file whose text is not stored.
+    digest, size: of its bytes.
+    """
+
+    at: float
+    text: str | None
+    digest: str
+    size: int
+
+    @property
+    def key(self) -> str:
+        """Identity of the content, apart from line ends."""
+        return f"bytes:{self.digest}" if self.text is None else key_of(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldContent:
+    """What is known of a file without looking.
+
+    shown: key of the content at the last look; None before the first look.
+    texts: keys of the whole texts that calls told since then.
+    newest: key of the newest content; None if it is not known whole. newest_at: time of the version that tells it.
+    is_open: whether a call changed the file since then, and its text after that is not proved.
+    """
+
+    shown: str | None
+    texts: Collection[str]
+    newest: str | None
+    newest_at: float
+    is_open: bool
+
+
+def key_of(text: str) -> str:
+    """Return the identity of a text, apart from line ends."""
+    plain = text.replace("\r\n", "\n").removesuffix("\n")
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def untold(told: ToldContent, looks: Sequence[FileLook]) -> list[tuple[SightingOp, FileLook]]:
+    """Return the looks to be told, in their order. looks: in the order of their times; the last one is how the file is now."""
+    op: Literal["seen", "change"] = "seen" if told.is_open or (told.shown is None and told.newest is None) else "change"
+    found: list[tuple[SightingOp, FileLook]] = []
+    before, newest = told.shown, told.newest
+    for look in looks[:-1]:
+        if look.key not in (before, told.newest, *told.texts):
+            found.append((op, look))
+            newest = look.key if look.at > told.newest_at else newest
+        before = look.key
+    if looks and looks[-1].key != newest:
+        last = looks[-1]
+        found.append((op, last if last.at > told.newest_at else replace(last, at=told.newest_at + _AFTER)))
+    return found
