@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from pagein.cli import commands_sessions, commands_store, commands_versions
 from pagein.errors import PageinError
+from pagein.model.versions import Draft, Provenance
 from pagein.store.sqlite.sqlite_store import SqliteStore
 
 Run = Callable[..., Result]
@@ -249,6 +250,34 @@ def test_an_id_may_be_abbreviated(run: Run, place: Path) -> None:
     app = file_id(str(place.parent / "w" / "src" / "app.py"))
     assert run("show", app[:24]).stdout == "a = 1\nb = 3\n"
     assert run("show", "toolu_pa").stdout == "error\n"
+
+
+def test_a_session_or_a_nickname_wins_over_the_beginning_of_an_id(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(store, "018bcfe5-0000-session-named-like-a-file-id", TUESDAY - HOUR, title="Like an id")
+    made.thread().say("hello")
+    store.close()
+    app = file_id(str(place.parent / "w" / "src" / "app.py"))
+    assert app.startswith("018bcfe5")
+    assert answer(run("chat", "018bcfe5", "--json"))["title"] == "Like an id"
+    answer(run("name", "src/app.py", "019a7b00-nick", "--json"))
+    assert isinstance(run("show", "019a7b00").exception, PageinError)  # a session and a nickname begin so
+    assert "w/src/app.py" in run("history", "019a7b00-n").stdout
+
+
+@pytest.mark.parametrize("field", ["last_path", "origin"])
+def test_a_deleted_file_is_found_by_the_last_parts_of_its_path(run: Run, place: Path, field: str) -> None:
+    store = SqliteStore(place)
+    gone = str(place.parent / "w" / "lib" / "gone.py")
+    made = MadeSession(store, "s9", TUESDAY)
+    made.thread().say("delete it")
+    made.threads[0].file(gone, "x = 1\n", "write")
+    told = {"metadata": {"last_path": gone}} if field == "last_path" else {"provenance": Provenance(origin=gone)}
+    made.put(Draft(id=file_id(gone), type="file", deleted=True, **told))
+    store.close()
+    assert run("show", "gone.py@1").stdout == "x = 1\n"
+    assert run("show", "lib/gone.py@1").stdout == "x = 1\n"
+    assert isinstance(run("show", "one.py@1").exception, PageinError)
 
 
 def test_a_content_known_in_part_says_so(run: Run) -> None:
