@@ -130,7 +130,7 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
         [announced] = running_stores(home / ".local" / "share" / "pagein" / "gateways")
         fill(Path(announced.store))
         found = run("sessions", "--json", cwd=away)
-        assert (found.status, json.loads(found.out)) == (0, {"sessions": [], "more": False})
+        assert (found.status, json.loads(found.out)) == (0, {"sessions": [], "more": False, "agents": []})
         assert f"the store of the gateway at {url}: {home}" in found.err
     finally:
         serving.terminate()

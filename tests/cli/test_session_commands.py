@@ -126,6 +126,16 @@ def test_sessions_are_chosen(run: Run, asked: list[str], found: list[str]) -> No
     assert said["more"] == ("--limit" in asked)
 
 
+def test_a_filter_without_a_hit_tells_the_agents_that_there_are(run: Run) -> None:
+    assert answer(run("sessions", "--agent", "nope", "--json")) == {
+        "sessions": [],
+        "more": False,
+        "agents": ["claude-code", "codex"],
+    }
+    assert run("sessions", "--until", "5").stdout == "no session fits; there are sessions of claude-code, codex\n"
+    assert answer(run("sessions", "--json"))["agents"] == []
+
+
 def test_sessions_with_the_same_time_are_all_listed(tmp_path: Path, run: Run) -> None:
     store = SqliteStore(tmp_path / "same.pagein")
     for number in range(130):

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from pagein.engine.recall.named_objects import (
     HOW_TO_FILL,
+    SESSIONS,
     Paths,
     VersionChoice,
     abbreviation,
@@ -58,7 +59,7 @@ def sessions(
     until: begun at this time or before
     agent: the beginning of the client's name
 
-    Shape: `{"sessions": [...], "more": whether there are more}`.
+    Shape: `{"sessions": [...], "more": whether there are more, "agents": [those of the store, if no session fits]}`.
     """
     found: list[Answer] = []
     for session, at in _sessions_by_time(store, since, 2 * limit):
@@ -69,9 +70,14 @@ def sessions(
             and (until is None or _began(session) <= until)
         ):
             if len(found) == limit:
-                return {"sessions": found, "more": True}
+                return {"sessions": found, "more": True, "agents": []}
             found.append(_session(store, session, at))
-    return {"sessions": found, "more": False}
+    return {"sessions": found, "more": False, "agents": [] if found else _agents(store)}
+
+
+def _agents(store: ObjectStore) -> list[str]:
+    """Return the clients that the store has sessions of."""
+    return sorted({str(one.metadata.get("harness") or "") for one in store.objects(Query(types=SESSIONS))} - {""})
 
 
 def _sessions_by_time(store: ObjectStore, since: float | None, size: int = _PAGE) -> Iterator[tuple[Version, float]]:

@@ -19,10 +19,7 @@ def show_sessions(console: Console, answer: Answer) -> None:
     """Print one line per session, the latest first."""
     rows = answer["sessions"]
     if not rows:
-        told = (
-            "no sessions; `pagein serve` records those of agents from now on, `pagein remember` takes in recorded ones"
-        )
-        console.print(Text(told), soft_wrap=True)
+        console.print(Text(plain(_no_sessions(answer["agents"]))), soft_wrap=True)
         return
     table = columns(
         ("session", "left"), ("agent", "left"), ("last active (UTC)", "left"), ("turns", "right"), ("steps", "right"),
@@ -42,6 +39,12 @@ def show_sessions(console: Console, answer: Answer) -> None:
     console.print(table)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}, or --until {when(rows[-1]['began'])}Z", style="dim"))
+
+
+def _no_sessions(agents: Sequence[str]) -> str:
+    if agents:
+        return f"no session fits; there are sessions of {', '.join(agents)}"
+    return "no sessions; `pagein serve` records those of agents from now on, `pagein remember` takes in recorded ones"
 
 
 def _folder(path: str) -> str:
