@@ -72,8 +72,8 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         commands.add_to(app)
     monkeypatch.chdir(place.parent / "w")
 
-    def run(command: str, *arguments: str) -> Result:
-        return CliRunner().invoke(app, [command, "--store", str(place), *arguments], env={"COLUMNS": "250"})
+    def run(command: str, *arguments: str, columns: int = 250) -> Result:
+        return CliRunner().invoke(app, [command, "--store", str(place), *arguments], env={"COLUMNS": str(columns)})
 
     return run
 
@@ -159,6 +159,31 @@ def test_a_folder_of_another_system_leaves_room_for_the_title(tmp_path: Path, ru
     shown = run("sessions", "--store", str(tmp_path / "far.pagein")).stdout
     assert "Look at it" in shown
     assert "D:" not in shown
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_narrow_tables_keep_the_words(run: Run, place: Path, width: int) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(
+        store, "9c41-long", TUESDAY + 9 * HOUR, title="Weigh the parcels of a shop", model="a-model-of-a-long-name"
+    )
+    made.thread().say("Weigh the parcels, all of them")
+    path = "/home/somebody/projects/a-shop-with-a-long-name/src/parcels/weight.py"
+    name = made.threads[0].file(path, "w = 1\n", "read")
+    made.threads[0].call("toolu_weight", "Read", json.dumps({"file_path": path}), "w = 1\n", files={"read": name})
+    store.close()
+
+    def shown(*command: str) -> str:
+        lines = run(*command, columns=width).stdout.splitlines()
+        assert max(map(len, lines[1:] if command[0] == "history" else lines)) <= width
+        return "\n".join(lines)
+
+    assert "9c41-long  claude-code" in shown("sessions")
+    assert "Weigh the parcels of a shop" in shown("sessions")
+    assert "Read .../src/parcels/wei" in shown("backlinks", "weight.py")
+    assert "Weigh the parcel" in shown("history", ".../src/parcels/weight.py")
+    assert ".../src/parcels/weight.py" in shown("objects", "--type", "file")
+    assert "* Read .../src/parcels/weight.py  ok  toolu_weight" in run("chat", "9c41-long").stdout
 
 
 # --- chat ---

@@ -7,12 +7,17 @@ from rich.console import Console
 from rich.text import Text
 
 from pagein.ui.figures import count, plain, plural, short
-from pagein.ui.store_views import call_label, columns, one_line, session_label, when
+from pagein.ui.row_tables import RowColumn, TableRow, print_rows
+from pagein.ui.store_views import call_label, session_label, when
 from pagein.ui.version_views import terminal_text
 
 Answer = Mapping[str, Any]
 _TITLE: Final = 80
 _FOLDER: Final = 20
+_SESSIONS: Final = (
+    RowColumn("session"), RowColumn("agent", 2), RowColumn("last active (UTC)", 1), RowColumn("turns", 3, "right"),
+    RowColumn("steps", 4, "right"), RowColumn("models", 6), RowColumn("folder", 5),
+)  # fmt: skip
 
 
 def show_sessions(console: Console, answer: Answer) -> None:
@@ -21,22 +26,22 @@ def show_sessions(console: Console, answer: Answer) -> None:
     if not rows:
         console.print(Text(plain(_no_sessions(answer["agents"]))), soft_wrap=True)
         return
-    table = columns(
-        ("session", "left"), ("agent", "left"), ("last active (UTC)", "left"), ("turns", "right"), ("steps", "right"),
-        ("models", "left"), ("folder", "left"), ("title", "left"),
-    )  # fmt: skip
-    for row in rows:
-        cells = (
-            row["short"],
-            row["agent"] or "-",
-            when(row["at"]),
-            count(row["turns"]),
-            count(row["steps"]),
-            _models(row["models"]),
-            short(_folder(row["cwd"] or ""), _FOLDER),
+    cells = [
+        TableRow(
+            (
+                row["short"],
+                row["agent"] or "-",
+                when(row["at"]),
+                count(row["turns"]),
+                count(row["steps"]),
+                _models(row["models"]),
+                short(_folder(row["cwd"] or ""), _FOLDER),
+            ),
+            ("(sub-agent) " if row["parent"] else "") + row["title"],
         )
-        table.add_row(*map(plain, cells), one_line(("(sub-agent) " if row["parent"] else "") + row["title"]))
-    console.print(table)
+        for row in rows
+    ]
+    print_rows(console, _SESSIONS, "title", cells)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}, or --until {when(rows[-1]['began'])}Z", style="dim"))
 

@@ -6,19 +6,26 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from pagein.ui.figures import ABSENT, amount, plain, short
+from pagein.ui.figures import ABSENT, amount, plain, short, short_path
+from pagein.ui.row_tables import RowColumn, TableRow, print_rows
 
 Answer = Mapping[str, Any]
-_WRAPPED: Final = frozenset({"what", "title", "the user said"})
+_OBJECTS: Final = (
+    RowColumn("id"), RowColumn("type"), RowColumn("v", 1, "right"), RowColumn("chars", 3, "right"), RowColumn("when (UTC)", 2),
+)  # fmt: skip
+_BACKLINKS: Final = (
+    RowColumn("when (UTC)"), RowColumn("session"), RowColumn("turn", 1, "right"), RowColumn("op"), RowColumn("version", 3),
+    RowColumn("from", 2),
+)  # fmt: skip
 _SHORT_NAME: Final = 20
 _BEGINNING: Final = 13
 _WORDS: Final = 60
 _ARGUMENTS: Final = 100
 # Arguments that tell what a call is about, by their names in the tools of agents.
 _TELLING: Final = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "skill")
+_PATHS: Final = frozenset({"file_path", "filePath", "path"})
 _TEXTS: Final = re.compile(r'"(\w+)":\s*"((?:[^"\\]|\\.)*)')
 
 
@@ -32,13 +39,15 @@ def show_objects(console: Console, answer: Answer) -> None:
         )
         console.print(Text(told))
         return
-    table = columns(
-        ("id", "left"), ("type", "left"), ("v", "right"), ("chars", "right"), ("when (UTC)", "left"), ("what", "left")
-    )
-    for row in rows:
-        cells = (row["id"], row["type"], str(row["version"]), amount(row["chars"]), when(row["at"]), object_label(row))
-        table.add_row(*(Text(plain(cell)) for cell in cells), style="dim" if row["deleted"] else "")
-    console.print(table)
+    cells = [
+        TableRow(
+            (row["id"], row["type"], str(row["version"]), amount(row["chars"]), when(row["at"])),
+            short_path(object_label(row)),
+            "dim" if row["deleted"] else "",
+        )
+        for row in rows
+    ]
+    print_rows(console, _OBJECTS, "what", cells)
     if answer["next"] is not None:
         console.print(Text(f"more: --before {answer['next']}", style="dim"))
 
@@ -115,27 +124,21 @@ def show_backlinks(console: Console, answer: Answer) -> None:
     if not rows:
         console.print(Text(plain(f"nothing refers to {answer['target']}")))
         return
-    table = columns(
-        ("when (UTC)", "left"),
-        ("session", "left"),
-        ("turn", "right"),
-        ("op", "left"),
-        ("version", "left"),
-        ("from", "left"),
-        ("what", "left"),
-    )
-    for row in rows:
-        reference = row["reference"]
-        cells = (
-            when(row["at"]),
-            session_label(row["agent"], row["session"]),
-            "" if row["turn"] is None else str(row["turn"]),
-            reference.get("relation", "link"),
-            "pinned" if "pin" in reference else "newest",
-            row["id"],
+    cells = [
+        TableRow(
+            (
+                when(row["at"]),
+                session_label(row["agent"], row["session"]),
+                "" if row["turn"] is None else str(row["turn"]),
+                row["reference"].get("relation", "link"),
+                "pinned" if "pin" in row["reference"] else "newest",
+                row["id"],
+            ),
+            f"{_source(row)}{_asked(row)}",
         )
-        table.add_row(*map(plain, cells), one_line(f"{_source(row)}{_asked(row)}"))
-    console.print(table)
+        for row in rows
+    ]
+    print_rows(console, _BACKLINKS, "what", cells)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}", style="dim"))
 
@@ -167,17 +170,16 @@ def session_label(agent: str | None, session: str | None) -> str:
     return f"{agent} {name}" if agent else name
 
 
-def one_line(text: str) -> Text:
-    """Return words as a cell of one line, cut at the end of the line."""
-    return Text(plain(text), no_wrap=True, overflow="ellipsis")
-
-
 def call_label(args: str) -> str:
-    """Return what a call is about, from its arguments, which may be cut off: the command, the path, or all of them."""
+    """Return what a call is about, from its arguments, which may be cut off: the command, the path, or all of them.
+
+    A long absolute path is shortened to its last parts.
+    """
     told: dict[str, str] = dict(_TEXTS.findall(args))
     for name in _TELLING:
         if told.get(name):
-            return short(told[name].replace("\\n", " ").replace('\\"', '"').replace("\\\\", "\\"), _ARGUMENTS)
+            text = told[name].replace("\\n", " ").replace('\\"', '"').replace("\\\\", "\\")
+            return short(short_path(text) if name in _PATHS else text, _ARGUMENTS)
     return "" if args == "{}" else short(args, _ARGUMENTS)
 
 
@@ -190,11 +192,3 @@ def object_label(row: Answer) -> str:
         return str(row["path"] or row["nickname"])
     said = [str(view[name]) for name in ("tool", "args_display", "status") if view.get(name) is not None]
     return " ".join(said) or row["title"]
-
-
-def columns(*titles: tuple[str, Any]) -> Table:
-    """Return an empty table with these columns. Only those for words may be wrapped."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title, justify in titles:
-        table.add_column(title, justify=justify, no_wrap=title not in _WRAPPED, overflow="fold")
-    return table

@@ -183,7 +183,8 @@ def _ids_beginning_so(store: ObjectStore, name: str, _: Paths) -> Sequence[Versi
 
 
 def _path_end(name: str) -> str:
-    return f"/{name.strip('/')}"
+    """Return the end of the paths that a name means; tables shorten long paths to `.../a/b/c`."""
+    return f"/{name.removeprefix('...').strip('/')}"
 
 
 _ABBREVIATIONS: Final = (_named_so, _files_once_named_so, _ids_beginning_so)
