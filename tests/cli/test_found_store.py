@@ -132,6 +132,8 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
         found = run("sessions", "--json", cwd=away)
         assert (found.status, json.loads(found.out)) == (0, {"sessions": [], "more": False, "agents": []})
         assert f"the store of the gateway at {url}: {home}" in found.err
+        asked = run("status", "--json", cwd=away)
+        assert (json.loads(asked.out)["gateway"]["url"], json.loads(asked.out)["gateway"]["problem"]) == (url, "")
     finally:
         serving.terminate()
         serving.communicate(timeout=60)
