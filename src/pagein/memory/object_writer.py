@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from pagein.errors import StoreError
 from pagein.memory.redacted_drafts import DraftRedaction
 from pagein.model.derived_versions import INDEXER
 from pagein.model.values import Value
+from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Query, Write, Written
 from pagein.ports import BlobStore, JournalStore, LayerStore, ObjectStore
@@ -53,7 +53,11 @@ class ObjectWriter:
         return self.store.answered(request)
 
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
-        """Return the version of this request, as it was written before or now."""
+        """Return the version of this request, as it was written before or now.
+
+        A version that the store refuses, because another object has its id with another type, stops nothing: it is returned
+        unstored, the journals are followed on, and a check tells that an entry gave no version.
+        """
         known = self.store.answered(request)
         if known is not None:
             return known
@@ -63,12 +67,16 @@ class ObjectWriter:
         if not isinstance(outcome, Written) and draft.carried:
             outcome = self.store.write(self._write(request, _with_names(self._in_full(draft), current), cause))
         if not isinstance(outcome, Written):
-            raise StoreError(f"the object {draft.id} of session {cause.session} could not be stored: {outcome.why}")
+            return self.unstored(draft, cause)
         self.written += outcome.change != "unchanged"
         return outcome.version
 
     def _write(self, request: str, draft: Draft, cause: Cause) -> Write:
         return Write(request, draft, cause.at, writer=self.by(cause))
+
+    def unstored(self, draft: Draft, cause: Cause) -> Version:
+        """Return the version of a draft that the store does not have, with the number 0."""
+        return SealedDraft.of(draft).version(sequence=0, number=0, at=cause.at, writer=self.by(cause))
 
     @staticmethod
     def by(cause: Cause) -> Writer:

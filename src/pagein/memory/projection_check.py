@@ -102,7 +102,7 @@ class _VerifyingWriter(ObjectWriter):
             self.faults.append(
                 ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")
             )
-            return SealedDraft.of(draft).version(sequence=0, number=0, at=cause.at, writer=self.by(cause))
+            return self.unstored(draft, cause)
         self.confirmed.add(known.sequence)
         # names, views and locks are given by people
         wanted = replace(draft, id=known.id, nickname=known.nickname, view=known.view, locked=known.locked)
