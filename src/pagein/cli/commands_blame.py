@@ -68,7 +68,7 @@ def blame(
 
 def _answer(store: "ObjectStore", file: Path, lines: tuple[int, int] | None) -> dict[str, Any]:
     from pagein.tools.blame_commands import blame as answer_blame
-    from pagein.tools.known_history import knows_path
+    from pagein.tools.file_history import knows_path
     from pagein.workspace.git_blame import GitAbsence, git_blame
 
     given, real = os.path.abspath(file), os.path.realpath(file)  # noqa: PTH100 - agents name files either way

@@ -5,7 +5,7 @@ Rules of this file
 1. The versions of all objects at a path count, in the order of their times: old sessions may be remembered after new ones.
 2. A version is an agent's if the index made it from a journal, for a call that wrote or edited the file.
 3. A version is a person's if a program that opened the store said so: generator `human`, writer `client`. The watcher also
-   says `human`, of any change that it finds; it sees bytes and no hands, so its versions are only seen texts.
+   says `human`, of any change that it finds; it sees bytes and nobody's deed, so its versions are only seen texts.
 4. A version that only gives the object a name or a view says nothing about the file.
 5. Every other version proves that a text existed, and nothing else.
 """
@@ -22,7 +22,7 @@ from pagein.model.references import Reference
 from pagein.model.values import canonical
 from pagein.model.versions import Version
 from pagein.model.writes import Query
-from pagein.policy.blame.known_states import NOBODY, Deed, Hand, KnownState, lines_of
+from pagein.policy.blame.known_states import NOBODY, Author, Deed, KnownState, lines_of
 from pagein.policy.clients.file_changes import text_edits
 from pagein.policy.reads.own_writes import TextEdit
 from pagein.ports import ObjectStore
@@ -33,18 +33,18 @@ _TURN: Final = re.compile(r"turns\.([0-9]{1,9})(?:\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class KnownHistory:
+class FileHistory:
     """The states of a file, oldest first, each with the version that gives it."""
 
     states: tuple[KnownState, ...]
     versions: tuple[Version, ...]
 
 
-def known_history(store: ObjectStore, path: str) -> KnownHistory:
+def file_history(store: ObjectStore, path: str) -> FileHistory:
     """Return what the store knows of the file at an absolute path. Raises StoreError."""
     versions = _versions_at(store, path)
     reader = _Reader(store)
-    return KnownHistory(tuple(map(reader.state, versions)), tuple(versions))
+    return FileHistory(tuple(map(reader.state, versions)), tuple(versions))
 
 
 def knows_path(store: ObjectStore, path: str) -> bool:
@@ -71,19 +71,19 @@ class _Reader:
         self._sure: str | None = None  # the session whose edits need no arguments: it knows the whole newest text
 
     def state(self, version: Version) -> KnownState:
-        deed, hand = _deed(version), _hand(version)
+        deed, author = _deed(version), _author(version)
         known = version.metadata.get("known")
         is_part, is_likely = known == "part", known == "likely"
         edits: tuple[TextEdit, ...] = ()
-        is_sure = known == "whole" and (deed in ("read", "write") or self._sure == hand.session)
-        if deed == "edit" and hand.maker == "agent" and not is_sure:
+        is_sure = known == "whole" and (deed in ("read", "write") or self._sure == author.session)
+        if deed == "edit" and author.maker == "agent" and not is_sure:
             edits = self._edits(version)
-        self._sure = hand.session if is_sure else None
+        self._sure = author.session if is_sure else None
         return KnownState(
             f"{version.id}@{version.number}",
             version.at,
             deed,
-            hand,
+            author,
             None
             if version.deleted or is_likely or (is_part and "spans" not in version.additional)
             else self._lines(version),
@@ -120,11 +120,11 @@ def _deed(version: Version) -> Deed:
     return "write" if deed == "read" and _is_told_of_a_person(version) else deed
 
 
-def _hand(version: Version) -> Hand:
+def _author(version: Version) -> Author:
     session = version.writer.session or ""
     if is_indexed(version.writer):
-        return Hand("agent", session, turn_of(version))
-    return Hand("person", session) if _is_told_of_a_person(version) else NOBODY
+        return Author("agent", session, turn_of(version))
+    return Author("person", session) if _is_told_of_a_person(version) else NOBODY
 
 
 def _is_told_of_a_person(version: Version) -> bool:
