@@ -1,10 +1,13 @@
 """Write the versions of files that calls show, write, change or delete."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.known_files import FileDeed, is_absolute
 from pagein.memory.object_names import object_name, request_name
+from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.model.journal_notes import ReadNote
 from pagein.model.links import Resolution
@@ -13,7 +16,11 @@ from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.references import Reference
 from pagein.model.values import Value
 from pagein.model.versions import Draft, Provenance, Version
+from pagein.ports import ObjectStore
 from pagein.workspace.file_description import file_type, name_of, note_facts, object_type
+
+_LOOKED_AT: Final = (8, 256)
+"""Latest versions of a file among which the changes of others are sought: few, then many."""
 
 
 class FileVersions:
@@ -23,6 +30,33 @@ class FileVersions:
         self._session = session
         self._writer = writer
         self._known: dict[str, Version] = {}
+        self._whole: dict[str, Version] = {}
+
+    def weigh_deed(self, deed: FileDeed, cause: Cause, place: tuple[int, int]) -> FileDeed:
+        """Return a deed with what is known of it beside other sessions.
+
+        An edit on a whole text is likely if another session, or a person, changed the file since this session knew the text.
+        """
+        if deed.deed != "edit" or deed.known != "whole":
+            return deed
+        answered = self._writer.store.answered(_request(cause, *place))
+        if answered is None:
+            is_likely = self._is_overtaken(deed.path, cause.at)
+        else:  # what other sessions did since then changes nothing
+            is_likely = answered.metadata.get("known") == "likely"
+        return replace(deed, known="likely") if is_likely else deed
+
+    def _is_overtaken(self, path: str, at: float) -> bool:
+        base = self._whole.get(path)
+        if base is None:
+            return False
+        store = self._writer.store
+        for most in _LOOKED_AT:
+            found = store.latest_versions(base.id, most)
+            if len(found) < most or found[-1].at <= base.at:
+                break
+        between = (one for one in found if base.at < one.at <= at and one.writer.session != self._session)
+        return any(_is_change(store, one, base) for one in between)
 
     def note_deed(
         self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str, place: tuple[int, int]
@@ -43,7 +77,7 @@ class FileVersions:
             )
             return Reference(version.id, relation=deed.deed)
         version = self._write(deed, cause, origin, call, *place)
-        self._known[deed.path] = version
+        self._keep(deed.path, version)
         return version.static(relation=deed.deed)
 
     def note_copy(self, call: Version) -> None:
@@ -53,7 +87,12 @@ class FileVersions:
             found = self._writer.store.resolve(ref) if isinstance(ref, Reference) and ref.pin is not None else None
             if isinstance(found, Resolution):
                 path = found.version.metadata.get("path") or found.version.metadata.get("last_path")
-                self._known[str(path)] = found.version
+                self._keep(str(path), found.version)
+
+    def _keep(self, path: str, version: Version) -> None:
+        self._known[path] = version
+        if version.metadata.get("known") == "whole":
+            self._whole[path] = version
 
     def note_read(self, note: ReadNote, cause: Cause, origin: Mapping[str, object]) -> None:
         """Write the version that pagein's own read tool read or wrote. Its content is in the store."""
@@ -73,7 +112,7 @@ class FileVersions:
             proof="shown" if isinstance(event, FileRead) else "written",
         )
         if text is not None or isinstance(event, FileWrite):
-            self._known[event.path] = self._write(deed, cause, {**origin, "file_hash": event.version.hex})
+            self._keep(event.path, self._write(deed, cause, {**origin, "file_hash": event.version.hex}))
 
     def _stored(self, name: ContentHash) -> str | None:
         try:
@@ -138,3 +177,14 @@ class FileVersions:
 def _request(cause: Cause, *place: int) -> str:
     # Not by the id of the call's object, which depends on the other calls in the store, nor by the path, which may be erased.
     return request_name("file", cause.session, cause.entry, *map(str, place))
+
+
+def _is_change(store: ObjectStore, version: Version, base: Version) -> bool:
+    """Return whether a version proves that the file was no longer as in an earlier version."""
+    if is_order(version) or version.content_hash == base.content_hash:
+        return False
+    if version.metadata.get("op") != "read":
+        return True
+    # a read may not show the last line end
+    shown = (store.content(one) or "" for one in (version, base))
+    return version.metadata.get("known") == "whole" and len({text.removesuffix("\n") for text in shown}) > 1

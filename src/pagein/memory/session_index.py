@@ -214,6 +214,12 @@ class SessionIndex:
         if copied is not None:
             self._files.note_copy(copied)
             return self._with_call(replace(thread, texts=texts), call, copied)
+        deeds = tuple(
+            self._files.weigh_deed(one, self._cause(entry, one.deed), (number, place))
+            for place, one in enumerate(deeds)
+        )
+        for one in deeds:
+            texts = texts.after(one) if one.known == "likely" else texts
         name = self._call_name(entry, call) if known is None else known.id
         origin = self._origin(thread)
         files = tuple(
