@@ -25,7 +25,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.ports import Progress, WholeStore
 
 LAYER: Final = "memory"
-FORM: Final = "2"
+FORM: Final = "3"
 """Version of the objects' form. Objects of another form are made again."""
 _OWN: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions."""

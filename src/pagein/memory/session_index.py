@@ -82,6 +82,7 @@ class SessionIndex:
         self._tips: dict[EntryId, EntryId] = {}
         self._began = 0.0
         self._now = 0.0
+        self._told_at = 0.0
 
     def follow(self, place: int, entry: Entry) -> None:
         """Write the objects that an entry gives. Raises StoreError."""
@@ -203,7 +204,8 @@ class SessionIndex:
     def _result(self, thread: Thread, entry: Entry, number: int, result: ToolResult) -> Thread:
         if thread.chat is None:  # a thread that begins with a result
             thread = self._save_chat(thread, entry, "first chat")
-        chat_ref = None if thread.chat is None else thread.chat.static(relation="chat")
+        page = thread.pages.name if thread.chat is not None and thread.pages.name in thread.chat.additional else None
+        chat_ref = None if thread.chat is None else thread.chat.static(page, relation="chat")
         call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
         profile = self._profile(thread)
         texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
@@ -338,5 +340,9 @@ class SessionIndex:
         draft = Draft(
             id=self._session_id(), type="session", metadata=metadata, provenance=Provenance(self.name, "system")
         )
-        self._writer.write(request_name("session", self.name, entry.id), draft, self._cause(entry, "session"))
+        self._told_at = max(
+            self._told_at, self._now
+        )  # the times of entries may go back, those of these versions do not
+        cause = replace(self._cause(entry, "session"), at=self._told_at)
+        self._writer.write(request_name("session", self.name, entry.id), draft, cause)
         self._told = facts
