@@ -69,6 +69,9 @@ def test_the_own_store_needs_no_words(project: Path) -> None:
     fill(own)
     with announce(default_folder(), AnnouncedStore(str(own), str(project), "http://127.0.0.1:1", 5.0)):
         assert find_store().told == ""
+        (project / "src").mkdir()
+        os.chdir(project / "src")  # a folder of the gateway's own
+        assert (find_store().store, find_store().told) == (str(own), "")
 
 
 def test_what_is_named_or_configured_wins(

@@ -186,6 +186,41 @@ def test_narrow_tables_keep_the_words(run: Run, place: Path, width: int) -> None
     assert "* Read .../src/parcels/weight.py  ok  toolu_weight" in run("chat", "9c41-long").stdout
 
 
+def test_objects_come_by_their_times_from_page_to_page(run: Run) -> None:
+    every = answer(run("objects", "--limit", "1000", "--json"))["objects"]
+    times = [one["at"] for one in every]
+    assert times == sorted(times, reverse=True)
+    assert [one["sequence"] for one in every] != sorted((one["sequence"] for one in every), reverse=True)
+    for size in (1, 3):
+        found: list[str] = []
+        more: list[str] = []
+        while True:
+            page = answer(run("objects", "--limit", str(size), "--json", *more))
+            found += [one["id"] for one in page["objects"]]
+            if page["next"] is None:
+                break
+            more = ["--before", str(page["next"])]
+        assert found == [one["id"] for one in every]
+
+
+def test_each_line_of_the_context_is_shown_once(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(store, "s7", TUESDAY)
+    made.thread().say("look")
+    lines = [f"line {number}" + (" parcel" if number in (3, 5, 12) else "") for number in range(1, 15)]
+    made.threads[0].file("/w/parcels.txt", "\n".join(lines), "read")
+    store.close()
+    shown = run("search", "parcel", "-C", "2", "--type", "file").stdout.splitlines()
+    numbers = [int(row.split(":")[0].split("-")[0]) for row in shown if row.startswith("   ") and "line" in row]
+    assert numbers == [*range(1, 8), *range(10, 15)]
+    assert sum(row.lstrip().startswith(("3:", "5:", "12:")) for row in shown) == 3
+
+
+def test_a_version_beside_itself_is_warned_of_once(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    result = run("diff", "app.py.log@1..1")
+    assert (result.stderr + capfd.readouterr().err).count("is known in part") == 1
+
+
 # --- chat ---
 
 

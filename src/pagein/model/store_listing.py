@@ -10,6 +10,8 @@ from pagein.model.entries import EntryId
 
 OWN_JOURNALS: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions and never end."""
+OWN_JOURNAL: Final = "own journal"
+"""As what such a journal is counted."""
 _SHORTEST: Final = 4
 _MOST: Final = 7
 

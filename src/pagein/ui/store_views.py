@@ -53,19 +53,28 @@ def show_objects(console: Console, answer: Answer) -> None:
 
 
 def show_hits(console: Console, answer: Answer) -> None:
-    """Print hits under their version, with line numbers, as grep does."""
-    last = None
-    for hit in answer["hits"]:
-        head = (hit["id"], hit["sequence"], hit["field"], hit["step"], hit["speaker"])
+    """Print hits under their version, with line numbers, as grep does: each line of the context once."""
+    last, shown = None, 0
+    hits = answer["hits"]
+    for hit, following in zip(hits, [*hits[1:], None], strict=False):
+        head = _place(hit)
         if head != last:
             if last is not None:
                 console.print()
             console.print(_head(hit), soft_wrap=True)
-            last = head
-        for text in _lines(hit):
-            console.print(text, soft_wrap=True)
+            last, shown = head, 0
+        end = following["line"] if following is not None and _place(following) == head else None
+        for number, text in _lines(hit):
+            if (shown < number or number == hit["line"]) and (end is None or number < end or number == hit["line"]):
+                console.print(text, soft_wrap=True)
+                shown = number
     for note in _notes(answer):
         console.print(Text(note, style="dim"))
+
+
+def _place(hit: Answer) -> tuple[object, ...]:
+    """Return the text that a hit is in."""
+    return hit["id"], hit["sequence"], hit["field"], hit["step"], hit["speaker"]
 
 
 def _head(hit: Answer) -> Text:
@@ -84,13 +93,14 @@ def _head(hit: Answer) -> Text:
     )
 
 
-def _lines(hit: Answer) -> Iterator[Text]:
+def _lines(hit: Answer) -> Iterator[tuple[int, Text]]:
+    """Yield the lines of a hit with their numbers."""
     first = hit["line"] - len(hit["before"])
     for number, line in enumerate(hit["before"], start=first):
-        yield Text(f"{number:>6}- {_one_line(line)}", style="dim")
-    yield Text.assemble((f"{hit['line']:>6}: ", "green"), _highlight(hit))
+        yield number, Text(f"{number:>6}- {_one_line(line)}", style="dim")
+    yield hit["line"], Text.assemble((f"{hit['line']:>6}: ", "green"), _highlight(hit))
     for number, line in enumerate(hit["after"], start=hit["line"] + 1):
-        yield Text(f"{number:>6}- {_one_line(line)}", style="dim")
+        yield number, Text(f"{number:>6}- {_one_line(line)}", style="dim")
 
 
 def _highlight(hit: Answer) -> Text:

@@ -135,7 +135,8 @@ def missing_text(answer: Answer) -> str:
 
 def partial_sides(answer: Answer) -> Iterator[str]:
     """Yield a warning for each side of a difference that is known in part."""
-    for side in (answer["old"], answer["new"]):
+    sides = [answer["old"], answer["new"]]
+    for side in sides[: 1 if sides[0] == sides[1] else 2]:
         if side["known"] == "part":
             yield f"version {side['version']} is known in part: {known_part(side)} of the file; the rest counts as absent"
         if side["known"] == "likely":
