@@ -391,6 +391,13 @@ def test_backlinks_tell_the_turns_that_touched_a_file(run: Run) -> None:
 # --- names and views ---
 
 
+@pytest.mark.parametrize("order", [("name", "src/app.py", "the-app"), ("view", "src/app.py", "path")])
+def test_a_named_file_is_still_found_with_the_session_that_wrote_it(run: Run, order: tuple[str, ...]) -> None:
+    answer(run(*order, "--json"))
+    asked = ("search", "b = 3", "--session", MAIN, "--type", "file", "--versions", "current", "--json")
+    assert [hit["path"][-10:] for hit in answer(run(*asked))["hits"]] == ["src/app.py"]
+
+
 def test_a_nickname_is_good_wherever_an_id_is(run: Run) -> None:
     named = answer(run("name", "src/app.py", "the app", "--json"))
     assert (named["nickname"], named["was"], named["writer"]) == ("the app", None, "client")
