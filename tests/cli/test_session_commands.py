@@ -251,6 +251,31 @@ def test_the_main_conversation_is_the_first_that_calls_tools(run: Run) -> None:
     assert len(answer(run("chat", "--thread", "3", "--json"))["turns"]) == 1
 
 
+def test_a_conversation_goes_on_in_the_threads_after_its_compactions(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(store, "compacted-session", TUESDAY + 9 * HOUR)
+    first = made.thread()
+    first.say("Begin the work")
+    first.call("toolu_first", "Bash", "{}", "ok")
+    made.thread("title").say("Generate a title for this conversation")
+    second = made.thread()
+    second.say(
+        "This session is being continued from a previous conversation that ran out of context. It was about work."
+    )
+    second.say("Go on")
+    second.call("toolu_second", "Bash", "{}", "ok")
+    store.close()
+    said = answer(run("chat", "compacted", "--json"))
+    assert [(turn["thread"], turn["turn"]) for turn in said["turns"]] == [(1, 1), (3, 1), (3, 2)]
+    shown = run("chat", "compacted").stdout
+    assert "Begin the work" in shown.partition("=== thread 3, after a compaction")[0]
+    assert "> Go on" in shown.partition("=== thread 3, after a compaction")[2]
+    assert "Generate a title" not in shown
+    for asked in (["--thread", "1"], ["--turn", "1"], ["--as-of", str(TUESDAY + 20 * HOUR)]):
+        assert {turn["thread"] for turn in answer(run("chat", "compacted", *asked, "--json"))["turns"]} == {1}
+    assert {turn["thread"] for turn in answer(run("chat", "toolu_second", "--json"))["turns"]} == {3}
+
+
 @pytest.mark.parametrize(
     ("asked", "turns"),
     [

@@ -75,6 +75,12 @@ def show_chat_head(console: Console, answer: Answer) -> None:
             console.print(Text(plain(line), style="dim"), soft_wrap=True)
 
 
+def show_thread(console: Console, answer: Answer) -> None:
+    """Print that the conversation goes on in the thread of a turn."""
+    console.print()
+    console.print(Text(f"=== thread {answer['thread']}, after a compaction", style="bold"), soft_wrap=True)
+
+
 def show_turn(console: Console, answer: Answer) -> None:
     """Print a turn: the words of the user, then the steps in order. With `thinking`, also what the model thought."""
     at = "" if answer["at"] is None else f"  {when(answer['at'])} UTC"

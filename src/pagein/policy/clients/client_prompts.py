@@ -27,6 +27,17 @@ _PROMPTS: Final = re.compile(
     r")",
     re.DOTALL,
 )
+_SUMMARIES: Final = re.compile(
+    r"\s*(?:Another language model started to solve this problem and produced a summary\b"  # codex
+    r"|The conversation history before this point was compacted into the following summary:"  # pi
+    r"|What did we do so far\?\s*\Z"  # opencode
+    r"|This session is being continued from a previous conversation that ran out of context\b)"  # Claude Code
+)
+
+
+def is_summary(text: str) -> bool:
+    """Return whether a client begins with this text what goes on after a compaction."""
+    return _SUMMARIES.match(text) is not None
 
 
 def is_client_prompt(text: str) -> bool:
