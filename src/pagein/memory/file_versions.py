@@ -33,7 +33,7 @@ class FileVersions:
         self._whole: dict[str, Version] = {}
 
     def weigh_deed(self, deed: FileDeed, cause: Cause, place: tuple[int, int]) -> FileDeed:
-        """Return a deed with what is known of it beside other sessions.
+        """Return a deed, marked as likely if another session changed the file meanwhile.
 
         An edit on a whole text is likely if another session, or a person, changed the file since this session knew the text.
         """
@@ -61,7 +61,7 @@ class FileVersions:
     def note_deed(
         self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str, place: tuple[int, int]
     ) -> Reference | None:
-        """Write the version that a deed gives, and return the call's reference to the file.
+        """Write the version for a deed, and return the call's reference to the file.
 
         origin: where in the chat the call is. call: id of the call's object. place: number of the result in its
         message, and of the deed in it.
@@ -81,7 +81,7 @@ class FileVersions:
         return version.static(relation=deed.deed)
 
     def note_copy(self, call: Version) -> None:
-        """Take over what an earlier call, of which this session has a copy, made known of files."""
+        """Take over the files of an earlier call; this session has a copy of the call."""
         refs = call.metadata.get("file_refs")
         for ref in refs if isinstance(refs, tuple) else ():
             found = self._writer.store.resolve(ref) if isinstance(ref, Reference) and ref.pin is not None else None
@@ -95,7 +95,7 @@ class FileVersions:
             self._whole[path] = version
 
     def note_read(self, note: ReadNote, cause: Cause, origin: Mapping[str, object]) -> None:
-        """Write the version that pagein's own read tool read or wrote. Its content is in the store."""
+        """Write the version read or written by pagein's own read tool. The store has the content already."""
         event = note.event
         if not isinstance(event, FileRead | FileWrite):
             return
@@ -121,14 +121,14 @@ class FileVersions:
             return None
 
     def _home(self, path: str) -> str:
-        """Return what a path is relative to: nothing, or the session, whose folder is unknown."""
+        """Return the base of a path: nothing for an absolute path, else the session."""
         return "" if is_absolute(path) else f"session:{self._session}"
 
     def _current(self, path: str) -> Version | None:
         return self._writer.file_at(self._home(path), path)
 
     def _nickname(self, path: str, call: str) -> str | None:
-        """Return a new note's name, if it is free; the id of the call is not, because its object is written next."""
+        """Return a new note's name, if no object has the name. The id of the call is taken: the call's object is written next."""
         name = self._writer.free_name(name_of(path))
         return None if name == call else name
 

@@ -1,4 +1,4 @@
-"""Prove that the objects made from journals say what the journals say. Reads only.
+"""Prove that the objects made from journals agree with the journals. Reads only.
 
 The journals are followed again with a writer that writes nothing: it compares each version that an entry gives with the
 version that the store has for it.
@@ -21,7 +21,7 @@ from pagein.ports import WholeStore
 
 @dataclass(frozen=True, slots=True)
 class ProjectionFault:
-    """A version that differs from what the journals give.
+    """A difference between a version and the journals.
 
     where: name of the object. why: the difference.
     """

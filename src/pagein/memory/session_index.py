@@ -1,4 +1,4 @@
-"""Follow the journal of one session, and write the objects that it gives.
+"""Follow the journal of one session, and write the objects made from the entries.
 
 Rules of this file
 ------------------
@@ -20,7 +20,7 @@ from pagein.memory.known_files import NO_TEXTS, KnownTexts, changes_unseen, file
 from pagein.memory.object_names import object_name, request_name, second_call_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
-from pagein.memory.session_facts import SessionFacts, title_of
+from pagein.memory.session_summary import SessionSummary, title_of
 from pagein.model.chats import ChatCall
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
@@ -40,7 +40,7 @@ _KEPT: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class ThreadState:
     """The state of a thread after an entry.
 
     name: id of its first message; "" before it.
@@ -62,7 +62,7 @@ class Thread:
     user: Reference | None = None
 
 
-START: Final = Thread()
+START: Final = ThreadState()
 
 
 class SessionIndex:
@@ -76,16 +76,16 @@ class SessionIndex:
         self.place = 0
         self._writer = writer
         self._files = FileVersions(name, writer)
-        self._facts = SessionFacts()
-        self._told: SessionFacts | None = None
-        self._threads: dict[EntryId, Thread] = {}
+        self._summary = SessionSummary()
+        self._told: SessionSummary | None = None
+        self._threads: dict[EntryId, ThreadState] = {}
         self._tips: dict[EntryId, EntryId] = {}
         self._began = 0.0
         self._now = 0.0
         self._told_at = 0.0
 
     def follow(self, place: int, entry: Entry) -> None:
-        """Write the objects that an entry gives. Raises StoreError."""
+        """Write the objects made from an entry. Raises StoreError."""
         self._now = self._time_of(entry)
         self._began = self._began or self._now
         thread = START if entry.parent is None else self._thread_at(entry.parent)
@@ -108,8 +108,8 @@ class SessionIndex:
         self._save_session(entry)
         self.place = place
 
-    def _save_left_branch(self, thread: Thread, entry: Entry) -> None:
-        """Before a rewind, write the chat with the steps that no version has yet.
+    def _save_left_branch(self, thread: ThreadState, entry: Entry) -> None:
+        """Before a rewind, write the chat with the steps missing from all versions.
 
         A note behind an earlier entry is no rewind: what an answer used is told after the next request began.
         """
@@ -119,7 +119,7 @@ class SessionIndex:
             if left.pages.unsaved:
                 self._save_chat(left, entry, "chat before")
 
-    def _thread_at(self, entry_id: EntryId) -> Thread:
+    def _thread_at(self, entry_id: EntryId) -> ThreadState:
         """Return the state after an entry; after a rewind to an old entry, follow the branch of this entry again."""
         if entry_id not in self._threads:
             entries = {one.id: one for one in self._writer.store.entries(self.name) if isinstance(one, Entry)}
@@ -146,17 +146,17 @@ class SessionIndex:
 
     # --- notes ---
 
-    def _note(self, thread: Thread, entry: Entry, entry_note: NoteEntry) -> Thread:
+    def _note(self, thread: ThreadState, entry: Entry, entry_note: NoteEntry) -> ThreadState:
         note = entry_note.note
         if isinstance(note, ClientNote) and note.profile:
-            self._facts = replace(self._facts, harness=self._facts.harness or note.profile)
+            self._summary = replace(self._summary, harness=self._summary.harness or note.profile)
             return replace(thread, client=note.profile)
         if isinstance(note, PrefixDigests):
-            self._facts = self._facts.with_model(note.model)
+            self._summary = self._summary.with_model(note.model)
         if isinstance(note, RecordedNote):
-            self._facts = self._facts.with_recording(note)
+            self._summary = self._summary.with_recording(note)
         if isinstance(note, SystemPromptNote):
-            self._facts = self._facts.with_folder((note.text,))
+            self._summary = self._summary.with_folder((note.text,))
             self._save_system_prompt(thread, entry, note.text)
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
@@ -164,12 +164,12 @@ class SessionIndex:
 
     # --- messages ---
 
-    def _message(self, thread: Thread, entry: Entry, message: Message) -> Thread:
+    def _message(self, thread: ThreadState, entry: Entry, message: Message) -> ThreadState:
         words = user_words(message)
-        self._facts = self._facts.with_message(message, words)
+        self._summary = self._summary.with_message(message, words)
         if not thread.name:
             thread = replace(thread, name=entry.id)
-            self._facts = replace(self._facts, chats=(*self._facts.chats, self._chat_id(thread)))
+            self._summary = replace(self._summary, chats=(*self._summary.chats, self._chat_id(thread)))
         for number, block in enumerate(message.blocks):
             if isinstance(block, ToolResult):
                 thread = self._result(thread, entry, number, block)
@@ -180,7 +180,7 @@ class SessionIndex:
             return self._save_chat_if_due(thread, entry)
         if message.role == "system":
             prompt = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
-            self._facts = self._facts.with_folder((prompt,))
+            self._summary = self._summary.with_folder((prompt,))
             self._save_system_prompt(thread, entry, prompt)
         if not (words or not thread.pages.turn or not thread.pages.place):
             return self._save_chat_if_due(replace(thread, pages=thread.pages.with_step(rest)), entry)
@@ -189,7 +189,7 @@ class SessionIndex:
         thread = self._save_chat(thread, entry)
         return self._save_words(thread, entry, words) if words else thread
 
-    def _answer(self, thread: Thread, entry: Entry, message: Message, rest: Message | None) -> Thread:
+    def _answer(self, thread: ThreadState, entry: Entry, message: Message, rest: Message | None) -> ThreadState:
         calls, texts = thread.calls, thread.texts
         asked = [block for block in message.blocks if isinstance(block, ToolCall)]
         profile = self._profile(thread)
@@ -201,14 +201,14 @@ class SessionIndex:
         is_due = not asked or thread.chat is None or thread.pages.is_due
         return self._save_chat(thread, entry) if is_due else thread
 
-    def _result(self, thread: Thread, entry: Entry, number: int, result: ToolResult) -> Thread:
+    def _result(self, thread: ThreadState, entry: Entry, number: int, result: ToolResult) -> ThreadState:
         if thread.chat is None:  # a thread that begins with a result
             thread = self._save_chat(thread, entry, "first chat")
         page = thread.pages.name if thread.chat is not None and thread.pages.name in thread.chat.additional else None
         chat_ref = None if thread.chat is None else thread.chat.static(page, relation="chat")
         call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
         profile = self._profile(thread)
-        texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
+        texts, deeds = file_deeds(thread.texts, profile, self._summary.folder, call, result)
         is_failure = profile.is_failure(call, result)
         request = request_name("call", self.name, entry.id, str(number))
         known = self._writer.store.answered(request)
@@ -239,17 +239,17 @@ class SessionIndex:
         return self._with_call(replace(thread, texts=texts), call, version)
 
     @staticmethod
-    def _with_call(thread: Thread, call: ToolCall, version: Version) -> Thread:
+    def _with_call(thread: ThreadState, call: ToolCall, version: Version) -> ThreadState:
         """Return the thread after a call, given its object."""
         status = str(version.metadata.get("status") or "ok")
         step = ChatCall(call.id, call.name, shortened(call.arguments), status, version.static(relation="call"))
         return replace(thread, calls=thread.calls.without(call.id), pages=thread.pages.with_step(step))
 
-    def _profile(self, thread: Thread) -> Profile:
-        return PROFILES.get(thread.client or self._facts.client, OTHER)
+    def _profile(self, thread: ThreadState) -> Profile:
+        return PROFILES.get(thread.client or self._summary.client, OTHER)
 
     def _copied_call(self, call: ToolCall) -> Version | None:
-        """Return the object of the same call in an earlier place: a fork or a compaction repeats calls that were made before."""
+        """Return the object of the same call in an earlier place: a fork or a compaction repeats earlier calls."""
         known = self._writer.store.current(call.id) if _UNIQUE.fullmatch(call.id) else None
         if known is None or known.type != "toolcall" or known.metadata.get("tool") != call.name:
             return None
@@ -258,11 +258,11 @@ class SessionIndex:
         return next(made, known)
 
     def _call_name(self, entry: Entry, call: ToolCall) -> str:
-        """Return the id for a call's object: the provider's, unless another call has it."""
+        """Return the id for a call's object: the id from the provider, unless another call has the same id."""
         free = call.id.strip() and len(call.id) <= 512 and self._writer.store.current(call.id) is None  # noqa: PLR2004 - the longest id
         return call.id if free else second_call_name(call.id, self.name, entry.id)
 
-    def _origin(self, thread: Thread) -> Mapping[str, object]:
+    def _origin(self, thread: ThreadState) -> Mapping[str, object]:
         """Return where in the chat something happened, as metadata."""
         found: dict[str, object] = {"turn": thread.pages.turn}
         if thread.chat is not None:
@@ -273,13 +273,13 @@ class SessionIndex:
 
     # --- objects of the conversation ---
 
-    def _chat_id(self, thread: Thread) -> str:
+    def _chat_id(self, thread: ThreadState) -> str:
         return object_name("chat", self.name, thread.name, at=self._began)
 
-    def _save_chat_if_due(self, thread: Thread, entry: Entry) -> Thread:
+    def _save_chat_if_due(self, thread: ThreadState, entry: Entry) -> ThreadState:
         return self._save_chat(thread, entry) if thread.pages.is_due else thread
 
-    def _save_chat(self, thread: Thread, entry: Entry, request: str = "chat") -> Thread:
+    def _save_chat(self, thread: ThreadState, entry: Entry, request: str = "chat") -> ThreadState:
         fields = thread.pages.fields()
         held = {} if thread.chat is None else thread.chat.additional
         draft = Draft(
@@ -299,7 +299,7 @@ class SessionIndex:
         version = self._writer.write(request_name(request, self.name, entry.id), draft, self._cause(entry, "turn"))
         return replace(thread, chat=version, pages=thread.pages.after_version())
 
-    def _save_words(self, thread: Thread, entry: Entry, words: str) -> Thread:
+    def _save_words(self, thread: ThreadState, entry: Entry, words: str) -> ThreadState:
         draft = text_draft(
             object_name("user", self.name, entry.id, at=self._now),
             "user",
@@ -312,7 +312,7 @@ class SessionIndex:
         version = self._writer.write(request_name("user", self.name, entry.id), draft, self._cause(entry, "words"))
         return replace(thread, user=version.static(relation="asked"))
 
-    def _save_system_prompt(self, thread: Thread, entry: Entry, text: str) -> None:
+    def _save_system_prompt(self, thread: ThreadState, entry: Entry, text: str) -> None:
         name = object_name("system_prompt", self.name, thread.name, at=self._began)
         draft = text_draft(name, "system_prompt", text, origin=self.name, generator="system")
         request = request_name("system", self.name, entry.id)
@@ -323,19 +323,19 @@ class SessionIndex:
 
     def _save_session(self, entry: Entry) -> None:
         """Write a version of the session object if a fact of the session changed."""
-        facts = self._facts
-        if facts == self._told or not facts.chats:
+        summary = self._summary
+        if summary == self._told or not summary.chats:
             return
-        chats = tuple(Reference(one, relation="chat") for one in facts.chats)
+        chats = tuple(Reference(one, relation="chat") for one in summary.chats)
         metadata: dict[str, object] = {
             "session_id": self.name,
-            "harness": facts.harness,
-            "title": facts.title,
-            "models": facts.models,
+            "harness": summary.harness,
+            "title": summary.title,
+            "models": summary.models,
             "chat_ref": chats[0],
             "chats": chats,
-            **({"cwd": facts.folder} if facts.folder else {}),
-            **({"parent": facts.parent} if facts.parent else {}),
+            **({"cwd": summary.folder} if summary.folder else {}),
+            **({"parent": summary.parent} if summary.parent else {}),
         }
         draft = Draft(
             id=self._session_id(), type="session", metadata=metadata, provenance=Provenance(self.name, "system")
@@ -345,4 +345,4 @@ class SessionIndex:
         )  # the times of entries may go back, those of these versions do not
         cause = replace(self._cause(entry, "session"), at=self._told_at)
         self._writer.write(request_name("session", self.name, entry.id), draft, cause)
-        self._told = facts
+        self._told = summary

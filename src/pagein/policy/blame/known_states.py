@@ -1,4 +1,4 @@
-r"""What is known of a file's past, as values: states with their authors, and the origin of a line.
+r"""The known past of a file, as values: states with authors, and the origin of a line.
 
 Rules of this file
 ------------------
@@ -22,7 +22,7 @@ Maker: TypeAlias = Literal["agent", "person", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who made a state, as far as it is proven.
+    """The proven author of a state.
 
     maker: `unknown` for a text that was only seen.
     session, turn: of the call that wrote the state or showed it; "" and 0 if there is none.

@@ -1,4 +1,4 @@
-"""The origin of each line of a file, from the states that are known of it.
+"""The origin of each line of a file, from the known states of the file.
 
 Rules of this file
 ------------------
@@ -71,7 +71,7 @@ def _told(line: TracedLine) -> tuple[LineSource, LineOrigin]:
 
 
 class _Tracer:
-    """The lines of the newest state, by their numbers; lines that no text shows are hidden.
+    """The lines of the newest state, by number. Lines shown by no text are hidden.
 
     is_known: whether anything is known of the file, be it that it was deleted.
     is_open: whether lines may follow after the last.
@@ -139,7 +139,7 @@ class _Tracer:
         return self._is_open or any(line.text == HIDDEN for line in self._lines)
 
     def finish(self, now: Sequence[str]) -> list[TracedLine]:
-        """Return the lines of the file as it is now."""
+        """Return the lines of the present file."""
         return take_step(self._lines, now, Step(NOBODY, None), self._pool)
 
     def _replace(self, lines: Sequence[str], step: Step) -> None:
@@ -166,7 +166,7 @@ class _Tracer:
         self._is_known = True
 
     def _lay(self, first: int, part: Sequence[str], step: Step) -> None:
-        """Lay seen lines over the known ones, at their number if nothing speaks against it."""
+        """Lay seen lines over the known lines, at the same numbers if nothing speaks against."""
         at, stop = first - 1, first - 1 + len(part)
         if self._is_open and len(self._lines) < stop:
             self._lines += [_HIDDEN] * (stop - len(self._lines))
@@ -186,7 +186,7 @@ class _Tracer:
         self._lines[at : at + count] = take_step(self._lines[at : at + count], part, step, self._pool)
 
     def _frame(self, at: int, part: Sequence[str]) -> tuple[int, int]:
-        """Return the known lines that a part stands for: those between which it shares lines, else those at its numbers.
+        """Return the known lines for a part: the range with shared lines, else the range with the part's numbers.
 
         They are sought nearby.
         """

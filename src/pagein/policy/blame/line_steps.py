@@ -1,4 +1,4 @@
-"""One step of a file: from the lines of one state, with their sources, to the lines of the next.
+"""One step of a file: from the lines of one state, with sources, to the lines of the next state.
 
 Rules of this file
 ------------------
@@ -30,7 +30,7 @@ HIDDEN: Final = "\0 a line that no known text shows"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What led to the next state.
+    """The cause of the next state.
 
     number: of the known state; None for the file as it is now.
     is_loose: whether nothing is known of the file before.
@@ -77,7 +77,7 @@ def _lose(old: Sequence[TracedLine], change: LineChange, step: Step, pool: LineP
 
 
 class _Change:
-    """The new lines of one change, while their sources are sought."""
+    """The new lines of one change, during the search for sources."""
 
     def __init__(
         self, old: Sequence[TracedLine], change: LineChange, new: Sequence[str], step: Step, pool: LinePool
@@ -112,7 +112,7 @@ class _Change:
             self._out[j] = line._replace(match=match)
 
     def _is_home(self, found: Found) -> bool:
-        """Whether a run stands again beside a neighbour that it had, and was not taken away by this step."""
+        """Whether a run stands again beside an old neighbour, and was not taken away by this step."""
         run, change = found.run, self._change
         if run.step == self._step.number and run.lines is not self._old:
             return False
@@ -122,7 +122,7 @@ class _Change:
         return (found.first == found.at == 0 and above == run.before) or (last and below == run.after)
 
     def _pair_layouts(self, here: LineCounts) -> list[tuple[Sequence[TracedLine], Sequence[int]]]:
-        """Give lines of the same form the source of the line that they replace. Return the old and new lines between."""
+        """Give lines of the same form the source of the replaced line. Return the old and new lines between."""
         form = spaceless if self._is_known else plain_form
         free = [j for j, line in enumerate(self._out) if line is None]
         before, after = [form(line.text) for line in self._old], [form(self._new[j]) for j in free]
@@ -172,7 +172,7 @@ def _common(found: Sequence[LineChange], length: int) -> Iterator[tuple[int, int
 
 
 def _joint(sources: Sequence[LineSource]) -> LineSource:
-    """Return the source of a line that was joined from lines with these sources."""
+    """Return the source of a line joined from lines with the given sources."""
     answers = {source.answer for source in sources}
     if "unknown" in answers:
         return next(source for source in sources if source.answer == "unknown")

@@ -1,4 +1,4 @@
-"""Lines with their sources, and the lines that a file has lost.
+"""Lines with sources, and the lost lines of a file.
 
 Rules of this file
 ------------------
@@ -33,7 +33,7 @@ class LineSource(NamedTuple):
 
 
 class TracedLine(NamedTuple):
-    """A line of a state with its source.
+    """A line of a state with the source of the line.
 
     mark: names the line through all states. A line whose text was only laid out anew has a new mark.
     """
@@ -46,7 +46,7 @@ class TracedLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LostRun:
-    """Neighbouring lines that a step took away.
+    """Neighbouring lines taken away by a step.
 
     before, after: marks of their neighbours at that time; 0 at an end of the file.
     author, step: of the state that took them away.
