@@ -12,7 +12,7 @@ from pagein.ui.figures import plain
 from pagein.ui.frame import GAP
 
 _FEWEST: Final = 28
-"""Characters of words for which columns of a rank leave."""
+"""Characters of words, if there are as many, for which columns of a rank leave."""
 
 
 class _Ranked(Protocol):
@@ -51,7 +51,8 @@ def print_rows(console: Console, columns: Sequence[RowColumn], words: str, rows:
     """Print a table whose last column holds words, and is named so. Foreign text cannot steer the terminal."""
     cells = [[plain(cell) for cell in row.cells] for row in rows]
     widths = {column.title: max(map(len, (column.title, *told))) for column, *told in zip(columns, *cells, strict=True)}
-    kept = fit_columns(columns, widths, console.width - _FEWEST)
+    longest = max(map(len, (words, *(plain(row.words) for row in rows))))
+    kept = fit_columns(columns, widths, console.width - min(_FEWEST, longest))
     table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
     for column in kept:
         width = widths[column.title]
