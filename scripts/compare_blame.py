@@ -178,8 +178,8 @@ def _compare_file(file: _File, found: Comparison) -> None:
 def _writer(origin: LineOrigin, states: Sequence[KnownState]) -> Writer:
     if origin.answer != "agent" or origin.state is None:
         return _NOBODY
-    hand = states[origin.state].hand
-    return hand.session, hand.turn
+    author = states[origin.state].author
+    return author.session, author.turn
 
 
 def _make_repository(
@@ -194,7 +194,7 @@ def _make_repository(
     stream: list[bytes] = []
     places: dict[str, list[int]] = defaultdict(list)
     for path, state in _in_order(states):
-        writer = _NOBODY if state.deed == "read" else (state.hand.session, state.hand.turn)
+        writer = _NOBODY if state.deed == "read" else (state.author.session, state.author.turn)
         if not writers or writer != writers[-1] or writer == _NOBODY:
             writers.append(writer)
             stream.append(_commit_head(len(writers)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.blame.known_states import Deed, Hand, KnownState, lines_of
+from pagein.policy.blame.known_states import Author, Deed, KnownState, lines_of
 from pagein.replay.record.recorded_session import RecordedSession
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
@@ -28,7 +28,7 @@ class TextState:
     at: float
     place: int
     deed: str
-    hand: Hand
+    author: Author
     base: str | None
     text: str | None
 
@@ -51,18 +51,18 @@ class RecordedTexts:
     def by_path(self) -> dict[str, list[KnownState]]:
         """Return the states of each file, oldest first; a base that nobody's call made is a state of its own."""
         found: dict[str, list[KnownState]] = defaultdict(list)
-        ordered = sorted(self.states, key=lambda state: (state.at, state.hand.session, state.place))
+        ordered = sorted(self.states, key=lambda state: (state.at, state.author.session, state.place))
         texts: dict[str, tuple[str, ...] | None] = {}
         for state in ordered:
             those, known = found[state.path], texts.get(state.path)
             base = None if state.base is None else lines_of(state.base)
             lines = None if state.text is None else lines_of(state.text)
-            is_known = base == known and those and those[-1].hand.session == state.hand.session
+            is_known = base == known and those and those[-1].author.session == state.author.session
             if base is not None and not is_known:
-                those.append(KnownState(f"{len(those)}", state.at, "read", state.hand, base))
+                those.append(KnownState(f"{len(those)}", state.at, "read", state.author, base))
             if state.deed != "read":
                 deed: Deed = "write" if state.deed == "write" else "edit"
-                those.append(KnownState(f"{len(those)}", state.at, deed, state.hand, lines))
+                those.append(KnownState(f"{len(those)}", state.at, deed, state.author, lines))
             texts[state.path] = lines if state.deed != "read" else base
         return {path: those for path, those in found.items() if those}
 
@@ -82,8 +82,8 @@ def text_states(session: RecordedSession, snapshots: Snapshots) -> Iterator[Text
             if isinstance(block, ToolCall):
                 calls[block.id] = block
             elif isinstance(block, ToolResult) and block.call_id in calls and not block.is_error:
-                hand = Hand("agent", session.head.id, turn)
-                for state in _states(calls[block.call_id], block, texts, snapshots, (at, place, hand)):
+                author = Author("agent", session.head.id, turn)
+                for state in _states(calls[block.call_id], block, texts, snapshots, (at, place, author)):
                     texts[state.path] = state.base if state.deed == "read" else state.text
                     yield state
                     place += 1
@@ -94,9 +94,9 @@ def _states(
     result: ToolResult,
     texts: dict[str, str | None],
     snapshots: Snapshots,
-    when: tuple[float, int, Hand],
+    when: tuple[float, int, Author],
 ) -> Iterator[TextState]:
-    at, place, hand = when
+    at, place, author = when
     try:
         row = msgspec.json.decode(call.arguments, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeError):
@@ -106,13 +106,13 @@ def _states(
         if access.op == "read":
             text = _whole_read(result) if access.via == "native" else None
             if text is not None:
-                yield TextState(path, at, place, "read", hand, text, None)
+                yield TextState(path, at, place, "read", author, text, None)
             continue
         before = snapshots(result.before) if result.before is not None else known
         if access.op == "write" and isinstance(row.get("content"), str):
-            yield TextState(path, at, place, "write", hand, before, str(row["content"]))
+            yield TextState(path, at, place, "write", author, before, str(row["content"]))
         else:
-            yield TextState(path, at, place, "edit", hand, before, _edited(before, row))
+            yield TextState(path, at, place, "edit", author, before, _edited(before, row))
 
 
 def _edited(before: str | None, row: dict[str, object]) -> str | None:

@@ -109,7 +109,8 @@ def find_store(store: str | Path | None = None, workspace: str | Path | None = N
         others = sorted({one.store for one in found} - {running.store})
         told = f"the store of the gateway at {running.url}: {running.store}"
         more = f"; other gateways use {', '.join(others)}, named with --store" if others else ""
-        return StorePlace(running.store, running.workspace, told + more if running.store != str(own) or others else "")
+        is_own = running.store == str(own) or Path.cwd().is_relative_to(running.workspace)
+        return StorePlace(running.store, running.workspace, "" if is_own and not others else told + more)
     if own is not None and not own.is_file():
         raise BadInput(f"no gateway runs, and this folder has no store yet ({own}); {HOW_TO_FILL}{_other_stores(own)}")
     return StorePlace(None, ".")

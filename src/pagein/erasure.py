@@ -12,7 +12,6 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -25,6 +24,7 @@ from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import ForgottenNote
 from pagein.model.messages import Image
 from pagein.model.objects import ObjectId
+from pagein.model.store_listing import session_name
 from pagein.model.text_removal import Retold
 from pagein.model.versions import Version
 from pagein.policy.privacy.erasure import FORGOTTEN, SHORTEST, finder, forms_of, is_gone, retold, texts_in, tombstone
@@ -107,16 +107,14 @@ def forget_texts(store: ForgettingStore, texts: Sequence[str], file: Path | None
 def forget_session(store: ForgettingStore, session: str, file: Path | None, log: Path) -> ErasureReport:
     """Erase everything said in a session, and every result evicted from it.
 
+    session: the name, or the beginning of it
+
     Raises BadInput for an unknown session, and StoreError.
 
     Its texts get tombstones, except short texts and texts that another session contains too.
     """
     names = {one.name for one in store.sessions()} | {version.writer.session or "" for version in _versions(store)}
-    if session not in names:
-        near = ", ".join(map(repr, get_close_matches(session, names, cutoff=0.0)))
-        raise BadInput(
-            f"there is no session {session!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
-        )
+    session = session_name(session, names)
     done = ErasureReport()
     key = store.secret()
     with store.exclusive():

@@ -21,7 +21,7 @@ from pagein.model.entries import Entry
 from pagein.model.layer_report import LayerReport
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId
-from pagein.model.store_listing import JournalLine
+from pagein.model.store_listing import JournalLine, session_name
 from pagein.model.text_removal import Retold
 from pagein.policy.privacy.erasure import ErasedTexts, finder, texts_in
 from pagein.ports import DerivedLayer, Progress, WholeStore
@@ -91,8 +91,7 @@ def export_rlm(store: WholeStore, root: Path, session: str) -> Path:
 
     Raises BadInput and StoreError.
     """
-    if session not in {one.name for one in store.sessions()}:
-        raise BadInput(f"there is no session {session!r} in this store")
+    session = session_name(session, {one.name for one in store.sessions()})
     folder = session_folder(root, session)
     append(folder, records_of(store, session))
     return folder

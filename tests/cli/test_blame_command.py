@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Ran
+from tests.tools.made_memory import MadeSession
 from tests.tools.remembered_files import RememberedFile, remembered_file
+
+from pagein.store.sqlite.sqlite_store import SqliteStore
 
 Run = Callable[..., Ran]
 
@@ -54,6 +57,21 @@ def test_the_formats_of_others(run: Run, file: RememberedFile) -> None:
     note = run(*asked(file, "--git-ai")).out
     assert note.startswith("commit ")
     assert "\na.txt\n  s_" in note
+
+
+def test_a_file_of_another_system_is_answered_from_the_store(run: Run, tmp_path: Path) -> None:
+    far = tmp_path / "far.pagein"
+    store = SqliteStore(far)
+    made = MadeSession(store, "s", 1_700_000_000.0)
+    made.thread().say("write it")
+    made.threads[0].file("D:/shop/a.py", "a = 1\n", "write")
+    store.close()
+    for name in ("D:/shop/a.py", r"D:\shop\a.py"):
+        found = json.loads(run("blame", name, "--store", far, "--json").out)
+        assert (found["path"], len(found["lines"])) == ("D:/shop/a.py", 1)
+    done = run("blame", "D:/shop/b.py", "--store", far)
+    assert (done.status, str(tmp_path) in done.err) == (2, False)
+    assert "D:/shop/b.py" in done.err
 
 
 def test_a_file_is_known_by_a_link_to_its_folder_too(run: Run, file: RememberedFile, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from pagein.cli.cli import main
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
-from pagein.testing.upkeep_contract import export_all
+from pagein.testing.upkeep_contract import export_all, note_entry
 
 PAGEIN = (sys.executable, "-m", "pagein")
 
@@ -244,3 +244,16 @@ def test_progress_is_shown_to_people_only(lived: LivedIn, tmp_path: Path) -> Non
     assert process.returncode == 0
     assert b"checking" in seen
     assert told.startswith(b"checked ")
+
+
+def test_the_own_journals_of_pagein_are_counted_apart(tmp_path: Path, run: Run) -> None:
+    store = SqliteUpkeep(tmp_path / "own.pagein")
+    for name in ("one", "two", "pagein.orders"):
+        store.append(name, [note_entry("a")])
+    store.close()
+    told = ("--store", tmp_path / "own.pagein", "--json")
+    checked = json.loads(run("check", *told).stdout)["checked"]
+    exported = json.loads(run("export", "own.jsonl", *told).stdout)["records"]
+    imported = json.loads(run("import", "own.jsonl", "--store", tmp_path / "two.pagein", "--json").stdout)
+    for counts in (checked, exported, imported["records"], imported["added"]):
+        assert (counts["session"], counts["own journal"]) == (2, 1)

@@ -69,6 +69,9 @@ def test_the_own_store_needs_no_words(project: Path) -> None:
     fill(own)
     with announce(default_folder(), AnnouncedStore(str(own), str(project), "http://127.0.0.1:1", 5.0)):
         assert find_store().told == ""
+        (project / "src").mkdir()
+        os.chdir(project / "src")  # a folder of the gateway's own
+        assert (find_store().store, find_store().told) == (str(own), "")
 
 
 def test_what_is_named_or_configured_wins(
@@ -130,8 +133,10 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
         [announced] = running_stores(home / ".local" / "share" / "pagein" / "gateways")
         fill(Path(announced.store))
         found = run("sessions", "--json", cwd=away)
-        assert (found.status, json.loads(found.out)) == (0, {"sessions": [], "more": False})
+        assert (found.status, json.loads(found.out)) == (0, {"sessions": [], "more": False, "agents": []})
         assert f"the store of the gateway at {url}: {home}" in found.err
+        asked = run("status", "--json", cwd=away)
+        assert (json.loads(asked.out)["gateway"]["url"], json.loads(asked.out)["gateway"]["problem"]) == (url, "")
     finally:
         serving.terminate()
         serving.communicate(timeout=60)

@@ -35,7 +35,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 def test_gc_without_apply_shows_its_plan_and_deletes_nothing(run: Run) -> None:
     for _ in range(2):
         status, out, err = run("gc", "--end", "old\x1b[31m", "--older-than", "0d")
-        assert (status, err) == (0, "")
+        assert (status, err) == (0, "pagein: session old?[31m has ended\n")
         assert "session  old?[31m  unused for 0 days, " in out
         assert "would give up 1 session, 0 objects and 2 blobs, about " in out
         assert out.endswith("--apply does it\n")
@@ -66,3 +66,10 @@ def test_a_quota_is_a_size(run: Run, quota: str, count: int) -> None:
     run("gc", "--end", "live")
     _, out, _ = run("gc", "--quota", quota, "--json")
     assert len(json.loads(out)["sessions"]) == count
+
+
+def test_the_name_of_an_ended_session_may_be_abbreviated(run: Run) -> None:
+    assert run("gc", "--end", "liv")[0] == 2
+    assert run("gc", "--end", "live")[2] == "pagein: session live has ended\n"
+    status, _, err = run("gc", "--end", "old\x1b")
+    assert (status, err) == (0, "pagein: session old?[31m has ended\n")

@@ -64,6 +64,13 @@ def test_a_bad_path_is_named_the_others_are_taken_and_the_status_says_so(run: Ru
     assert "no such file or folder" in done.err.replace("\n", " ")
 
 
+def test_only_bad_paths_are_a_refusal_that_makes_no_store(run: Run, tmp_path: Path) -> None:
+    done = run("remember", tmp_path / "gone", tmp_path / "away", "--store", tmp_path / "s.pagein", "--json")
+    assert (done.status, done.out) == (2, "")
+    assert f"no such file or folder: {tmp_path / 'gone'}, {tmp_path / 'away'}" in done.err
+    assert not (tmp_path / "s.pagein").exists()
+
+
 def test_the_sessions_of_the_machine_need_a_yes_where_nobody_can_be_asked(run: Run, home: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.pagein"
     done = run("remember", "--store", store)

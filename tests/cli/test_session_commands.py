@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from pagein.cli import commands_sessions, commands_store, commands_versions
 from pagein.errors import PageinError
+from pagein.model.versions import Draft, Provenance
 from pagein.store.sqlite.sqlite_store import SqliteStore
 
 Run = Callable[..., Result]
@@ -71,8 +72,8 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         commands.add_to(app)
     monkeypatch.chdir(place.parent / "w")
 
-    def run(command: str, *arguments: str) -> Result:
-        return CliRunner().invoke(app, [command, "--store", str(place), *arguments], env={"COLUMNS": "250"})
+    def run(command: str, *arguments: str, columns: int = 250) -> Result:
+        return CliRunner().invoke(app, [command, "--store", str(place), *arguments], env={"COLUMNS": str(columns)})
 
     return run
 
@@ -125,6 +126,16 @@ def test_sessions_are_chosen(run: Run, asked: list[str], found: list[str]) -> No
     assert said["more"] == ("--limit" in asked)
 
 
+def test_a_filter_without_a_hit_tells_the_agents_that_there_are(run: Run) -> None:
+    assert answer(run("sessions", "--agent", "nope", "--json")) == {
+        "sessions": [],
+        "more": False,
+        "agents": ["claude-code", "codex"],
+    }
+    assert run("sessions", "--until", "5").stdout == "no session fits; there are sessions of claude-code, codex\n"
+    assert answer(run("sessions", "--json"))["agents"] == []
+
+
 def test_sessions_with_the_same_time_are_all_listed(tmp_path: Path, run: Run) -> None:
     store = SqliteStore(tmp_path / "same.pagein")
     for number in range(130):
@@ -148,6 +159,66 @@ def test_a_folder_of_another_system_leaves_room_for_the_title(tmp_path: Path, ru
     shown = run("sessions", "--store", str(tmp_path / "far.pagein")).stdout
     assert "Look at it" in shown
     assert "D:" not in shown
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_narrow_tables_keep_the_words(run: Run, place: Path, width: int) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(
+        store, "9c41-long", TUESDAY + 9 * HOUR, title="Weigh the parcels of a shop", model="a-model-of-a-long-name"
+    )
+    made.thread().say("Weigh the parcels, all of them")
+    path = "/home/somebody/projects/a-shop-with-a-long-name/src/parcels/weight.py"
+    name = made.threads[0].file(path, "w = 1\n", "read")
+    made.threads[0].call("toolu_weight", "Read", json.dumps({"file_path": path}), "w = 1\n", files={"read": name})
+    store.close()
+
+    def shown(*command: str) -> str:
+        lines = run(*command, columns=width).stdout.splitlines()
+        assert max(map(len, lines[1:] if command[0] == "history" else lines)) <= width
+        return "\n".join(lines)
+
+    assert "9c41-long  claude-code" in shown("sessions")
+    assert "Weigh the parcels of a shop" in shown("sessions")
+    assert "Read .../src/parcels/wei" in shown("backlinks", "weight.py")
+    assert "Weigh the parcel" in shown("history", ".../src/parcels/weight.py")
+    assert ".../src/parcels/weight.py" in shown("objects", "--type", "file")
+    assert "* Read .../src/parcels/weight.py  ok  toolu_weight" in run("chat", "9c41-long").stdout
+
+
+def test_objects_come_by_their_times_from_page_to_page(run: Run) -> None:
+    every = answer(run("objects", "--limit", "1000", "--json"))["objects"]
+    times = [one["at"] for one in every]
+    assert times == sorted(times, reverse=True)
+    assert [one["sequence"] for one in every] != sorted((one["sequence"] for one in every), reverse=True)
+    for size in (1, 3):
+        found: list[str] = []
+        more: list[str] = []
+        while True:
+            page = answer(run("objects", "--limit", str(size), "--json", *more))
+            found += [one["id"] for one in page["objects"]]
+            if page["next"] is None:
+                break
+            more = ["--before", str(page["next"])]
+        assert found == [one["id"] for one in every]
+
+
+def test_each_line_of_the_context_is_shown_once(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(store, "s7", TUESDAY)
+    made.thread().say("look")
+    lines = [f"line {number}" + (" parcel" if number in (3, 5, 12) else "") for number in range(1, 15)]
+    made.threads[0].file("/w/parcels.txt", "\n".join(lines), "read")
+    store.close()
+    shown = run("search", "parcel", "-C", "2", "--type", "file").stdout.splitlines()
+    numbers = [int(row.split(":")[0].split("-")[0]) for row in shown if row.startswith("   ") and "line" in row]
+    assert numbers == [*range(1, 8), *range(10, 15)]
+    assert sum(row.lstrip().startswith(("3:", "5:", "12:")) for row in shown) == 3
+
+
+def test_a_version_beside_itself_is_warned_of_once(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    result = run("diff", "app.py.log@1..1")
+    assert (result.stderr + capfd.readouterr().err).count("is known in part") == 1
 
 
 # --- chat ---
@@ -178,6 +249,31 @@ def test_the_main_conversation_is_the_first_that_calls_tools(run: Run) -> None:
     ]
     assert answer(run("chat", "--thread", "3", "--json"))["title"] == "Fix the login"
     assert len(answer(run("chat", "--thread", "3", "--json"))["turns"]) == 1
+
+
+def test_a_conversation_goes_on_in_the_threads_after_its_compactions(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(store, "compacted-session", TUESDAY + 9 * HOUR)
+    first = made.thread()
+    first.say("Begin the work")
+    first.call("toolu_first", "Bash", "{}", "ok")
+    made.thread("title").say("Generate a title for this conversation")
+    second = made.thread()
+    second.say(
+        "This session is being continued from a previous conversation that ran out of context. It was about work."
+    )
+    second.say("Go on")
+    second.call("toolu_second", "Bash", "{}", "ok")
+    store.close()
+    said = answer(run("chat", "compacted", "--json"))
+    assert [(turn["thread"], turn["turn"]) for turn in said["turns"]] == [(1, 1), (3, 1), (3, 2)]
+    shown = run("chat", "compacted").stdout
+    assert "Begin the work" in shown.partition("=== thread 3, after a compaction")[0]
+    assert "> Go on" in shown.partition("=== thread 3, after a compaction")[2]
+    assert "Generate a title" not in shown
+    for asked in (["--thread", "1"], ["--turn", "1"], ["--as-of", str(TUESDAY + 20 * HOUR)]):
+        assert {turn["thread"] for turn in answer(run("chat", "compacted", *asked, "--json"))["turns"]} == {1}
+    assert {turn["thread"] for turn in answer(run("chat", "toolu_second", "--json"))["turns"]} == {3}
 
 
 @pytest.mark.parametrize(
@@ -251,6 +347,34 @@ def test_an_id_may_be_abbreviated(run: Run, place: Path) -> None:
     assert run("show", "toolu_pa").stdout == "error\n"
 
 
+def test_a_session_or_a_nickname_wins_over_the_beginning_of_an_id(run: Run, place: Path) -> None:
+    store = SqliteStore(place)
+    made = MadeSession(store, "018bcfe5-0000-session-named-like-a-file-id", TUESDAY - HOUR, title="Like an id")
+    made.thread().say("hello")
+    store.close()
+    app = file_id(str(place.parent / "w" / "src" / "app.py"))
+    assert app.startswith("018bcfe5")
+    assert answer(run("chat", "018bcfe5", "--json"))["title"] == "Like an id"
+    answer(run("name", "src/app.py", "019a7b00-nick", "--json"))
+    assert isinstance(run("show", "019a7b00").exception, PageinError)  # a session and a nickname begin so
+    assert "w/src/app.py" in run("history", "019a7b00-n").stdout
+
+
+@pytest.mark.parametrize("field", ["last_path", "origin"])
+def test_a_deleted_file_is_found_by_the_last_parts_of_its_path(run: Run, place: Path, field: str) -> None:
+    store = SqliteStore(place)
+    gone = str(place.parent / "w" / "lib" / "gone.py")
+    made = MadeSession(store, "s9", TUESDAY)
+    made.thread().say("delete it")
+    made.threads[0].file(gone, "x = 1\n", "write")
+    told = {"metadata": {"last_path": gone}} if field == "last_path" else {"provenance": Provenance(origin=gone)}
+    made.put(Draft(id=file_id(gone), type="file", deleted=True, **told))
+    store.close()
+    assert run("show", "gone.py@1").stdout == "x = 1\n"
+    assert run("show", "lib/gone.py@1").stdout == "x = 1\n"
+    assert isinstance(run("show", "one.py@1").exception, PageinError)
+
+
 def test_a_content_known_in_part_says_so(run: Run) -> None:
     result = run("show", "app.py.log")
     assert result.stdout == "error\n"
@@ -290,6 +414,13 @@ def test_backlinks_tell_the_turns_that_touched_a_file(run: Run) -> None:
 
 
 # --- names and views ---
+
+
+@pytest.mark.parametrize("order", [("name", "src/app.py", "the-app"), ("view", "src/app.py", "path")])
+def test_a_named_file_is_still_found_with_the_session_that_wrote_it(run: Run, order: tuple[str, ...]) -> None:
+    answer(run(*order, "--json"))
+    asked = ("search", "b = 3", "--session", MAIN, "--type", "file", "--versions", "current", "--json")
+    assert [hit["path"][-10:] for hit in answer(run(*asked))["hits"]] == ["src/app.py"]
 
 
 def test_a_nickname_is_good_wherever_an_id_is(run: Run) -> None:

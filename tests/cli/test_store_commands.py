@@ -105,7 +105,7 @@ def test_objects_are_listed_newest_first(run: Run) -> None:
         (["--session", "fix"], ["toolu_1"]),
         (["--since", "1700000100"], ["toolu_1", NOTE]),
         (["--until", "2023-11-14T22:13:30+00:00"], [FILE]),
-        (["--deleted"], ["toolu_2", "toolu_1", NOTE, FILE]),
+        (["--deleted"], ["toolu_1", NOTE, FILE, "toolu_2"]),
         (["--type", "chat"], []),
     ],
 )

@@ -101,6 +101,18 @@ def test_a_session_of_the_library_that_is_open_meanwhile_goes_on(tmp_path: Path)
     assert SAID.encode() not in stored(tmp_path)
 
 
+def test_a_person_is_told_whether_the_text_was_there(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        asked(engine, [TOLD], "anthropic", 1)
+
+    def told(text: str) -> str:
+        named = ["--store", str(tmp_path / "store.db"), "--workspace", str(tmp_path)]
+        return CliRunner().invoke(app, ["forget", text, *named]).stdout.splitlines()[0]
+
+    assert told(SAID).startswith("rewritten: ")
+    assert told("a text that nobody said") == "not found: the store holds no such text"
+
+
 def test_an_object_is_forgotten_whole_and_its_stub_says_so(tmp_path: Path) -> None:
     steps = [TOLD, WORK, WORK, WORK, WORK]
     with opened(tmp_path) as engine:

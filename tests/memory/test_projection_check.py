@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 from tests.memory.journal_stories import SessionStory, tell
+from tests.memory.told_journal import UNIQUE, Journal
 
 from pagein import wiring
 from pagein.memory.indexer import Indexer
+from pagein.memory.object_names import object_name
 from pagein.memory.projection_check import projection_faults
-from pagein.model.versions import Writer
+from pagein.model.versions import Draft, Writer
 from pagein.model.writes import Query, Write
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -106,3 +108,25 @@ def test_the_command_makes_the_objects_again(store: SqliteUpkeep, tmp_path: Path
     memory, search = done["layers"]
     assert (memory["layer"], memory["made"], memory["behind"]) == ("memory", count, 0)
     assert (search["layer"], search["behind"]) == ("search", 0)
+
+
+def test_an_object_that_the_store_refuses_stops_no_other_and_is_told(tmp_path: Path) -> None:
+    store = SqliteUpkeep(tmp_path / "two.pagein")
+    foreign = Draft(id=object_name("session", "a", at=101.0), type="artifact", content="somebody's")
+    store.write(Write("mine", foreign, 1.0))
+    for name in ("a", "b"):
+        told = Journal(store, name)
+        told.say(f"hello {name}")
+        told.write(f"{UNIQUE}{name}", "one\n", f"/w/{name}.py")
+        told.answer("done")
+    indexer = Indexer(store)
+    assert indexer.catch_up().behind == 0
+    sessions = store.objects(Query(types=frozenset({"session"})))
+    assert [one.metadata["session_id"] for one in sessions] == ["b"]
+    assert store.content(store.objects(Query(where={"path": "/w/a.py"}))[0]) == "one\n"
+    assert indexer.catch_up().followed == 0
+    findings = check_store(store).findings
+    assert findings
+    assert {one.where for one in findings} == {f"session {foreign.id}"}
+    assert store.content(store.current(foreign.id) or pytest.fail("it is gone")) == "somebody's"
+    store.close()

@@ -11,6 +11,7 @@ from pagein.memory.projection_check import projection_faults
 from pagein.model.chats import ChatCall, turns_from_value
 from pagein.model.entries import NoteEntry, RequestSent
 from pagein.model.journal_notes import PrefixDigests
+from pagein.model.links import Resolution
 from pagein.model.memory_notes import ObjectNameNote
 from pagein.model.versions import Version
 from pagein.model.writes import Query
@@ -84,6 +85,48 @@ def test_words_after_words_begin_another_turn(store: SqliteUpkeep) -> None:
     assert file.metadata["turn"] == 2
     (session,) = objects(store, "session")
     assert session.metadata["title"] == "first"
+    store.close()
+
+
+def test_a_command_of_the_client_begins_no_turn_and_gives_no_title(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main")
+    journal.say(
+        "<command-name>/clear</command-name>\n  <command-message>clear</command-message>\n  <command-args></command-args>"
+    )
+    journal.say("<local-command-stdout></local-command-stdout>")
+    journal.say("write it")
+    journal.write(UNIQUE, "one\n")
+    (file,) = objects(store, "file")
+    assert file.metadata["turn"] == 1
+    assert [store.content(one) for one in objects(store, "user")] == ["write it"]
+    (session,) = objects(store, "session")
+    assert session.metadata["title"] == "write it"
+    store.close()
+
+
+def test_a_call_refers_to_the_page_of_its_turn(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main")
+    for turn in range(2):
+        journal.say(f"write it {turn}")
+        journal.write(f"{UNIQUE}{turn}", f"{turn}\n")
+    found = sorted(objects(store, "toolcall"), key=lambda one: one.at)
+    fields = [one.metadata["chat_ref"].field for one in found]  # type: ignore[union-attr]
+    assert fields == ["turns.1.1", "turns.2.1"]
+    assert all(isinstance(store.resolve(one.metadata["chat_ref"]), Resolution) for one in found)  # type: ignore[arg-type]
+    store.close()
+
+
+def test_the_versions_of_a_session_are_in_the_order_of_their_times(store: SqliteUpkeep) -> None:
+    journal = Journal(store, "main")
+    journal.say("begin")
+    journal._at = 50.0  # a client's clock
+    journal.add(NoteEntry.of(PrefixDigests("claude-opus-4-6")))
+    journal.say("go on")
+    (session,) = objects(store, "session")
+    history = store.history(session.id)
+    assert len(history) > 1
+    assert [one.at for one in history] == sorted(one.at for one in history)
+    assert store.latest_versions(session.id, 1)[0].number == session.number
     store.close()
 
 

@@ -7,7 +7,7 @@ from scripts import compare_blame
 from scripts.compare_blame import Comparison, compare, recorded_texts
 from scripts.recorded_edits import RecordedTexts, TextState
 
-from pagein.policy.blame.known_states import Hand
+from pagein.policy.blame.known_states import Author
 from pagein.policy.blame.line_origins import line_origins
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
@@ -18,8 +18,8 @@ Step = tuple[str, int, str, str | None, str | None]
 def texts(*steps: Step) -> RecordedTexts:
     recorded = RecordedTexts()
     for at, (session, turn, deed, base, text) in enumerate(steps):
-        hand = Hand("agent", session, turn)
-        recorded.add(iter([TextState("src/a b.py", float(at), at, deed, hand, base, text)]))
+        author = Author("agent", session, turn)
+        recorded.add(iter([TextState("src/a b.py", float(at), at, deed, author, base, text)]))
     return recorded
 
 

@@ -45,6 +45,12 @@ def note(one: Remembered, number: int, content: str, *links: tuple[str, Referenc
     return one.put(Draft(id=object_number(7000 + number), type="note", content=content, metadata=metadata, **more))  # type: ignore[arg-type]
 
 
+def test_a_session_is_told_with_its_title(room: Room, one: Remembered) -> None:
+    head = ask(room.session(), "expand", id=one.session).text.split("\n")[0]
+    assert head.startswith(f"session {one.session}@")
+    assert "session_id=0199-login" in head
+
+
 def test_the_calls_of_a_chat_are_told_with_the_version_that_it_pinned(room: Room, one: Remembered) -> None:
     session = room.session()
     told = ask(session, "expand", id=one.chat, under="/additional/turns.1.1", type="toolcall")

@@ -158,7 +158,7 @@ def test_everything_stored_is_searched_on_request(room: Room) -> None:
     assert isinstance(written, Written)
     assert "a note with" not in ask(session, "search", pattern="needle").text
     answer = ask(session, "search", pattern="needle", everything=True)
-    assert answer.text.startswith("Found 3 match(es):")  # the evicted result, its tool call, the note
+    assert answer.text.startswith("Found 2 match(es):")  # the evicted result, which is its tool call too, and the note
     told = (
         f"**{written.version.id}@1** [note, line 1, a-note, 1970-01-01 00:00 UTC]:\n  ...a note with a needle in it..."
     )

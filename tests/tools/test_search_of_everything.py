@@ -6,8 +6,11 @@ from tests.tools.recall_sessions import Room, long_text
 
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.memory.indexer import Indexer
 from pagein.model.versions import Draft
+from pagein.model.writes import Query
 from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
 
@@ -78,7 +81,24 @@ def test_own_objects_come_before_everything_else(room: Room) -> None:
     matches = ask(session, "search", pattern="expires", everything=True).details["matches"]
     assert isinstance(matches, list)
     assert matches[0]["id"] == name
-    assert {match.get("session") for match in matches[1:]} == {"0199-login", "0200-other", "main"}
+    assert {match.get("session") for match in matches[1:]} == {"0199-login", "0200-other"}
+
+
+def test_an_evicted_result_and_its_call_are_one_match(room: Room) -> None:
+    session = room.session()
+    [name] = room.paged(session, "it expires\nand expires" + "x" * 400)
+    store = SqliteUpkeep(room.store)
+    Indexer(store).catch_up()
+    assert any(
+        "it expires" in (store.content(one) or "") for one in store.objects(Query(types=frozenset({"toolcall"})))
+    )
+    store.close()
+    for filters in ({"everything": True}, {"session": "main", "type": "toolcall"}):
+        matches = ask(room.session(), "search", pattern="expires", **filters).details["matches"]
+        assert isinstance(matches, list)
+        assert len(matches) == 2
+        assert len({match["offset"] for match in matches}) == 2
+        assert matches[0]["id"] == name or filters != {"everything": True}
 
 
 def test_pages_of_everything_show_each_match_once(room: Room) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, ratio, share
+from pagein.ui.figures import amount, change, count, dollars, error, plain, plural, rate, ratio, share, short_path
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,17 @@ def test_plain_text_holds_nothing_that_steers_a_terminal(text: str) -> None:
 
 def test_an_escape_sequence_in_a_file_name_is_shown_and_not_obeyed() -> None:
     assert plain("a\x1b[31mb\u202ec\nd") == "a?[31mb?c d"
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/home/somebody/projects/a-shop-of-parcels/src/cart/total.py", ".../src/cart/total.py"),
+        (r"C:\Users\somebody\projects\a-shop-of-parcels\src\total.py", r"...\a-shop-of-parcels\src\total.py"),
+        ("/home/me/shop/src/cart.py", "/home/me/shop/src/cart.py"),
+        ("projects/of/somebody/a-shop-of-parcels/src/cart/total.py",) * 2,
+        ("/" + 50 * "x",) * 2,
+    ],
+)
+def test_a_long_absolute_path_is_shown_by_its_last_parts(path: str, shown: str) -> None:
+    assert short_path(path) == shown

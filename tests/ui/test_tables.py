@@ -8,7 +8,8 @@ from rich.console import Console
 
 from pagein.model.bill import Bill
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
-from pagein.ui.tables import SKIPPED_SHOWN, TableOptions, fit, show
+from pagein.ui.row_tables import fit_columns
+from pagein.ui.tables import SKIPPED_SHOWN, TableOptions, show
 
 
 def printed(bill: Bill, width: int = 140, shown: TableOptions | None = None) -> str:
@@ -82,7 +83,7 @@ def test_a_narrow_terminal_drops_columns_whole_and_says_which(bill: Bill) -> Non
 
 @given(st.integers(0, 200))
 def test_columns_leave_by_rank_and_the_first_never(width: int) -> None:
-    kept = fit(COST, {column.title: 9 for column in COST}, width)
+    kept = fit_columns(COST, {column.title: 9 for column in COST}, width)
     assert kept == [column for column in COST if column in kept]
     assert {column for column in COST if column.rank == 0} <= set(kept)
     gone = [column.rank for column in COST if column not in kept]

@@ -5,6 +5,7 @@ Heavy imports are inside the command, as in `cli`.
 
 import json
 import os
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pagein.ports import ObjectStore
 
 _LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_OF_A_DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
 _LARGEST: Final = 16 * 1024 * 1024
 
 
@@ -68,10 +70,13 @@ def blame(
 
 def _answer(store: "ObjectStore", file: Path, lines: tuple[int, int] | None) -> dict[str, Any]:
     from pagein.tools.blame_commands import blame as answer_blame
-    from pagein.tools.known_history import knows_path
+    from pagein.tools.file_history import knows_path
     from pagein.workspace.git_blame import GitAbsence, git_blame
     from pagein.workspace.machine import machine
 
+    if os.name != "nt" and _OF_A_DRIVE.match(str(file)):
+        path = posixpath.normpath(str(file).replace("\\", "/"))  # as memory names it
+        return answer_blame(store, path, None, GitAbsence("the file is on another machine"), lines=lines)
     given, real = os.path.abspath(file), os.path.realpath(file)  # noqa: PTH100 - agents name files either way
     path = real if given != real and not knows_path(store, given) else given
     if not Path(path).exists():

@@ -99,8 +99,8 @@ def _text(raw: bytes) -> str:
 
 
 def _report_lines(done: "ErasureReport", beside: list[str]) -> list[str]:
-    found = ", ".join(f"{count:,} {name}" for name, count in done.found.items() if count) or "nothing"
-    lines = [f"told anew: {found}"]
+    found = ", ".join(f"{count:,} {name}" for name, count in done.found.items() if count)
+    lines = [f"rewritten: {found}" if found else "not found: the store holds no such text"]
     if done.searched and not done.left:
         lines.append(
             f"searched afterwards, byte for byte, and found nowhere: {', '.join(done.searched)}, and all that is packed in them"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pagein.replay.readers import FoundSession
 
 _WRONG = 1
+_NAMED = 3
 
 
 def add_to(app: typer.Typer) -> None:
@@ -64,6 +65,9 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
 
     if watch and dry_run:
         raise BadSetting("--watch stores what it finds, and --dry-run stores nothing; give one of them")
+    if paths and not watch and all(map(_is_missing, paths)):  # a watched path may come later
+        named = ", ".join(map(str, paths[:_NAMED]))
+        raise BadInput(f"no such file or folder: {named}; name recorded sessions, or a folder of them")
     place = str(wiring.store_file(store, workspace=workspace) or "the database")
     if dry_run or not paths:
         with wiring.open_intake(store, workspace=workspace, looks=True) as looking:
@@ -78,6 +82,16 @@ def remember(  # noqa: PLR0913 - a command has as many options as it has
         _print(report, place, as_json=as_json, quiet=quiet, is_last=not watch)
         if watch:
             _watch(intake, paths, lambda one: _print(one, place, as_json=as_json, quiet=quiet, is_last=False))
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False  # it is named with its own reason
+    return False
 
 
 def _take(intake: "Intake", paths: "Sequence[Path] | None", *, quiet: bool) -> "RememberReport":

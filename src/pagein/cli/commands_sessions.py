@@ -88,7 +88,7 @@ def chat(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Print a chat: what the user said, what the model answered and called, turn by turn."""
     from pagein.tools import session_commands as commands
-    from pagein.ui.session_views import show_chat_head, show_turn
+    from pagein.ui.session_views import show_chat_head, show_thread, show_turn
 
     when = moment(at)
 
@@ -98,7 +98,11 @@ def chat(  # noqa: PLR0913 - a command has as many options as it has
             print_answer({**head, "turns": list(turns)}, show_chat_head, as_json=True)
             return
         print_answer(head, show_chat_head, as_json=False)
+        shown = head["thread"]
         for one in turns:  # each is printed as soon as it is read
+            if one["thread"] != shown:
+                shown = one["thread"]
+                print_answer(one, show_thread, as_json=False)
             print_answer({**one, "thinking": thinking}, show_turn, as_json=False)
 
     in_archive(store, workspace, work)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pagein.cli.options import AsJson, GatewayUrl, Store, Workspace
+from pagein.cli.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.replay.results.recall_counts import RecallCount
@@ -28,7 +28,15 @@ def add_to(app: typer.Typer) -> None:
 
 def status(
     *,
-    url: GatewayUrl = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="The gateway.",
+            show_default="the running one for this folder or above, else http://127.0.0.1:8790, or as PAGEIN_* say",
+        ),
+    ] = None,
     workspace: Workspace = Path(),
     store: Store = None,
     recalls: Annotated[
@@ -50,13 +58,15 @@ def status(
 
 
 def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
+    from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
     from pagein.gateway.http.access_token import default_file
     from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
     from pagein.settings.sources import load_config
     from pagein.ui.status import GatewayStatus, SessionStatus
 
     settings = load_config(workspace).gateway
-    gateway = GatewayInquiry(url or settings.url, settings.host, default_file())
+    announced = nearest_store(running_stores(default_folder()), str(workspace.resolve())) if url is None else None
+    gateway = GatewayInquiry(url or (announced.url if announced else settings.url), settings.host, default_file())
     try:
         seen = gateway.overview()
     except NoAnswer as problem:

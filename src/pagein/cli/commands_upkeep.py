@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pagein.cli.options import AsJson, Store, Workspace
-from pagein.errors import BadInput, BadSetting
+from pagein.errors import BadSetting
 
 if TYPE_CHECKING:
     from pagein.ports import WholeStore
@@ -285,11 +285,12 @@ def gc(  # noqa: PLR0913 - a command has as many options as it has
 
 
 def _end(opened: "WholeStore", names: list[str] | tuple[str, ...]) -> None:
+    from pagein.model.store_listing import session_name
+
     known = {one.name for one in opened.sessions()}
-    for name in names:
-        if name not in known:
-            raise BadInput(f"there is no session {name!r} in this store")
-        opened.end_session(name)
+    for ended in [session_name(name, known) for name in names]:
+        opened.end_session(ended)
+        _warn(f"session {ended} has ended")
 
 
 def _plan_json(planned: "CollectionPlan") -> dict[str, Any]:

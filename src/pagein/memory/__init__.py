@@ -1,1 +1,1 @@
-"""Memory: everything that agents said, called and touched, as objects made from the journals of their sessions."""
+"""Memory: the words, calls and files of agents, as objects made from the journals of sessions."""

@@ -59,7 +59,7 @@ class ChatPages:
         return self.unsaved >= STEPS_OF_VERSION
 
     def fields(self) -> dict[str, Value]:
-        """Return the pages that changed since the last version."""
+        """Return the pages changed since the last version."""
         return {**dict(self.changed), **({self.name: self.value} if self.turn else {})}
 
     def after_version(self) -> "ChatPages":
@@ -67,7 +67,7 @@ class ChatPages:
         return replace(self, unsaved=0, changed=())
 
     def with_said(self, message: Message, *, has_words: bool) -> "ChatPages":
-        """Return the chat after a message that begins a turn, or that came before its first step.
+        """Return the chat after a message at the beginning of a turn, before the first step.
 
         has_words: whether the message has words of the user. Words after words begin another turn: a client repeats the
         words of earlier turns after a compaction.
@@ -101,7 +101,7 @@ def _with_page_kept(pages: ChatPages) -> ChatPages:
 
 
 def without_results(message: Message) -> Message | None:
-    """Return a message without the results in it, in the form for a chat; None if nothing else is in it."""
+    """Return a message without results, in the form for a chat; None for a message of results alone."""
     results = any(isinstance(block, ToolResult) for block in message.blocks)
     blocks = tuple(_in_chat(block) for block in message.blocks if not isinstance(block, ToolResult))
     if not blocks and results:
@@ -129,12 +129,12 @@ def _in_chat(block: Block) -> Block:
 
 
 def shortened(text: str) -> str:
-    """Return arguments in the length in which a chat shows them."""
+    """Return arguments, shortened for a chat."""
     return text if len(text) <= _LONGEST_ARGUMENTS else text[: _LONGEST_ARGUMENTS - 1] + "…"
 
 
 def user_words(message: Message) -> str:
-    """Return the words of the user in a message, without texts that the host or the client added; "" for none."""
+    """Return the words of the user in a message, without texts added by the host or the client."""
     if message.role != "user":
         return ""
     given = (block.text for block in message.blocks if isinstance(block, Text) and block.injected is None)

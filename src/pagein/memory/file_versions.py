@@ -7,6 +7,7 @@ from typing import Final
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.memory.known_files import FileDeed
 from pagein.memory.object_names import object_name, request_name
+from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.file_homes import home_of_path
@@ -17,9 +18,12 @@ from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.references import Reference
 from pagein.model.values import Value
 from pagein.model.versions import Draft, Provenance, Version, deletion
+from pagein.ports import ObjectStore
 from pagein.workspace.file_description import file_type, name_of, note_facts, object_type
 
 _GONE: Final[Mapping[str, object]] = {"path": None, "op": "delete", "known": "name"}
+_LOOKED_AT: Final = (8, 256)
+"""Latest versions of a file among which the changes of others are sought: few, then many."""
 
 
 class FileVersions:
@@ -33,6 +37,7 @@ class FileVersions:
         self._machine = ""
         self._follows = False
         self._place = 0
+        self._whole: dict[str, Version] = {}
 
     def go_to(self, place: int) -> None:
         """Take what is told of the session's machine before a place of the journals."""
@@ -41,10 +46,36 @@ class FileVersions:
             self._machine, self._follows = told.machine, told.follows
         self._place = place
 
+    def weigh_deed(self, deed: FileDeed, cause: Cause, place: tuple[int, int]) -> FileDeed:
+        """Return a deed, marked as likely if another session changed the file meanwhile.
+
+        An edit on a whole text is likely if another session, or a person, changed the file since this session knew the text.
+        """
+        if deed.deed != "edit" or deed.known != "whole":
+            return deed
+        answered = self._writer.store.answered(_request(cause, *place))
+        if answered is None:
+            is_likely = self._is_overtaken(deed.path, cause.at)
+        else:  # what other sessions did since then changes nothing
+            is_likely = answered.metadata.get("known") == "likely"
+        return replace(deed, known="likely") if is_likely else deed
+
+    def _is_overtaken(self, path: str, at: float) -> bool:
+        base = self._whole.get(path)
+        if base is None:
+            return False
+        store = self._writer.store
+        for most in _LOOKED_AT:
+            found = store.latest_versions(base.id, most)
+            if len(found) < most or found[-1].at <= base.at:
+                break
+        between = (one for one in found if base.at < one.at <= at and one.writer.session != self._session)
+        return any(_is_change(store, one, base) for one in between)
+
     def note_deed(
         self, deed: FileDeed, cause: Cause, origin: Mapping[str, object], call: str, place: tuple[int, int]
     ) -> Reference | None:
-        """Write the version that a deed gives, and return the call's reference to the file.
+        """Write the version for a deed, and return the call's reference to the file.
 
         origin: where in the chat the call is. call: id of the call's object. place: number of the result in its
         message, and of the deed in it.
@@ -62,20 +93,25 @@ class FileVersions:
             )
             return Reference(version.id, relation=deed.deed)
         version = self._write(deed, cause, origin, call, *place)
-        self._known[deed.path] = version
+        self._keep(deed.path, version)
         return version.static(relation=deed.deed)
 
     def note_copy(self, call: Version) -> None:
-        """Take over what an earlier call, of which this session has a copy, made known of files."""
+        """Take over the files of an earlier call; this session has a copy of the call."""
         refs = call.metadata.get("file_refs")
         for ref in refs if isinstance(refs, tuple) else ():
             found = self._writer.store.resolve(ref) if isinstance(ref, Reference) and ref.pin is not None else None
             if isinstance(found, Resolution):
                 path = found.version.metadata.get("path") or found.version.metadata.get("last_path")
-                self._known[str(path)] = found.version
+                self._keep(str(path), found.version)
+
+    def _keep(self, path: str, version: Version) -> None:
+        self._known[path] = version
+        if version.metadata.get("known") == "whole":
+            self._whole[path] = version
 
     def note_read(self, note: ReadNote, cause: Cause, origin: Mapping[str, object]) -> None:
-        """Write the version that pagein's own read tool read or wrote. Its content is in the store."""
+        """Write the version read or written by pagein's own read tool. The store has the content already."""
         event = note.event
         if not isinstance(event, FileRead | FileWrite):
             return
@@ -92,7 +128,7 @@ class FileVersions:
             proof="shown" if isinstance(event, FileRead) else "written",
         )
         if text is not None or isinstance(event, FileWrite):
-            self._known[event.path] = self._write(deed, cause, {**origin, "file_hash": event.version.hex})
+            self._keep(event.path, self._write(deed, cause, {**origin, "file_hash": event.version.hex}))
 
     def _stored(self, name: ContentHash) -> str | None:
         try:
@@ -131,7 +167,7 @@ class FileVersions:
         return object_name("file", home, path, cause.session, cause.entry, *map(str, place), at=None)
 
     def _nickname(self, path: str, call: str) -> str | None:
-        """Return a new note's name, if it is free; the id of the call is not, because its object is written next."""
+        """Return a new note's name, if no object has the name. The id of the call is taken: the call's object is written next."""
         name = self._writer.free_name(name_of(path))
         return None if name == call else name
 
@@ -183,3 +219,14 @@ class FileVersions:
 def _request(cause: Cause, *place: int) -> str:
     # Not by the id of the call's object, which depends on the other calls in the store, nor by the path, which may be erased.
     return request_name("file", cause.session, cause.entry, *map(str, place))
+
+
+def _is_change(store: ObjectStore, version: Version, base: Version) -> bool:
+    """Return whether a version proves that the file was no longer as in an earlier version."""
+    if is_order(version) or version.content_hash == base.content_hash:
+        return False
+    if version.metadata.get("op") != "read":
+        return True
+    # a read may not show the last line end
+    shown = (store.content(one) or "" for one in (version, base))
+    return version.metadata.get("known") == "whole" and len({text.removesuffix("\n") for text in shown}) > 1

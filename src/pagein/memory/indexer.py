@@ -49,7 +49,7 @@ Placed: TypeAlias = tuple[int, Entry | UnreadableLine]
 
 
 def is_session(journal: str) -> bool:
-    """Return whether a journal is that of a session, and not one of pagein's own."""
+    """Return whether a journal belongs to a session, and not to pagein itself."""
     return not journal.startswith(_OWN)
 
 
@@ -138,7 +138,7 @@ class Indexer:
         return found[0] if found is not None and found[1] == FORM else 0
 
     def _follow_some(self) -> int:
-        """Follow the next entries in one transaction, and return their number."""
+        """Follow the next entries in one transaction, and return the number of entries."""
         if not self._store.places(self._place(), 1):
             return 0
         try:

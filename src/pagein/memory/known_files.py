@@ -1,4 +1,4 @@
-"""The content of files, as far as the calls of a session prove it. Pure functions.
+"""The content of files, proven by the calls of a session. Pure functions.
 
 Rules of this file
 ------------------
@@ -55,7 +55,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]")
 
 @dataclass(frozen=True, slots=True)
 class FileDeed:
-    """What a call did to a file, or saw of it.
+    """The effect of a call on a file, or the view of the file by the call.
 
     path: absolute, or as the call gave it if the session's folder is unknown.
     known: how much of the content is known after the call.
@@ -101,7 +101,7 @@ class KnownText:
 
 @dataclass(frozen=True, slots=True)
 class KnownTexts:
-    """The whole content of files, by path, as a thread knows it.
+    """The whole content of files known to a thread, by path.
 
     doubts: how often something happened that may have changed files unseen.
     runs_on: whether a command was left running that may change files at any time.
@@ -112,7 +112,7 @@ class KnownTexts:
     runs_on: bool = False
 
     def certain(self, path: str) -> KnownText | None:
-        """Return the content of a file if nothing may have changed it since it was seen."""
+        """Return the content of a file if nothing may have changed the file since the session saw the content."""
         known = self.files.get(path)
         in_doubt = self.runs_on or known is None or known.is_likely or known.doubts != self.doubts
         return None if in_doubt else known
@@ -122,7 +122,7 @@ class KnownTexts:
         return replace(self, doubts=self.doubts + 1)
 
     def after(self, deed: FileDeed) -> "KnownTexts":
-        """Return what is known after a deed."""
+        """Return the contents known after a deed."""
         known = self.files.get(deed.path)
         if deed.known == "whole" and deed.text is not None:
             return replace(self, files=self.files.put(deed.path, KnownText(deed.text, deed.ending, self.doubts)))
@@ -140,7 +140,7 @@ NO_TEXTS: Final = KnownTexts()
 def file_deeds(
     texts: KnownTexts, profile: Profile, folder: str, call: ToolCall, result: ToolResult
 ) -> tuple[KnownTexts, tuple[FileDeed, ...]]:
-    """Return what a call did to files, with the contents known after it.
+    """Return the deeds of a call, with the contents known after the call.
 
     folder: the session's working folder, "" if unknown.
     """
@@ -186,7 +186,7 @@ def changes_unseen(profile: Profile, call: ToolCall) -> bool:
 def _after_command(
     texts: KnownTexts, folder: str, changes: tuple[ShellChange, ...]
 ) -> tuple[KnownTexts, tuple[FileDeed, ...]]:
-    """Return what a command did that only deletes and moves files."""
+    """Return the deeds of a command for deletion or moving of files."""
     found: list[FileDeed] = []
     for change in changes:
         path = absolute_path(change.path, folder)

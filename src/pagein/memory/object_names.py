@@ -1,4 +1,4 @@
-"""Ids of the objects made from journals: the same journal gives the same ids, so that dropped objects come back as they were."""
+"""Ids of the objects made from journals. The same journal gives the same ids, also after the objects were dropped."""
 
 import hashlib
 from typing import Final

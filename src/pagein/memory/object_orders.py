@@ -72,7 +72,9 @@ def carry_out(store: OrderedStore, entry: Entry) -> Outcome | None:
     else:
         draft, reason = replace(draft, view=order.fields), VIEW
     at = max(entry.at or 0.0, latest[0].at)  # it is the latest from here on
-    return store.write(Write(f"{ORDERS}:{entry.id}", draft, at, writer=Writer("client", reason)))
+    # the content is still what that session wrote, and is found with it
+    writer = Writer("client", reason, latest[0].writer.session)
+    return store.write(Write(f"{ORDERS}:{entry.id}", draft, at, writer=writer))
 
 
 def _copy(store: OrderedStore, version: Version) -> Draft:

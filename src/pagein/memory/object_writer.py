@@ -1,13 +1,13 @@
-"""Write the versions of objects that journals give: each once, however often a journal is followed."""
+"""Write the versions of objects made from journals: each version once, however often a journal is followed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from pagein.errors import StoreError
 from pagein.memory.redacted_drafts import DraftRedaction
 from pagein.model.derived_versions import INDEXER
 from pagein.model.values import Value
+from pagein.model.version_hash import SealedDraft
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Query, Write, Written
 from pagein.ports import BlobStore, JournalStore, LayerStore, ObjectStore
@@ -37,7 +37,7 @@ class Cause:
 
 
 class ObjectWriter:
-    """Writes versions into a store, with the names that people gave to the objects. Raises StoreError."""
+    """Writes versions into a store, with the names given by people to the objects. Raises StoreError."""
 
     def __init__(self, store: IndexedStore) -> None:
         self.store = store
@@ -45,7 +45,7 @@ class ObjectWriter:
         self.redaction = DraftRedaction(store)
 
     def answered(self, request: str, content: str | None) -> Version | None:
-        """Return the version that was written before for this request, if any.
+        """Return the version written before for this request, if any.
 
         content: the content that the version is expected to have; a check compares it.
         """
@@ -53,7 +53,11 @@ class ObjectWriter:
         return self.store.answered(request)
 
     def write(self, request: str, draft: Draft, cause: Cause) -> Version:
-        """Return the version of this request, as it was written before or now."""
+        """Return the version of this request, written before or now.
+
+        A version that the store refuses, because another object has its id with another type, stops nothing: it is returned
+        unstored, the journals are followed on, and a check tells that an entry gave no version.
+        """
         known = self.store.answered(request)
         if known is not None:
             return known
@@ -63,12 +67,16 @@ class ObjectWriter:
         if not isinstance(outcome, Written) and draft.carried:
             outcome = self.store.write(self._write(request, _with_names(self._in_full(draft), current), cause))
         if not isinstance(outcome, Written):
-            raise StoreError(f"the object {draft.id} of session {cause.session} could not be stored: {outcome.why}")
+            return self.unstored(draft, cause)
         self.written += outcome.change != "unchanged"
         return outcome.version
 
     def _write(self, request: str, draft: Draft, cause: Cause) -> Write:
         return Write(request, draft, cause.at, writer=self.by(cause))
+
+    def unstored(self, draft: Draft, cause: Cause) -> Version:
+        """Return the version of a draft without storing the version. Its number is 0."""
+        return SealedDraft.of(draft).version(sequence=0, number=0, at=cause.at, writer=self.by(cause))
 
     @staticmethod
     def by(cause: Cause) -> Writer:
@@ -108,7 +116,7 @@ class ObjectWriter:
 
 
 def _with_names(draft: Draft, current: Version | None) -> Draft:
-    """Return the draft with the name, the view and the lock that the object has."""
+    """Return the draft with the name, the view and the lock of the object."""
     if current is None:
         return draft
     nickname = draft.nickname if current.nickname is None else current.nickname

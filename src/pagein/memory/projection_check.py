@@ -1,4 +1,4 @@
-"""Prove that the objects made from journals say what the journals say. Reads only.
+"""Prove that the objects made from journals agree with the journals. Reads only.
 
 The journals are followed again with a writer that writes nothing: it compares each version that an entry gives with the
 version that the store has for it.
@@ -29,7 +29,7 @@ _OPEN_CHATS = kind_of(OpenChatsNote)
 
 @dataclass(frozen=True, slots=True)
 class ProjectionFault:
-    """A version that differs from what the journals give.
+    """A difference between a version and the journals.
 
     where: name of the object. why: the difference.
     """
@@ -164,7 +164,7 @@ class _VerifyingWriter(ObjectWriter):
             self.faults.append(
                 ProjectionFault(f"{draft.type} {draft.id}", f"entry {cause.entry} of {cause.session} gave no version")
             )
-            return SealedDraft.of(draft).version(sequence=0, number=0, at=cause.at, writer=self.by(cause))
+            return self.unstored(draft, cause)
         self.confirmed.add(known.sequence)
         # names, views and locks are given by people
         wanted = replace(draft, id=known.id, nickname=known.nickname, view=known.view, locked=known.locked)

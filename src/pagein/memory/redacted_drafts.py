@@ -1,4 +1,4 @@
-"""Drafts without texts that were erased from a store.
+"""Drafts without texts erased from a store.
 
 A content that follows from a journal can hold an erased text although no entry does: a file is stored without the line numbers that
 its reader showed, and a title in one line. Such content is stored without the text, as everything else that comes later.

@@ -1,4 +1,4 @@
-"""Follow the journal of one session, and write the objects that it gives.
+"""Follow the journal of one session, and write the objects made from the entries.
 
 Rules of this file
 ------------------
@@ -30,9 +30,9 @@ from pagein.memory.known_files import NO_TEXTS, changes_unseen, file_deeds
 from pagein.memory.object_names import object_name, request_name, second_call_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
-from pagein.memory.session_facts import SessionFacts, title_of
 from pagein.memory.session_machines import SessionMachines
-from pagein.memory.threads import START, Thread
+from pagein.memory.session_summary import SessionSummary, title_of
+from pagein.memory.threads import START, ThreadState
 from pagein.model.chats import UNANSWERED, ChatCall
 from pagein.model.codec import decode_message
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
@@ -63,17 +63,18 @@ class SessionIndex:
         self._writer = writer
         self._machines = machines
         self._files = FileVersions(name, writer, machines)
-        self._facts = SessionFacts()
-        self._told: SessionFacts | None = None
-        self._threads: dict[EntryId, Thread] = {}
+        self._summary = SessionSummary()
+        self._told: SessionSummary | None = None
+        self._threads: dict[EntryId, ThreadState] = {}
         self._tips: dict[EntryId, EntryId] = {}
         self._ends: dict[EntryId, EntryId] = {}  # the tips, or the answers behind them
         self._open: set[EntryId] = set()
         self._began = 0.0
         self._now = 0.0
+        self._told_at = 0.0
 
     def follow(self, place: int, entry: Entry) -> None:
-        """Write the objects that an entry gives. Raises StoreError."""
+        """Write the objects made from an entry. Raises StoreError."""
         self._files.go_to(place)
         self._now = self._time_of(entry)
         self._began = self._began or self._now
@@ -98,7 +99,7 @@ class SessionIndex:
         self._save_session(entry)
         self.place = place
 
-    def _note_end(self, thread: Thread, entry: Entry) -> None:
+    def _note_end(self, thread: ThreadState, entry: Entry) -> None:
         self._ends[thread.name] = entry.id
         if thread.is_open:
             self._open.add(thread.name)
@@ -122,7 +123,7 @@ class SessionIndex:
             self._write_chat(thread, request_name("asked", order, name), Cause(self.name, end, at, "asked"))
         self._open.clear()
 
-    def _save_left_branch(self, thread: Thread, entry: Entry) -> Thread:
+    def _save_left_branch(self, thread: ThreadState, entry: Entry) -> ThreadState:
         """Before a rewind, write the chat with the steps that no version has yet. Return the thread at the new branch.
 
         A note behind an earlier entry is no rewind: what an answer used is told after the next request began.
@@ -134,11 +135,11 @@ class SessionIndex:
             self._save_chat(left, entry, "chat before")
         return replace(thread, saved=None)  # it is in an older version
 
-    def _is_left(self, thread: Thread) -> bool:
+    def _is_left(self, thread: ThreadState) -> bool:
         """Return whether the conversation went on from another place than the end of this thread."""
         return bool(thread.name) and self._tips.get(thread.name) not in (None, thread.last)
 
-    def _thread_at(self, entry_id: EntryId) -> Thread:
+    def _thread_at(self, entry_id: EntryId) -> ThreadState:
         """Return the state after an entry; after a rewind to an old entry, follow the branch of this entry again."""
         if entry_id not in self._threads:
             news = self._writer.store.news(self.name)
@@ -166,17 +167,17 @@ class SessionIndex:
 
     # --- notes ---
 
-    def _note(self, thread: Thread, entry: Entry, entry_note: NoteEntry) -> Thread:
+    def _note(self, thread: ThreadState, entry: Entry, entry_note: NoteEntry) -> ThreadState:
         note = entry_note.note
         if isinstance(note, ClientNote) and note.profile:
-            self._facts = replace(self._facts, harness=self._facts.harness or note.profile)
+            self._summary = replace(self._summary, harness=self._summary.harness or note.profile)
             return replace(thread, client=note.profile)
         if isinstance(note, PrefixDigests):
-            self._facts = self._facts.with_model(note.model)
+            self._summary = self._summary.with_model(note.model)
         if isinstance(note, RecordedNote):
-            self._facts = self._facts.with_recording(note)
+            self._summary = self._summary.with_recording(note)
         if isinstance(note, SystemPromptNote):
-            self._facts = self._facts.with_folder((note.text,))
+            self._summary = self._summary.with_folder((note.text,))
             self._save_system_prompt(thread, entry, note.text)
         if isinstance(note, AnswerNote):
             thread = self._last_answer(thread, entry, note)
@@ -184,7 +185,7 @@ class SessionIndex:
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
         return thread
 
-    def _last_answer(self, thread: Thread, entry: Entry, note: AnswerNote) -> Thread:
+    def _last_answer(self, thread: ThreadState, entry: Entry, note: AnswerNote) -> ThreadState:
         """Return the thread with the answer to its last request, which ends the turn if it calls nothing."""
         message = decode_message(note.message.encode("utf-8", "surrogatepass"))
         if not thread.name or self._is_left(thread) or not isinstance(message, Message):
@@ -200,12 +201,12 @@ class SessionIndex:
 
     # --- messages ---
 
-    def _message(self, thread: Thread, entry: Entry, message: Message) -> Thread:
+    def _message(self, thread: ThreadState, entry: Entry, message: Message) -> ThreadState:
         words = user_words(message)
-        self._facts = self._facts.with_message(message, words)
+        self._summary = self._summary.with_message(message, words)
         if not thread.name:
             thread = replace(thread, name=entry.id)
-            self._facts = replace(self._facts, chats=(*self._facts.chats, self._chat_id(thread)))
+            self._summary = replace(self._summary, chats=(*self._summary.chats, self._chat_id(thread)))
         for number, block in enumerate(message.blocks):
             if isinstance(block, ToolResult):
                 thread = self._result(thread, entry, number, block)
@@ -219,7 +220,7 @@ class SessionIndex:
             return self._save_chat_if_due(thread, entry)
         if message.role == "system":
             prompt = "\n".join(block.text for block in message.blocks if isinstance(block, Text))
-            self._facts = self._facts.with_folder((prompt,))
+            self._summary = self._summary.with_folder((prompt,))
             self._save_system_prompt(thread, entry, prompt)
         if not (words or not thread.pages.turn or not thread.pages.place):
             return self._save_chat_if_due(replace(thread, pages=thread.pages.with_step(rest)), entry)
@@ -228,7 +229,7 @@ class SessionIndex:
         thread = self._save_chat(thread, entry)
         return self._save_words(thread, entry, words) if words else thread
 
-    def _answer(self, thread: Thread, entry: Entry, message: Message, rest: Message | None) -> Thread:
+    def _answer(self, thread: ThreadState, entry: Entry, message: Message, rest: Message | None) -> ThreadState:
         calls, texts = thread.calls, thread.texts
         asked = [block for block in message.blocks if isinstance(block, ToolCall)]
         profile = self._profile(thread)
@@ -243,13 +244,14 @@ class SessionIndex:
         is_due = (not asked and not is_saved) or thread.chat is None or thread.pages.is_due
         return self._save_chat(thread, entry) if is_due else thread
 
-    def _result(self, thread: Thread, entry: Entry, number: int, result: ToolResult) -> Thread:
+    def _result(self, thread: ThreadState, entry: Entry, number: int, result: ToolResult) -> ThreadState:
         if thread.chat is None:  # a thread that begins with a result
             thread = self._save_chat(thread, entry, "first chat")
-        chat_ref = None if thread.chat is None else thread.chat.static(relation="chat")
+        page = thread.pages.name if thread.chat is not None and thread.pages.name in thread.chat.additional else None
+        chat_ref = None if thread.chat is None else thread.chat.static(page, relation="chat")
         call = thread.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
         profile = self._profile(thread)
-        texts, deeds = file_deeds(thread.texts, profile, self._facts.folder, call, result)
+        texts, deeds = file_deeds(thread.texts, profile, self._summary.folder, call, result)
         is_failure = profile.is_failure(call, result)
         request = request_name("call", self.name, entry.id, str(number))
         known = self._writer.store.answered(request)
@@ -257,6 +259,12 @@ class SessionIndex:
         if copied is not None:
             self._files.note_copy(copied)
             return self._with_call(replace(thread, texts=texts), call, copied)
+        deeds = tuple(
+            self._files.weigh_deed(one, self._cause(entry, one.deed), (number, place))
+            for place, one in enumerate(deeds)
+        )
+        for one in deeds:
+            texts = texts.after(one) if one.known == "likely" else texts
         name = self._call_name(entry, call) if known is None else known.id
         origin = self._origin(thread)
         files = tuple(
@@ -274,17 +282,17 @@ class SessionIndex:
         return self._with_call(replace(thread, texts=texts), call, version)
 
     @staticmethod
-    def _with_call(thread: Thread, call: ToolCall, version: Version) -> Thread:
+    def _with_call(thread: ThreadState, call: ToolCall, version: Version) -> ThreadState:
         """Return the thread after a call, given its object."""
         status = str(version.metadata.get("status") or "ok")
         step = ChatCall(call.id, call.name, shortened(call.arguments), status, version.static(relation="call"))
         return replace(thread, calls=thread.calls.without(call.id), pages=thread.pages.with_step(step))
 
-    def _profile(self, thread: Thread) -> Profile:
-        return PROFILES.get(thread.client or self._facts.client, OTHER)
+    def _profile(self, thread: ThreadState) -> Profile:
+        return PROFILES.get(thread.client or self._summary.client, OTHER)
 
     def _copied_call(self, call: ToolCall) -> Version | None:
-        """Return the object of the same call in an earlier place: a fork or a compaction repeats calls that were made before."""
+        """Return the object of the same call in an earlier place: a fork or a compaction repeats earlier calls."""
         known = self._writer.store.current(call.id) if _UNIQUE.fullmatch(call.id) else None
         if known is None or known.type != "toolcall" or known.metadata.get("tool") != call.name:
             return None
@@ -293,11 +301,11 @@ class SessionIndex:
         return next(made, known)
 
     def _call_name(self, entry: Entry, call: ToolCall) -> str:
-        """Return the id for a call's object: the provider's, unless another call has it."""
+        """Return the id for a call's object: the id from the provider, unless another call has the same id."""
         free = call.id.strip() and len(call.id) <= 512 and self._writer.store.current(call.id) is None  # noqa: PLR2004 - the longest id
         return call.id if free else second_call_name(call.id, self.name, entry.id)
 
-    def _origin(self, thread: Thread) -> Mapping[str, object]:
+    def _origin(self, thread: ThreadState) -> Mapping[str, object]:
         """Return where in the chat something happened, as metadata."""
         found: dict[str, object] = {"turn": thread.pages.turn}
         if thread.chat is not None:
@@ -308,17 +316,17 @@ class SessionIndex:
 
     # --- objects of the conversation ---
 
-    def _chat_id(self, thread: Thread) -> str:
+    def _chat_id(self, thread: ThreadState) -> str:
         return object_name("chat", self.name, thread.name, at=self._began)
 
-    def _save_chat_if_due(self, thread: Thread, entry: Entry) -> Thread:
+    def _save_chat_if_due(self, thread: ThreadState, entry: Entry) -> ThreadState:
         return self._save_chat(thread, entry) if thread.pages.is_due else thread
 
-    def _save_chat(self, thread: Thread, entry: Entry, request: str = "chat") -> Thread:
+    def _save_chat(self, thread: ThreadState, entry: Entry, request: str = "chat") -> ThreadState:
         version = self._write_chat(thread, request_name(request, self.name, entry.id), self._cause(entry, "turn"))
         return replace(thread, chat=version, pages=thread.pages.after_version(), saved=thread.answer)
 
-    def _write_chat(self, thread: Thread, request: str, cause: Cause) -> Version:
+    def _write_chat(self, thread: ThreadState, request: str, cause: Cause) -> Version:
         told = thread.told
         fields = told.fields()
         held = {} if thread.chat is None else thread.chat.additional
@@ -338,7 +346,7 @@ class SessionIndex:
         )
         return self._writer.write(request, draft, cause)
 
-    def _save_words(self, thread: Thread, entry: Entry, words: str) -> Thread:
+    def _save_words(self, thread: ThreadState, entry: Entry, words: str) -> ThreadState:
         draft = text_draft(
             object_name("user", self.name, entry.id, at=self._now),
             "user",
@@ -351,7 +359,7 @@ class SessionIndex:
         version = self._writer.write(request_name("user", self.name, entry.id), draft, self._cause(entry, "words"))
         return replace(thread, user=version.static(relation="asked"))
 
-    def _save_system_prompt(self, thread: Thread, entry: Entry, text: str) -> None:
+    def _save_system_prompt(self, thread: ThreadState, entry: Entry, text: str) -> None:
         name = object_name("system_prompt", self.name, thread.name, at=self._began)
         draft = text_draft(name, "system_prompt", text, origin=self.name, generator="system")
         request = request_name("system", self.name, entry.id)
@@ -362,22 +370,26 @@ class SessionIndex:
 
     def _save_session(self, entry: Entry) -> None:
         """Write a version of the session object if a fact of the session changed."""
-        facts = self._facts
-        if facts == self._told or not facts.chats:
+        summary = self._summary
+        if summary == self._told or not summary.chats:
             return
-        chats = tuple(Reference(one, relation="chat") for one in facts.chats)
+        chats = tuple(Reference(one, relation="chat") for one in summary.chats)
         metadata: dict[str, object] = {
             "session_id": self.name,
-            "harness": facts.harness,
-            "title": facts.title,
-            "models": facts.models,
+            "harness": summary.harness,
+            "title": summary.title,
+            "models": summary.models,
             "chat_ref": chats[0],
             "chats": chats,
-            **({"cwd": facts.folder} if facts.folder else {}),
-            **({"parent": facts.parent} if facts.parent else {}),
+            **({"cwd": summary.folder} if summary.folder else {}),
+            **({"parent": summary.parent} if summary.parent else {}),
         }
         draft = Draft(
             id=self._session_id(), type="session", metadata=metadata, provenance=Provenance(self.name, "system")
         )
-        self._writer.write(request_name("session", self.name, entry.id), draft, self._cause(entry, "session"))
-        self._told = facts
+        self._told_at = max(
+            self._told_at, self._now
+        )  # the times of entries may go back, those of these versions do not
+        cause = replace(self._cause(entry, "session"), at=self._told_at)
+        self._writer.write(request_name("session", self.name, entry.id), draft, cause)
+        self._told = summary

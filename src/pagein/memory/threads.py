@@ -13,7 +13,7 @@ from pagein.model.versions import Version
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class ThreadState:
     """The state of a thread after an entry.
 
     name: id of its first message; "" before it.
@@ -49,4 +49,4 @@ class Thread:
         return self.pages.unsaved > 0 or self.answer is not self.saved
 
 
-START: Final = Thread()
+START: Final = ThreadState()

@@ -23,3 +23,12 @@ def texts_in(arguments: str) -> Iterator[str]:
                 waiting.extend(inner)
             case _:
                 pass
+
+
+def field_names(arguments: str) -> frozenset[str]:
+    """Return the names of the arguments of a call; none if its text is no JSON object."""
+    try:
+        found: object = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return frozenset()
+    return frozenset(found) if isinstance(found, dict) else frozenset()

@@ -1,12 +1,19 @@
 """Listings of a store for maintenance: sessions with their age, and lines of journals."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
+from pagein.errors import BadInput
 from pagein.model.entries import EntryId
 
 OWN_JOURNALS: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions and never end."""
+OWN_JOURNAL: Final = "own journal"
+"""As what such a journal is counted."""
+_SHORTEST: Final = 4
+_MOST: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +52,27 @@ class JournalLine:
     line: bytes
     damaged: bool = False
     id: str = ""
+
+
+def session_name(told: str, names: Collection[str]) -> str:
+    """Return the session that is meant: by its name, or by at least four characters from the beginning of the name.
+
+    names: all sessions of the store. Pagein's own journals count only by their full names. The sub-agents of a session
+    are named `SESSION/AGENT`; the beginning of all these names means the session.
+
+    Raises BadInput if there is no such session, or if there are several.
+    """
+    if told in names:
+        return told
+    there = sorted(name for name in names if name and not name.startswith(OWN_JOURNALS))
+    found = [name for name in there if len(told) >= _SHORTEST and name.startswith(told)]
+    for name in found:
+        if all(other == name or other.startswith(f"{name}/") for other in found):
+            return name
+    if found:
+        listed = ", ".join(map(repr, found[:_MOST])) + ("" if len(found) <= _MOST else ", and more")
+        raise BadInput(f"{told[:80]!r} may be one of several sessions: {listed}; give more of the name")
+    near = ", ".join(map(repr, get_close_matches(told, there, cutoff=0.0)))
+    raise BadInput(
+        f"there is no session {told[:80]!r} in this store; " + (f"nearest are {near}" if near else "it holds none")
+    )

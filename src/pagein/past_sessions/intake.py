@@ -123,7 +123,7 @@ class Intake:
         began = time.monotonic()
         tally = _Tally()
         files = list(self._waiting(paths, frozenset(paths) if named else frozenset(), tally))
-        run = _Run(files, self._seen, tally, progress, holds=holds, looks=self._terms.looks)
+        run = _IntakeRun(files, self._seen, tally, progress, holds=holds, looks=self._terms.looks)
         terms = self._terms if named else replace(self._terms, machine=machine())
         jobs = self._jobs if self._jobs or run.total >= _WORTH_WORKERS else 1
         take: Callable[[Source], SourceOutcome]
@@ -154,7 +154,7 @@ class Intake:
                 yield _OpenFile(file, stamp, _size(file.path), file.path in named)
 
 
-class _Run:
+class _IntakeRun:
     """The files of an intake on their way: each is noted as known once all its sources are taken.
 
     total: bytes of all files.

@@ -14,7 +14,7 @@ from pagein.model.writes import Query
 from pagein.policy.blame.known_states import LineOrigin, lines_of
 from pagein.policy.blame.line_origins import line_origins
 from pagein.ports import ObjectStore
-from pagein.tools.known_history import KnownHistory, known_history, turn_of, words_of
+from pagein.tools.file_history import FileHistory, file_history, turn_of, words_of
 from pagein.workspace.git_blame import GitAbsence, GitBlame, GitLine
 
 Answer: TypeAlias = dict[str, Any]
@@ -41,10 +41,10 @@ def blame(
     "turn", "request", "agent", "models"}`; a line `{"line", "answer", "match", "source": place in sources or null, "commit", "author",
     "committed_at", "commit_path", "commit_line", "text"}`.
     """
-    known = known_history(store, path, machine)
+    known = file_history(store, path, machine)
     shown = lines_of(text) if text is not None else _newest(known, path)
     commits = _commits(git, len(shown))
-    others = [known_history(store, one, machine) for one in git.elsewhere] if isinstance(git, GitBlame) else []
+    others = [file_history(store, one, machine) for one in git.elsewhere] if isinstance(git, GitBlame) else []
     dates = [None if one is None else one.at for one in commits]
     origins = line_origins(known.states, shown, dates, [other.states for other in others])
     versions = [version for those in (known, *others) for version in those.versions]
@@ -67,7 +67,7 @@ def blame(
     }
 
 
-def _newest(known: KnownHistory, path: str) -> Sequence[str]:
+def _newest(known: FileHistory, path: str) -> Sequence[str]:
     for state in reversed(known.states):
         if state.lines is not None and state.spans is None:
             return state.lines

@@ -1,4 +1,4 @@
-"""What a model is told so that it writes linked Markdown notes, which later sessions find."""
+"""The guidance for a model about linked Markdown notes, for later sessions to find."""
 
 from typing import Final
 

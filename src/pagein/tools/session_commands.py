@@ -4,12 +4,13 @@ The result shapes are stable: each is printed as a JSON object under `--json`, d
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from pagein.engine.recall.named_objects import (
     HOW_TO_FILL,
+    SESSIONS,
     Paths,
     VersionChoice,
     abbreviation,
@@ -21,6 +22,7 @@ from pagein.engine.recall.named_objects import (
 from pagein.engine.recall.stored_chats import (
     TurnPlaces,
     later_calls,
+    later_chats,
     main_chat,
     pages_by_turn,
     person_words,
@@ -58,7 +60,7 @@ def sessions(
     until: begun at this time or before
     agent: the beginning of the client's name
 
-    Shape: `{"sessions": [...], "more": whether there are more}`.
+    Shape: `{"sessions": [...], "more": whether there are more, "agents": [those of the store, if no session fits]}`.
     """
     found: list[Answer] = []
     for session, at in _sessions_by_time(store, since, 2 * limit):
@@ -69,9 +71,14 @@ def sessions(
             and (until is None or _began(session) <= until)
         ):
             if len(found) == limit:
-                return {"sessions": found, "more": True}
+                return {"sessions": found, "more": True, "agents": []}
             found.append(_session(store, session, at))
-    return {"sessions": found, "more": False}
+    return {"sessions": found, "more": False, "agents": [] if found else _agents(store)}
+
+
+def _agents(store: ObjectStore) -> list[str]:
+    """Return the clients that the store has sessions of."""
+    return sorted({str(one.metadata.get("harness") or "") for one in store.objects(Query(types=SESSIONS))} - {""})
 
 
 def _sessions_by_time(store: ObjectStore, since: float | None, size: int = _PAGE) -> Iterator[tuple[Version, float]]:
@@ -143,6 +150,8 @@ def chat(
 ) -> tuple[Answer, Iterator[Answer]]:
     """Return a chat without its turns, and an iterator of the turns, which reads each when it is asked for.
 
+    A session's turns are those of its main conversation, and then those of the threads in which it went on after a compaction.
+
     name: a session, a chat, or an object of a turn, such as a tool call; None for the session that was active last
     turns: `N` or `A-B`
     thread: number of the thread in the session, from 1; None for the main conversation
@@ -151,17 +160,37 @@ def chat(
     """
     version, turn = _named_chat(store, name, VersionChoice(at=at), thread, paths)
     first, last = _chosen_turns(version, turns, turn)
-    later = later_calls(store, version) if at is None else ()
-    return _head(store, version), _turns(store, version, first, last, later)
+    head = _head(store, version)
+    is_whole = turns is None and turn is None and at is None and thread is None
+    more = _later_threads(store, version) if is_whole and _is_newest(store, version) else {}
+    return head, _turns(store, {head["thread"]: version, **more}, first, last, is_newest=at is None)
+
+
+def _is_newest(store: ObjectStore, version: Version) -> bool:
+    newest = store.current(version.id)
+    return newest is not None and newest.number == version.number
+
+
+def _later_threads(store: ObjectStore, chat: Version) -> dict[int | None, Version]:
+    """Return the chats in which a session's main conversation went on, by the numbers of their threads."""
+    session = TurnPlaces(store).session_of(chat)
+    chats = [] if session is None else chats_of(store, session)
+    main = main_chat(store, chats)
+    if not chats or chats[main].id != chat.id:
+        return {}
+    return {place + 1: chats[place] for place in later_chats(store, chats, main)}
 
 
 def _turns(
-    store: ObjectStore, chat: Version, first: int, last: int | None, later: Sequence[ChatCall]
+    store: ObjectStore, chats: Mapping[int | None, Version], first: int, last: int | None, *, is_newest: bool
 ) -> Iterator[Answer]:
-    """Yield the turns of a chat, the last one with the calls that no version has yet."""
-    newest = max(pages_by_turn(chat), default=0)
-    for number, turn in read_turns(store, chat, first, last):
-        yield _turn(number, replace(turn, steps=(*turn.steps, *later)) if number == newest else turn)
+    """Yield the turns of the chats of some threads, the last one of each with the calls that no version has yet."""
+    for thread, chat in chats.items():
+        later = later_calls(store, chat) if is_newest else ()
+        newest = max(pages_by_turn(chat), default=0)
+        for number, turn in read_turns(store, chat, first, last):
+            whole = replace(turn, steps=(*turn.steps, *later)) if number == newest else turn
+            yield {"thread": thread, **_turn(number, whole)}
 
 
 def _named_chat(

@@ -3,8 +3,9 @@
 The result shapes are stable: each is printed as a JSON object under `--json`, described in docs/search.md. Times are seconds since 1970.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from pagein.engine.recall.named_objects import (
@@ -34,26 +35,42 @@ _PAGE: Final = 200
 
 
 def objects(store: ObjectStore, query: Query, path: str | None = None) -> Answer:
-    """Return the newest versions of the matching objects, newest first, without reading content.
+    """Return the newest versions of the matching objects, the latest by time first, without reading content.
+
+    Old sessions may be taken in after new ones, so this is not the order of the store.
 
     path: as in a search
 
     Shape: `{"objects": [...], "next": sequence or null}`.
     """
     limit = query.limit or _PAGE
-    found: list[Version] = []
-    before = query.before
-    while len(found) <= limit:
-        page = store.objects(replace(query, before=before, limit=limit + 1 if path is None else _PAGE))
-        found += [version for version in page if path is None or _lies_at(version, path)]
-        if not page or path is None:
-            break
-        before = page[-1].sequence
+    each = _by_time(store, query, limit + 1 if path is None else _PAGE)
+    found = list(islice((one for one in each if path is None or _lies_at(one, path)), limit + 1))
     shown = found[:limit]
     return {
         "objects": [describe_version(version) for version in shown],
         "next": shown[-1].sequence if len(found) > limit else None,
     }
+
+
+def _by_time(store: ObjectStore, query: Query, size: int) -> Iterator[Version]:
+    """Yield the newest versions of the matching objects, the latest by time first, behind the one with the sequence `before`."""
+    last: tuple[float, int] | None = None
+    until = query.until
+    if query.before is not None:
+        for version in store.log(query.before - 1, 1):
+            last = version.at, query.before
+            until = version.at if until is None else min(until, version.at)
+    seen = set[str]()
+    while True:
+        page = store.objects(replace(query, before=None, until=until, by_time=True, limit=size))
+        fresh = [one for one in page if one.id not in seen and (last is None or (one.at, one.sequence) < last)]
+        yield from fresh
+        if len(page) < size:
+            return
+        seen.update(one.id for one in fresh)
+        until = page[-1].at
+        size = size if fresh else 2 * size  # more objects than a page at the same time
 
 
 def _lies_at(version: Version, path: str) -> bool:

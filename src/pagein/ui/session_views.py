@@ -7,41 +7,49 @@ from rich.console import Console
 from rich.text import Text
 
 from pagein.ui.figures import count, plain, plural, short
-from pagein.ui.store_views import call_label, columns, one_line, session_label, when
+from pagein.ui.row_tables import RowColumn, TableRow, print_rows
+from pagein.ui.store_views import call_label, session_label, when
 from pagein.ui.version_views import terminal_text
 
 Answer = Mapping[str, Any]
 _TITLE: Final = 80
 _FOLDER: Final = 20
+_SESSIONS: Final = (
+    RowColumn("session"), RowColumn("agent", 2), RowColumn("last active (UTC)", 1), RowColumn("turns", 3, "right"),
+    RowColumn("steps", 4, "right"), RowColumn("models", 6), RowColumn("folder", 5),
+)  # fmt: skip
 
 
 def show_sessions(console: Console, answer: Answer) -> None:
     """Print one line per session, the latest first."""
     rows = answer["sessions"]
     if not rows:
-        told = (
-            "no sessions; `pagein serve` records those of agents from now on, `pagein remember` takes in recorded ones"
-        )
-        console.print(Text(told), soft_wrap=True)
+        console.print(Text(plain(_no_sessions(answer["agents"]))), soft_wrap=True)
         return
-    table = columns(
-        ("session", "left"), ("agent", "left"), ("last active (UTC)", "left"), ("turns", "right"), ("steps", "right"),
-        ("models", "left"), ("folder", "left"), ("title", "left"),
-    )  # fmt: skip
-    for row in rows:
-        cells = (
-            row["short"],
-            row["agent"] or "-",
-            when(row["at"]),
-            count(row["turns"]),
-            count(row["steps"]),
-            _models(row["models"]),
-            short(_folder(row["cwd"] or ""), _FOLDER),
+    cells = [
+        TableRow(
+            (
+                row["short"],
+                row["agent"] or "-",
+                when(row["at"]),
+                count(row["turns"]),
+                count(row["steps"]),
+                _models(row["models"]),
+                short(_folder(row["cwd"] or ""), _FOLDER),
+            ),
+            ("(sub-agent) " if row["parent"] else "") + row["title"],
         )
-        table.add_row(*map(plain, cells), one_line(("(sub-agent) " if row["parent"] else "") + row["title"]))
-    console.print(table)
+        for row in rows
+    ]
+    print_rows(console, _SESSIONS, "title", cells)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}, or --until {when(rows[-1]['began'])}Z", style="dim"))
+
+
+def _no_sessions(agents: Sequence[str]) -> str:
+    if agents:
+        return f"no session fits; there are sessions of {', '.join(agents)}"
+    return "no sessions; `pagein serve` records those of agents from now on, `pagein remember` takes in recorded ones"
 
 
 def _folder(path: str) -> str:
@@ -65,6 +73,12 @@ def show_chat_head(console: Console, answer: Answer) -> None:
             sizes = f"{plural(one['turns'], 'turn')}, {plural(one['steps'], 'step')}"
             line = f"--thread {one['thread']}: {sizes}, {short(one['title'], _TITLE)}{shown}"
             console.print(Text(plain(line), style="dim"), soft_wrap=True)
+
+
+def show_thread(console: Console, answer: Answer) -> None:
+    """Print that the conversation goes on in the thread of a turn."""
+    console.print()
+    console.print(Text(f"=== thread {answer['thread']}, after a compaction", style="bold"), soft_wrap=True)
 
 
 def show_turn(console: Console, answer: Answer) -> None:

@@ -6,19 +6,26 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from pagein.ui.figures import ABSENT, amount, plain, short
+from pagein.ui.figures import ABSENT, amount, plain, short, short_path
+from pagein.ui.row_tables import RowColumn, TableRow, print_rows
 
 Answer = Mapping[str, Any]
-_WRAPPED: Final = frozenset({"what", "title", "the user said"})
+_OBJECTS: Final = (
+    RowColumn("id"), RowColumn("type"), RowColumn("v", 1, "right"), RowColumn("chars", 3, "right"), RowColumn("when (UTC)", 2),
+)  # fmt: skip
+_BACKLINKS: Final = (
+    RowColumn("when (UTC)"), RowColumn("session"), RowColumn("turn", 1, "right"), RowColumn("op"), RowColumn("version", 3),
+    RowColumn("from", 2),
+)  # fmt: skip
 _SHORT_NAME: Final = 20
 _BEGINNING: Final = 13
 _WORDS: Final = 60
 _ARGUMENTS: Final = 100
 # Arguments that tell what a call is about, by their names in the tools of agents.
 _TELLING: Final = ("command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "skill")
+_PATHS: Final = frozenset({"file_path", "filePath", "path"})
 _TEXTS: Final = re.compile(r'"(\w+)":\s*"((?:[^"\\]|\\.)*)')
 
 
@@ -32,31 +39,42 @@ def show_objects(console: Console, answer: Answer) -> None:
         )
         console.print(Text(told))
         return
-    table = columns(
-        ("id", "left"), ("type", "left"), ("v", "right"), ("chars", "right"), ("when (UTC)", "left"), ("what", "left")
-    )
-    for row in rows:
-        cells = (row["id"], row["type"], str(row["version"]), amount(row["chars"]), when(row["at"]), object_label(row))
-        table.add_row(*(Text(plain(cell)) for cell in cells), style="dim" if row["deleted"] else "")
-    console.print(table)
+    cells = [
+        TableRow(
+            (row["id"], row["type"], str(row["version"]), amount(row["chars"]), when(row["at"])),
+            short_path(object_label(row)),
+            "dim" if row["deleted"] else "",
+        )
+        for row in rows
+    ]
+    print_rows(console, _OBJECTS, "what", cells)
     if answer["next"] is not None:
         console.print(Text(f"more: --before {answer['next']}", style="dim"))
 
 
 def show_hits(console: Console, answer: Answer) -> None:
-    """Print hits under their version, with line numbers, as grep does."""
-    last = None
-    for hit in answer["hits"]:
-        head = (hit["id"], hit["sequence"], hit["field"], hit["step"], hit["speaker"])
+    """Print hits under their version, with line numbers, as grep does: each line of the context once."""
+    last, shown = None, 0
+    hits = answer["hits"]
+    for hit, following in zip(hits, [*hits[1:], None], strict=False):
+        head = _place(hit)
         if head != last:
             if last is not None:
                 console.print()
             console.print(_head(hit), soft_wrap=True)
-            last = head
-        for text in _lines(hit):
-            console.print(text, soft_wrap=True)
+            last, shown = head, 0
+        end = following["line"] if following is not None and _place(following) == head else None
+        for number, text in _lines(hit):
+            if (shown < number or number == hit["line"]) and (end is None or number < end or number == hit["line"]):
+                console.print(text, soft_wrap=True)
+                shown = number
     for note in _notes(answer):
         console.print(Text(note, style="dim"))
+
+
+def _place(hit: Answer) -> tuple[object, ...]:
+    """Return the text that a hit is in."""
+    return hit["id"], hit["sequence"], hit["field"], hit["step"], hit["speaker"]
 
 
 def _head(hit: Answer) -> Text:
@@ -75,13 +93,14 @@ def _head(hit: Answer) -> Text:
     )
 
 
-def _lines(hit: Answer) -> Iterator[Text]:
+def _lines(hit: Answer) -> Iterator[tuple[int, Text]]:
+    """Yield the lines of a hit with their numbers."""
     first = hit["line"] - len(hit["before"])
     for number, line in enumerate(hit["before"], start=first):
-        yield Text(f"{number:>6}- {_one_line(line)}", style="dim")
-    yield Text.assemble((f"{hit['line']:>6}: ", "green"), _highlight(hit))
+        yield number, Text(f"{number:>6}- {_one_line(line)}", style="dim")
+    yield hit["line"], Text.assemble((f"{hit['line']:>6}: ", "green"), _highlight(hit))
     for number, line in enumerate(hit["after"], start=hit["line"] + 1):
-        yield Text(f"{number:>6}- {_one_line(line)}", style="dim")
+        yield number, Text(f"{number:>6}- {_one_line(line)}", style="dim")
 
 
 def _highlight(hit: Answer) -> Text:
@@ -115,27 +134,21 @@ def show_backlinks(console: Console, answer: Answer) -> None:
     if not rows:
         console.print(Text(plain(f"nothing refers to {answer['target']}")))
         return
-    table = columns(
-        ("when (UTC)", "left"),
-        ("session", "left"),
-        ("turn", "right"),
-        ("op", "left"),
-        ("version", "left"),
-        ("from", "left"),
-        ("what", "left"),
-    )
-    for row in rows:
-        reference = row["reference"]
-        cells = (
-            when(row["at"]),
-            session_label(row["agent"], row["session"]),
-            "" if row["turn"] is None else str(row["turn"]),
-            reference.get("relation", "link"),
-            "pinned" if "pin" in reference else "newest",
-            row["id"],
+    cells = [
+        TableRow(
+            (
+                when(row["at"]),
+                session_label(row["agent"], row["session"]),
+                "" if row["turn"] is None else str(row["turn"]),
+                row["reference"].get("relation", "link"),
+                "pinned" if "pin" in row["reference"] else "newest",
+                row["id"],
+            ),
+            f"{_source(row)}{_asked(row)}",
         )
-        table.add_row(*map(plain, cells), one_line(f"{_source(row)}{_asked(row)}"))
-    console.print(table)
+        for row in rows
+    ]
+    print_rows(console, _BACKLINKS, "what", cells)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(rows)}", style="dim"))
 
@@ -167,17 +180,16 @@ def session_label(agent: str | None, session: str | None) -> str:
     return f"{agent} {name}" if agent else name
 
 
-def one_line(text: str) -> Text:
-    """Return words as a cell of one line, cut at the end of the line."""
-    return Text(plain(text), no_wrap=True, overflow="ellipsis")
-
-
 def call_label(args: str) -> str:
-    """Return what a call is about, from its arguments, which may be cut off: the command, the path, or all of them."""
+    """Return what a call is about, from its arguments, which may be cut off: the command, the path, or all of them.
+
+    A long absolute path is shortened to its last parts.
+    """
     told: dict[str, str] = dict(_TEXTS.findall(args))
     for name in _TELLING:
         if told.get(name):
-            return short(told[name].replace("\\n", " ").replace('\\"', '"').replace("\\\\", "\\"), _ARGUMENTS)
+            text = told[name].replace("\\n", " ").replace('\\"', '"').replace("\\\\", "\\")
+            return short(short_path(text) if name in _PATHS else text, _ARGUMENTS)
     return "" if args == "{}" else short(args, _ARGUMENTS)
 
 
@@ -190,11 +202,3 @@ def object_label(row: Answer) -> str:
         return str(row["path"] or row["nickname"])
     said = [str(view[name]) for name in ("tool", "args_display", "status") if view.get(name) is not None]
     return " ".join(said) or row["title"]
-
-
-def columns(*titles: tuple[str, Any]) -> Table:
-    """Return an empty table with these columns. Only those for words may be wrapped."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title, justify in titles:
-        table.add_column(title, justify=justify, no_wrap=title not in _WRAPPED, overflow="fold")
-    return table

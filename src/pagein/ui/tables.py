@@ -13,7 +13,8 @@ from rich.text import Text
 from pagein.model.bill import Bill, SessionBill
 from pagein.ui.columns import COST, DEEDS, ENGINE, BillColumn, BillRow, columns_for, did_something, rows, sum_columns
 from pagein.ui.figures import amount, change, count, error, plain, plural, rate, short
-from pagein.ui.frame import GAP, titled_table
+from pagein.ui.frame import titled_table
+from pagein.ui.row_tables import fit_columns
 from pagein.ui.verdict import Tone, Verdict, verdict
 
 # Up to this number, each session gets its row by default.
@@ -108,7 +109,8 @@ def _verdict(said: Verdict) -> Iterator[Text]:
 def _table(title: str, columns: Sequence[BillColumn], all_rows: Sequence[BillRow], width: int) -> RenderableType:
     columns = columns_for(columns, all_rows)
     cells = {column.title: [column.cell(row) for row in all_rows] for column in columns}
-    kept = fit(columns, {title: _width(title, column) for title, column in cells.items()}, width)
+    widths = {title: _width(title, column) for title, column in cells.items()}
+    kept = fit_columns(columns, widths, width - _INDENT)
     table = titled_table(title)
     for column in kept:
         table.add_column(column.title, justify="left" if column is columns[0] else "right", no_wrap=True)
@@ -128,17 +130,6 @@ def _row_style(row: BillRow) -> str:
     if row.name == ENGINE:
         return "bold"
     return "dim" if row.baseline is None else ""
-
-
-def fit(columns: Sequence[BillColumn], widths: dict[str, int], width: int) -> list[BillColumn]:
-    """Return the columns that fit into `width`: the last of the highest rank is dropped first, rank 0 always stays."""
-    kept = list(columns)
-    while sum(widths[column.title] + GAP for column in kept) + _INDENT > width:
-        leaving = max(kept, key=lambda column: (column.rank, kept.index(column)))
-        if leaving.rank == 0:
-            break
-        kept.remove(leaving)
-    return kept
 
 
 def sessions(bill: Bill, width: int) -> Table:

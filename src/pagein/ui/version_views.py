@@ -9,10 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from pagein.ui.figures import amount, plain
-from pagein.ui.store_views import columns, object_label, one_line, session_label, when
+from pagein.ui.row_tables import RowColumn, TableRow, print_rows
+from pagein.ui.store_views import object_label, session_label, when
 
 Answer = Mapping[str, Any]
 _MOST_SPANS: Final = 6
+_VERSIONS: Final = (
+    RowColumn("v", justify="right"), RowColumn("when (UTC)"), RowColumn("op"), RowColumn("known"),
+    RowColumn("chars", 2, "right"), RowColumn("session"), RowColumn("turn", 1, "right"),
+)  # fmt: skip
 _LIKELY: Final = "is likely: an edit on a text that something else may have changed in between"
 _STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -22,23 +27,24 @@ def show_history(console: Console, answer: Answer) -> None:
     versions = answer["versions"]
     first = versions[0]
     console.print(Text(plain(f"{first['type']} {answer['id']}  {object_label(first)}"), style="bold"), soft_wrap=True)
-    table = columns(
-        ("v", "right"), ("when (UTC)", "left"), ("op", "left"), ("known", "left"), ("chars", "right"), ("session", "left"),
-        ("turn", "right"), ("the user said", "left"),
-    )  # fmt: skip
     before = [*versions[1:], {} if answer["more"] else None]
-    for version, earlier in zip(versions, before, strict=True):
-        cells = (
-            str(version["version"]),
-            when(version["at"]),
-            version["op"] or ", ".join(_change_lines(version, earlier)),
-            known_part(version),
-            amount(version["chars"]),
-            session_label(version["agent"], version["session"]),
-            "" if version["turn"] is None else str(version["turn"]),
+    rows = [
+        TableRow(
+            (
+                str(version["version"]),
+                when(version["at"]),
+                version["op"] or ", ".join(_change_lines(version, earlier)),
+                known_part(version),
+                amount(version["chars"]),
+                session_label(version["agent"], version["session"]),
+                "" if version["turn"] is None else str(version["turn"]),
+            ),
+            version["said"] or "",
+            "dim" if version["deleted"] else "",
         )
-        table.add_row(*map(plain, cells), one_line(version["said"] or ""), style="dim" if version["deleted"] else "")
-    console.print(table)
+        for version, earlier in zip(versions, before, strict=True)
+    ]
+    print_rows(console, _VERSIONS, "the user said", rows)
     if answer["more"]:
         console.print(Text(f"more: --limit {2 * len(versions)}", style="dim"))
 
@@ -129,7 +135,8 @@ def missing_text(answer: Answer) -> str:
 
 def partial_sides(answer: Answer) -> Iterator[str]:
     """Yield a warning for each side of a difference that is known in part."""
-    for side in (answer["old"], answer["new"]):
+    sides = [answer["old"], answer["new"]]
+    for side in sides[: 1 if sides[0] == sides[1] else 2]:
         if side["known"] == "part":
             yield f"version {side['version']} is known in part: {known_part(side)} of the file; the rest counts as absent"
         if side["known"] == "likely":

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.policy.blame.edit_bases import applied
-from pagein.policy.blame.known_states import Deed, Hand, KnownState
+from pagein.policy.blame.known_states import Author, Deed, KnownState
 from pagein.policy.blame.line_origins import line_origins
 from pagein.policy.reads.own_writes import TextEdit
 
@@ -56,8 +56,8 @@ class World:
         return first, min(len(self.lines), first + self.random.randint(0, 3))
 
     def known(self, deed: Deed, session: str, **told: object) -> None:
-        hand = Hand("agent", session, self.turns[session])
-        self.states.append(KnownState(str(len(self.states)), next(self.clock), deed, hand, **told))  # type: ignore[arg-type]
+        author = Author("agent", session, self.turns[session])
+        self.states.append(KnownState(str(len(self.states)), next(self.clock), deed, author, **told))  # type: ignore[arg-type]
         is_whole = told["lines"] is not None and told.get("spans") is None
         self.last = (session, is_whole and (deed != "edit" or self.last == (session, True)))
         self.is_unseen = self.is_unseen and not (deed in ("read", "write") and is_whole)
@@ -175,9 +175,9 @@ def wrong_lines(world: World, *elsewhere: World) -> list[str]:
         if origin.answer == "unknown":
             continue
         assert origin.state is not None
-        hand = states[origin.state].hand
-        if origin.answer != "agent" or (hand.session, hand.turn) not in world.writers[line.strip()]:
-            out.append(f"{line.strip()}: {origin} {hand}, wrote: {world.writers[line.strip()]}")
+        author = states[origin.state].author
+        if origin.answer != "agent" or (author.session, author.turn) not in world.writers[line.strip()]:
+            out.append(f"{line.strip()}: {origin} {author}, wrote: {world.writers[line.strip()]}")
     return out
 
 

@@ -1,4 +1,4 @@
-"""The rules by which a line is given to a hand, each in the smallest history that needs it."""
+"""The rules by which a line is given to an author, each in the smallest history that needs it."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.blame.known_states import Deed, Hand, KnownState, lines_of
+from pagein.policy.blame.known_states import Author, Deed, KnownState, lines_of
 from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
 from pagein.policy.blame.line_origins import line_origins
 from pagein.policy.blame.natural_changes import natural_changes
@@ -14,20 +14,22 @@ from pagein.policy.reads.line_diff import LineChange
 from pagein.policy.reads.own_writes import TextEdit
 
 LONG = "value = compute_the_whole_thing(first, second)"
-S1, S2 = Hand("agent", "s1", 1), Hand("agent", "s2", 1)
-PERSON = Hand("person")
+S1, S2 = Author("agent", "s1", 1), Author("agent", "s2", 1)
+PERSON = Author("person")
 
 
-def history(*steps: tuple[Deed, Hand, str]) -> list[KnownState]:
-    """States of whole texts: deed, hand, text."""
-    return [KnownState(str(at), float(at), deed, hand, lines_of(text)) for at, (deed, hand, text) in enumerate(steps)]
+def history(*steps: tuple[Deed, Author, str]) -> list[KnownState]:
+    """States of whole texts: deed, author, text."""
+    return [
+        KnownState(str(at), float(at), deed, author, lines_of(text)) for at, (deed, author, text) in enumerate(steps)
+    ]
 
 
 def told(states: list[KnownState], text: str) -> list[str]:
     """The answers: the session, or the answer if it is no agent's."""
     found = line_origins(states, lines_of(text))
     return [
-        states[one.state].hand.session if one.answer == "agent" and one.state is not None else one.answer
+        states[one.state].author.session if one.answer == "agent" and one.state is not None else one.answer
         for one in found
     ]
 
@@ -205,8 +207,12 @@ def test_natural_changes_turn_one_text_into_the_other(old: list[str], new: list[
 @given(
     st.lists(st.tuples(st.sampled_from(["read", "write", "edit"]), st.sampled_from([S1, S2, PERSON]), _TEXTS)), _TEXTS
 )
-def test_every_line_has_an_answer_whatever_is_known(steps: list[tuple[Deed, Hand, list[str]]], now: list[str]) -> None:
-    states = [KnownState(str(at), float(at), deed, hand, tuple(text)) for at, (deed, hand, text) in enumerate(steps)]
+def test_every_line_has_an_answer_whatever_is_known(
+    steps: list[tuple[Deed, Author, list[str]]], now: list[str]
+) -> None:
+    states = [
+        KnownState(str(at), float(at), deed, author, tuple(text)) for at, (deed, author, text) in enumerate(steps)
+    ]
     found = line_origins(states, now)
     assert len(found) == len(now)
     for one, line in zip(found, now, strict=True):

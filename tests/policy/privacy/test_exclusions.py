@@ -47,3 +47,27 @@ def test_a_call_that_names_none_does_not(arguments: str) -> None:
 
 def test_what_a_call_touches_counts_though_its_arguments_do_not_say_so() -> None:
     assert may_show_excluded(ToolCall("a", "Read", "{}", (FileAccess("read", "app/.env"),)))
+
+
+CODE = '{"file_path":"src/a.py","old_string":"key={x.key}","new_string":"open(\\".env\\")"}'
+
+
+def test_of_an_edit_or_a_write_only_the_path_counts() -> None:
+    for op in ("edit", "write"):
+        assert not may_show_excluded(ToolCall("a", "Edit", CODE, (FileAccess(op, "src/a.py"),)))
+        assert may_show_excluded(ToolCall("a", "Edit", CODE, (FileAccess(op, "keys/x.key"),)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ToolCall("a", "Edit", CODE),
+        ToolCall("a", "Grep", CODE, (FileAccess("read", "src/a.py"),)),
+        ToolCall("a", "Both", CODE, (FileAccess("edit", "src/a.py"), FileAccess("read", "src/b.py"))),
+        ToolCall("a", "Bash", '{"command":"cat .env > a.py"}', (FileAccess("write", "a.py", via="shell"),)),
+        ToolCall("a", "shell", '{"command":["bash","-lc","cat .env; apply_patch"]}', (FileAccess("edit", "a.py"),)),
+    ],
+    ids=["nothing known", "a read", "a read beside it", "a command", "a patch in a command"],
+)
+def test_what_may_do_more_than_change_files_counts_by_its_words(call: ToolCall) -> None:
+    assert may_show_excluded(call)

@@ -31,7 +31,8 @@ class Desk:
         at, session = fields.pop("at", float(self._count)), fields.pop("session", None)
         path = fields.pop("path", None)
         fields.setdefault("metadata", {} if path is None else {"path": path})
-        draft = Draft(id=key or f"call-{self._count}", type="toolcall", content=content, **fields)  # type: ignore[arg-type]
+        fields.setdefault("type", "toolcall")
+        draft = Draft(id=key or f"call-{self._count}", content=content, **fields)  # type: ignore[arg-type]
         done = self.store.write(
             Write(
                 f"r{self._count}",

@@ -1,5 +1,5 @@
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,11 @@ from pagein.model.names import ContentHash
 from pagein.model.search_query import Search, Which
 from pagein.policy.recall.patterns import grams_needed
 from pagein.store.memory.memory_store import MemoryStore
+from pagein.store.search.searcher import Searcher
+from pagein.store.search.shelves import ShelfItem, VersionShelf
 from pagein.store.search.sqlite_index import SqliteIndex, fts_query
 from pagein.store.sqlite.sqlite_store import SqliteStore
+from pagein.testing.object_drafts import object_number
 
 
 @pytest.fixture
@@ -89,6 +92,32 @@ def test_the_index_leaves_out_what_cannot_match(tmp_path: Path) -> None:
     assert desk.find(r"number 0(17|23)$", regex=True).looked_into == 2
     assert desk.find("no such text").looked_into == 0
     assert desk.find(r"\d\d\d", regex=True).looked_into == 50
+
+
+def test_a_rare_type_is_not_sought_among_all_items_with_a_frequent_text(tmp_path: Path) -> None:
+    desk = indexed(tmp_path)
+    for number in range(900):
+        rare = {} if number % 150 else {"type": "user", "key": object_number(number)}
+        desk.put(f"frequent {number}", **rare)
+    desk.build()
+    counting = CountingShelf(desk.store)
+    searcher = Searcher([counting], desk.index)
+    found = searcher.search(Search(pattern="frequent", types=frozenset({"user"})))
+    assert [hit.match.text for hit in found.hits] == [f"frequent {number}" for number in range(750, -1, -150)]
+    assert counting.handed <= 8
+    both = searcher.search(Search(pattern="frequent", types=frozenset({"user", "toolcall"}), limit=5))
+    assert [hit.match.text for hit in both.hits] == [f"frequent {number}" for number in range(899, 894, -1)]
+
+
+class CountingShelf(VersionShelf):
+    """A shelf that counts the items that it hands out."""
+
+    handed = 0
+
+    def between(self, above: int, upto: int) -> Sequence[ShelfItem]:
+        found = super().between(above, upto)
+        self.handed += len(found)
+        return found
 
 
 def test_text_behind_a_nul_is_found(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ Rules of this file
 ------------------
 1. Every command and every tool that takes the name of an object asks here.
 2. An exact id or nickname wins, then the name of a session, then the path of a file. Only then the name may be an
-   abbreviation: the beginning of an id, of a nickname or of a session's name, or the last parts of a path.
+   abbreviation: the beginning of a session's name or of a nickname, or the last parts of a path; then the last parts
+   of the path of a deleted file; then the beginning of an id, which a person rarely types.
 3. An abbreviation of several objects is an error that lists them.
 4. Of the versions of an object, the newest is the latest by time: old sessions may be taken in after new ones.
 """
@@ -97,7 +98,7 @@ def find_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Versi
     """Return the version of an object that was stored last. Raises BadInput or NotRecallable as `find_version`."""
     if (exact := exact_object(store, name, paths)) is not None:
         return exact
-    for look in (_files_once_at, _abbreviated):
+    for look in (_files_once_at, *_ABBREVIATIONS):
         if found := look(store, name, paths):
             return _only(name, found)
     if not store.log(0, 1):
@@ -118,8 +119,7 @@ def exact_object(store: ObjectStore, name: str, paths: Paths = as_given) -> Vers
 def abbreviation(store: ObjectStore, meant: Version, name: str) -> str:
     """Return the beginning of an object's long name that means this object alone, or else the name."""
     for length in _LENGTHS if len(name) > _SHORT_ENOUGH else ():
-        found = _beginning_so(store, name[:length])
-        if [one.id for one in found] == [meant.id] and store.current(name[:length]) is None:
+        if store.current(name[:length]) is None and _abbreviates(store, name[:length], meant):
             return name[:length]
     return name
 
@@ -165,20 +165,40 @@ def _files_once_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Vers
     return [one for one in gone if one.provenance.origin in meant]
 
 
-def _abbreviated(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
-    found = [*store.objects(Query(types=FILES, ending=("path", f"/{name.strip('/')}"), limit=_MOST))]
+def _abbreviates(store: ObjectStore, name: str, meant: Version) -> bool:
+    found = next(filter(None, (look(store, name, as_given) for look in _ABBREVIATIONS)), ())
+    return [one.id for one in found] == [meant.id]
+
+
+def _named_so(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
+    """Return the files whose path ends with the name, and the sessions and nicknames that begin with it."""
+    found = [*store.objects(Query(types=FILES, ending=("path", _path_end(name)), limit=_MOST))]
     if len(name) >= _SHORTEST:
-        found += _beginning_so(store, name)
+        found += _main_session(store.objects(Query(types=SESSIONS, under=("session_id", name), limit=_MOST)))
+        found += store.objects(Query(under=("nickname", name), deleted=None, limit=_MOST))
     return list({one.id: one for one in found}.values())
 
 
-def _beginning_so(store: ObjectStore, text: str) -> Sequence[Version]:
-    """Return the sessions, the nicknames and the ids that begin with a text."""
-    return [
-        *_main_session(store.objects(Query(types=SESSIONS, under=("session_id", text), limit=_MOST))),
-        *store.objects(Query(under=("nickname", text), deleted=None, limit=_MOST)),
-        *store.objects(Query(beginning=text, deleted=None, limit=_MOST)),
+def _files_once_named_so(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
+    """Return the deleted files whose path ended with the name."""
+    end = _path_end(name)
+    gone = store.objects(Query(types=FILES, ending=("last_path", end), deleted=True, limit=_MOST))
+    return gone or [
+        one for one in store.objects(Query(types=FILES, deleted=True)) if (one.provenance.origin or "").endswith(end)
     ]
+
+
+def _ids_beginning_so(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
+    return store.objects(Query(beginning=name, deleted=None, limit=_MOST)) if len(name) >= _SHORTEST else ()
+
+
+def _path_end(name: str) -> str:
+    """Return the end of the paths that a name means; tables shorten long paths to `.../a/b/c`."""
+    return f"/{name.removeprefix('...').strip('/')}"
+
+
+_ABBREVIATIONS: Final = (_named_so, _files_once_named_so, _ids_beginning_so)
+"""The kinds of abbreviations; the first kind that fits decides."""
 
 
 def _main_session(found: Sequence[Version]) -> Sequence[Version]:

@@ -50,6 +50,7 @@ class HitPage:
     """The answer of a search in progress.
 
     most: most matches to show; the search looks for one match more, to set `more`.
+    told: object that gave a match, by the session and the id of the call that gave the text, and by the offset.
     """
 
     skip: int
@@ -57,6 +58,11 @@ class HitPage:
     hits: list[ObjectMatch] = field(default_factory=list)
     unsearched: list[tuple[str, str]] = field(default_factory=list)
     looked_into: int = 0
+    told: dict[tuple[str | None, str, int], str] = field(default_factory=dict)
+
+    def repeats(self, source: tuple[str | None, str], offset: int, object_id: str) -> bool:
+        """Return whether another object gave this match: the evicted result of a call, or the object of the call."""
+        return self.told.setdefault((*source, offset), object_id) != object_id
 
     def full(self) -> bool:
         """Return whether the search may end: one match beyond the page was found."""

@@ -8,6 +8,7 @@ Rules of this file
 3. The session's own objects are folded from its branch: evicted results and ingested files.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -22,12 +23,13 @@ from pagein.engine.log.trajectory import Operation, Trajectory
 from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree, Limits
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
 from pagein.engine.recall.stored_objects import StoredObjects
-from pagein.errors import Aborted, BadInput, BadSetting, HostError, NotRecallable, PageinError, StoreError
+from pagein.errors import Aborted, BadInput, BadName, BadSetting, HostError, NotRecallable, PageinError, StoreError
 from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
+from pagein.model.objects import ObjectId
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
-from pagein.model.search_query import ObjectMatch, Results, Search
+from pagein.model.search_query import CONTENT, ObjectMatch, Results, Search
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
 from pagein.policy.recall import pattern_search, text_slices
@@ -309,10 +311,20 @@ class SessionRecall:
         except PageinError as problem:
             page.unsearched.append((name, str(problem)))
             return
+        source = self._source(name, None)
         for count, found in enumerate(pattern.matches(text), start=1):
+            page.repeats(source, found.offset, name)
             page.take(ObjectMatch(name, found.offset, found.matched, found.context))
             if count >= self.bounds.per_object or page.full():
                 return
+
+    def _source(self, name: str, session: str | None) -> tuple[str | None, str]:
+        """Return the session and the call that gave a text, if it is an evicted result; else the object itself."""
+        with contextlib.suppress(BadName, StoreError):
+            stored = self._keeper.blobs.find(ObjectId.parse(name))
+            if stored is not None:
+                return stored.origin.session, stored.origin.call_id
+        return session, name
 
     def _look_beyond(self, pattern: pattern_search.Pattern, beyond: Search, page: HitPage) -> None:
         archive = self._reach.archive
@@ -331,6 +343,9 @@ class SessionRecall:
             while not page.full():
                 found = archive.search(asked)
                 for hit in found.hits:
+                    source = self._source(hit.where.id, hit.where.session)
+                    if hit.field == CONTENT and page.repeats(source, hit.match.offset, hit.where.id):
+                        continue
                     name = f"{hit.where.id}@{hit.where.version}"
                     page.take(ObjectMatch(name, hit.match.offset, hit.match.matched, hit.match.text, hit))
                 page.unsearched += [(f"{one.id}@{one.version}", one.why) for one in found.unsearched]

@@ -13,7 +13,7 @@ from pagein.model.messages import Text
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
 from pagein.model.versions import Version
-from pagein.policy.clients.client_prompts import is_client_prompt
+from pagein.policy.clients.client_prompts import is_client_prompt, is_summary
 from pagein.policy.eviction.session_work import words_of_person
 from pagein.ports import ObjectStore
 
@@ -168,6 +168,24 @@ def main_chat(store: ObjectStore, chats: Sequence[Version]) -> int:
             if any(isinstance(step, ChatCall) for _, turn in read_turns(store, chat) for step in turn.steps):
                 return place
     return max(range(len(chats)), key=lambda place: _count(chats[place], "step_count"), default=0)
+
+
+def later_chats(store: ObjectStore, chats: Sequence[Version], main: int) -> list[int]:
+    """Return the places of the chats in which the main conversation went on after a compaction, in order.
+
+    Such a chat begins with the summary that the client hands over.
+    """
+    return [place for place in range(main + 1, len(chats)) if _begins_with_summary(store, chats[place])]
+
+
+def _begins_with_summary(store: ObjectStore, chat: Version) -> bool:
+    for _, turn in read_turns(store, chat):
+        said = (block for message in turn.said for block in message.blocks)
+        if any(isinstance(block, Text) and is_summary(block.text) for block in said):
+            return True
+        if turn.steps:
+            return False
+    return False
 
 
 def _count(version: Version, name: str) -> int:

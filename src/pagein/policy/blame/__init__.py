@@ -1,1 +1,1 @@
-"""Which line of a file was last written by whom, derived from the texts that are known of the file."""
+"""The last writer of each line of a file, derived from the known texts of the file."""

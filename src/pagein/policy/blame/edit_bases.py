@@ -1,4 +1,4 @@
-"""Edits on lines: the lines after, the lines before, and the lines that were written.
+"""Edits on lines: the lines after, the lines before, and the written lines.
 
 The text of a file stands between two line ends here, so that an edit of whole lines can name both ends of its first line.
 """
@@ -22,7 +22,7 @@ def applied(lines: Sequence[str], edits: Sequence[TextEdit]) -> list[str] | None
 
 
 def base_of(lines: Sequence[str], edits: Sequence[TextEdit]) -> list[str] | None:
-    """Return the lines before these edits; None if that is not certain.
+    """Return the lines before the edits; None if uncertain.
 
     Certain are single replacements whose new text is found once.
     """

@@ -1,4 +1,4 @@
-r"""What is known of a file's past, as values: states with their hands, and the origin of a line.
+r"""The known past of a file, as values: states with authors, and the origin of a line.
 
 Rules of this file
 ------------------
@@ -21,8 +21,8 @@ Maker: TypeAlias = Literal["agent", "person", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
-    """Who made a state, as far as it is proven.
+class Author:
+    """The proven author of a state.
 
     maker: `unknown` for a text that was only seen.
     session, turn: of the call that wrote the state or showed it; "" and 0 if there is none.
@@ -33,7 +33,7 @@ class Hand:
     turn: int = 0
 
 
-NOBODY: Final = Hand("unknown")
+NOBODY: Final = Author("unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class KnownState:
     name: str
     at: float
     deed: Deed
-    hand: Hand
+    author: Author
     lines: tuple[str, ...] | None
     spans: tuple[tuple[int, int], ...] | None = None
     edits: tuple[TextEdit, ...] = ()

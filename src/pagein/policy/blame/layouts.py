@@ -1,4 +1,4 @@
-"""Texts that differ in layout only: blanks, line breaks, quotes, commas before a closing bracket.
+"""Texts with a difference in layout only: blanks, line breaks, quotes, commas before a closing bracket.
 
 A formatter changes layout; it writes nothing. `spaceless` is what git's `-w` ignores, `plain_form` ignores more.
 """
@@ -28,7 +28,7 @@ def plain_form(line: str) -> str:
 
 
 def joined_sources(old: Sequence[str], new: Sequence[str]) -> list[range] | None:
-    """Return for each new line the old lines that it is made of; None if the texts differ in more than layout.
+    """Return for each new line the old lines joined in the new line; None if the texts differ in more than layout.
 
     Line breaks may stand elsewhere. A blank line is made of nothing.
     """

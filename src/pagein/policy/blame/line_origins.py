@@ -1,15 +1,15 @@
-"""The origin of each line of a file, from the states that are known of it.
+"""The origin of each line of a file, from the known states of the file.
 
 Rules of this file
 ------------------
-1. States are taken in order. Between two of them lies a step (`line_steps`), with the hand that is proven for it.
+1. States are taken in order. Between two of them lies a step (`line_steps`), with the author that is proven for it.
 2. An edit whose arguments are known is applied to the lines known before, if it has one place there; else it is two steps:
-   to the text in which it found its place, without a proven hand, and from there to its result. So a session that knows
+   to the text in which it found its place, without a proven author, and from there to its result. So a session that knows
    an old text of the file takes nothing away from anybody. Without arguments, an edit is followed only on the text that
    the same session knew before.
 3. A state known in part is laid over the lines known before, by the numbers of its lines. If they disagree, the part takes
    the place of the lines that it shares text with.
-4. The step from the last state to the file as it is now has no proven hand.
+4. The step from the last state to the file as it is now has no proven author.
 5. The same file at another place (in another worktree, under an older name) is followed beside it. Its lines are found as
    lost lines are: a text that came from there was written there.
 6. An agent's line of a write over an unknown text is given up if git knows an older commit that has it.
@@ -22,12 +22,12 @@ from typing import Final
 from pagein.policy.blame.edit_bases import applied, base_of, written_runs
 from pagein.policy.blame.known_states import NOBODY, UNEXPLAINED, KnownState, LineOrigin
 from pagein.policy.blame.line_steps import HIDDEN, Step, take_step
-from pagein.policy.blame.traced_lines import LinePool, LostRun, Origin, TracedLine
+from pagein.policy.blame.traced_lines import LinePool, LineSource, LostRun, TracedLine
 from pagein.policy.reads.line_diff import changes
 
 _LONGEST: Final = 1_000_000  # lines; a part further down is not followed
 _NEARBY: Final = 300  # lines by which a part may have moved
-_HIDDEN: Final = TracedLine(HIDDEN, Origin("unknown", None), "none", -1)
+_HIDDEN: Final = TracedLine(HIDDEN, LineSource("unknown", None), "none", -1)
 
 
 def line_origins(
@@ -52,9 +52,9 @@ def line_origins(
     _show_others(tracers[0], tracers)
     found = [_told(line) for line in tracers[0].finish(now)]
     for j, at in enumerate(committed[: len(found)]):
-        origin, line = found[j]
-        if at is not None and origin.is_loose and line.state is not None and at < every[line.state].at:
-            found[j] = origin, LineOrigin("unknown", line.state, line.match)
+        source, line = found[j]
+        if at is not None and source.is_loose and line.state is not None and at < every[line.state].at:
+            found[j] = source, LineOrigin("unknown", line.state, line.match)
     return [line for _, line in found]
 
 
@@ -64,14 +64,14 @@ def _show_others(tracer: "_Tracer", tracers: Sequence["_Tracer"]) -> None:
             other.show()
 
 
-def _told(line: TracedLine) -> tuple[Origin, LineOrigin]:
-    origin = line.origin
-    told = UNEXPLAINED if origin.state is None else LineOrigin(origin.answer, origin.state, line.match)
-    return origin, told
+def _told(line: TracedLine) -> tuple[LineSource, LineOrigin]:
+    source = line.source
+    told = UNEXPLAINED if source.state is None else LineOrigin(source.answer, source.state, line.match)
+    return source, told
 
 
 class _Tracer:
-    """The lines of the newest state, by their numbers; lines that no text shows are hidden.
+    """The lines of the newest state, by number. Lines shown by no text are hidden.
 
     is_known: whether anything is known of the file, be it that it was deleted.
     is_open: whether lines may follow after the last.
@@ -95,7 +95,7 @@ class _Tracer:
 
     def follow(self, number: int, state: KnownState) -> None:
         """Take the step to this state."""
-        is_edited = state.deed == "edit" and state.hand.maker != "unknown" and self._follow_edit(number, state)
+        is_edited = state.deed == "edit" and state.author.maker != "unknown" and self._follow_edit(number, state)
         if state.deed == "delete":
             self._replace((), Step(NOBODY, number))
         elif state.lines is None:
@@ -113,7 +113,7 @@ class _Tracer:
         """Take the step of an edit's arguments. Return whether they have a place."""
         if not state.edits:
             return False
-        step, self._whole = Step(state.hand, number), None
+        step, self._whole = Step(state.author, number), None
         after = applied([line.text for line in self._lines], state.edits)
         if after is None and state.lines is not None and state.spans is None:
             base = base_of(state.lines, state.edits)
@@ -130,16 +130,16 @@ class _Tracer:
         if state.deed in ("read", "move"):
             return Step(NOBODY, number)
         if state.deed == "write":
-            return Step(state.hand, number, is_loose=not self._is_known)
+            return Step(state.author, number, is_loose=not self._is_known)
         last = self._last
-        is_own = last is not None and last.hand.session == state.hand.session and last.lines == self._whole
-        return Step(state.hand if is_own or state.hand.maker == "person" else NOBODY, number)
+        is_own = last is not None and last.author.session == state.author.session and last.lines == self._whole
+        return Step(state.author if is_own or state.author.maker == "person" else NOBODY, number)
 
     def _has_hidden(self) -> bool:
         return self._is_open or any(line.text == HIDDEN for line in self._lines)
 
     def finish(self, now: Sequence[str]) -> list[TracedLine]:
-        """Return the lines of the file as it is now."""
+        """Return the lines of the present file."""
         return take_step(self._lines, now, Step(NOBODY, None), self._pool)
 
     def _replace(self, lines: Sequence[str], step: Step) -> None:
@@ -151,9 +151,9 @@ class _Tracer:
         if state.deed == "write":
             take_step(self._lines, (), Step(NOBODY, number), self._pool)
             self._lines, self._is_open, self._whole = [], True, None
-        for run in written_runs(state.edits) if state.hand.maker == "agent" else ():
-            lines = [self._pool.new_line(text, _origin(state, number, wrote=wrote)) for text, wrote in run]
-            self._pool.lose(LostRun(lines, 0, 0, state.hand, number))
+        for run in written_runs(state.edits) if state.author.maker == "agent" else ():
+            lines = [self._pool.new_line(text, _source(state, number, wrote=wrote)) for text, wrote in run]
+            self._pool.lose(LostRun(lines, 0, 0, state.author, number))
 
     def _follow_part(self, number: int, spans: Sequence[tuple[int, int]], lines: Sequence[str]) -> None:
         sizes = [last - first + 1 for first, last in spans]
@@ -166,13 +166,13 @@ class _Tracer:
         self._is_known = True
 
     def _lay(self, first: int, part: Sequence[str], step: Step) -> None:
-        """Lay seen lines over the known ones, at their number if nothing speaks against it."""
+        """Lay seen lines over the known lines, at the same numbers if nothing speaks against."""
         at, stop = first - 1, first - 1 + len(part)
         if self._is_open and len(self._lines) < stop:
             self._lines += [_HIDDEN] * (stop - len(self._lines))
         there = self._lines[at:stop]
         if len(there) == len(part) and all(line.text in (HIDDEN, text) for line, text in zip(there, part, strict=True)):
-            seen = Origin("unknown", step.number)
+            seen = LineSource("unknown", step.number)
             self._lines[at:stop] = [
                 self._pool.new_line(text, seen) if line.text == HIDDEN else line
                 for line, text in zip(there, part, strict=True)
@@ -186,7 +186,7 @@ class _Tracer:
         self._lines[at : at + count] = take_step(self._lines[at : at + count], part, step, self._pool)
 
     def _frame(self, at: int, part: Sequence[str]) -> tuple[int, int]:
-        """Return the known lines that a part stands for: those between which it shares lines, else those at its numbers.
+        """Return the known lines for a part: the range with shared lines, else the range with the part's numbers.
 
         They are sought nearby.
         """
@@ -202,5 +202,5 @@ class _Tracer:
         return max(0, low + i - j), min(len(self._lines), low + k + size + len(part) - m - size)
 
 
-def _origin(state: KnownState, number: int, *, wrote: bool) -> Origin:
-    return Origin(state.hand.maker if wrote else "unknown", number)
+def _source(state: KnownState, number: int, *, wrote: bool) -> LineSource:
+    return LineSource(state.author.maker if wrote else "unknown", number)

@@ -1,14 +1,14 @@
-"""One step of a file: from the lines of one state, with their origins, to the lines of the next.
+"""One step of a file: from the lines of one state, with sources, to the lines of the next state.
 
 Rules of this file
 ------------------
-1. A line that stays keeps its origin. In a step without a proven hand its run must be more than a chance
+1. A line that stays keeps its source. In a step without a proven author its run must be more than a chance
    (`LinePool.holds`): everybody writes `}`.
-2. Lines that were lost and stand in the new text as a run keep their origin (`traced_lines`). An agent's or a person's own
+2. Lines that were lost and stand in the new text as a run keep their source (`traced_lines`). An agent's or a person's own
    step takes only runs that the same turn took away: whoever brings back older text has written it.
-3. A line that was only laid out anew keeps its origin: blanks for a step with a known hand, as git's `-w` does; quotes,
+3. A line that was only laid out anew keeps its source: blanks for a step with a known author, as git's `-w` does; quotes,
    line breaks and closing commas too for a step without one, which may be a formatter's.
-4. What is left was written by the hand of the step. Without a proven hand it is unknown.
+4. What is left was written by the author of the step. Without a proven author it is unknown.
 5. A line is *mixed* if a step of a person changed a part of an agent's line, or the other way round, and at least half of
    the line stayed.
 """
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from pagein.policy.blame.known_states import Answer, Hand
+from pagein.policy.blame.known_states import Answer, Author
 from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
 from pagein.policy.blame.natural_changes import natural_changes
-from pagein.policy.blame.traced_lines import Found, LineCounts, LinePool, LostRun, Origin, TracedLine
+from pagein.policy.blame.traced_lines import Found, LineCounts, LinePool, LineSource, LostRun, TracedLine
 from pagein.policy.reads.line_diff import LineChange, changes
 
 HIDDEN: Final = "\0 a line that no known text shows"
@@ -30,19 +30,19 @@ HIDDEN: Final = "\0 a line that no known text shows"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What led to the next state.
+    """The cause of the next state.
 
     number: of the known state; None for the file as it is now.
     is_loose: whether nothing is known of the file before.
     """
 
-    hand: Hand
+    author: Author
     number: int | None
     is_loose: bool = False
 
 
 def take_step(old: Sequence[TracedLine], new: Sequence[str], step: Step, pool: LinePool) -> list[TracedLine]:
-    """Return the new lines with their origins."""
+    """Return the new lines with their sources."""
     found = natural_changes([line.text for line in old], new)
     if not found:
         return list(old)
@@ -59,13 +59,13 @@ def take_step(old: Sequence[TracedLine], new: Sequence[str], step: Step, pool: L
 
 
 def _kept(run: Sequence[TracedLine], here: LineCounts, step: Step, pool: LinePool) -> Sequence[TracedLine]:
-    if step.hand.maker != "unknown" or pool.holds([line.text for line in run], here):
+    if step.author.maker != "unknown" or pool.holds([line.text for line in run], here):
         return run
-    return [line if line.origin.answer == "unknown" else _unexplained(line.text, step, pool) for line in run]
+    return [line if line.source.answer == "unknown" else _unexplained(line.text, step, pool) for line in run]
 
 
 def _unexplained(text: str, step: Step, pool: LinePool) -> TracedLine:
-    return pool.new_line(text, Origin("unknown", step.number), "none" if step.number is None else "exact")
+    return pool.new_line(text, LineSource("unknown", step.number), "none" if step.number is None else "exact")
 
 
 def _lose(old: Sequence[TracedLine], change: LineChange, step: Step, pool: LinePool) -> None:
@@ -73,11 +73,11 @@ def _lose(old: Sequence[TracedLine], change: LineChange, step: Step, pool: LineP
         return
     before = old[change.i1 - 1].mark if change.i1 else 0
     after = old[change.i2].mark if change.i2 < len(old) else 0
-    pool.lose(LostRun(old[change.i1 : change.i2], before, after, step.hand, step.number or 0))
+    pool.lose(LostRun(old[change.i1 : change.i2], before, after, step.author, step.number or 0))
 
 
 class _Change:
-    """The new lines of one change, while their origins are sought."""
+    """The new lines of one change, during the search for sources."""
 
     def __init__(
         self, old: Sequence[TracedLine], change: LineChange, new: Sequence[str], step: Step, pool: LinePool
@@ -86,10 +86,10 @@ class _Change:
         self._old = old[change.i1 : change.i2]
         self._out: list[TracedLine | None] = [None] * len(new)
         self._hides = any(line.text == HIDDEN for line in self._old)
-        self._is_known = step.hand.maker != "unknown"
+        self._is_known = step.author.maker != "unknown"
 
     def lines(self, here: LineCounts) -> list[TracedLine]:
-        """The new lines with their origins."""
+        """The new lines with their sources."""
         for found in self._pool.find(self._new, here, self._is_wanted):
             self._take_run(found)
         if self._old:
@@ -101,8 +101,8 @@ class _Change:
     def _is_wanted(self, run: LostRun) -> bool:
         if not self._is_known:
             return True
-        hand = self._step.hand
-        return run.hand == hand and (hand.maker == "agent" or run.step == self._step.number)
+        author = self._step.author
+        return run.author == author and (author.maker == "agent" or run.step == self._step.number)
 
     def _take_run(self, found: Found) -> None:
         lines = found.run.lines[found.at : found.at + found.size]
@@ -112,7 +112,7 @@ class _Change:
             self._out[j] = line._replace(match=match)
 
     def _is_home(self, found: Found) -> bool:
-        """Whether a run stands again beside a neighbour that it had, and was not taken away by this step."""
+        """Whether a run stands again beside an old neighbour, and was not taken away by this step."""
         run, change = found.run, self._change
         if run.step == self._step.number and run.lines is not self._old:
             return False
@@ -122,7 +122,7 @@ class _Change:
         return (found.first == found.at == 0 and above == run.before) or (last and below == run.after)
 
     def _pair_layouts(self, here: LineCounts) -> list[tuple[Sequence[TracedLine], Sequence[int]]]:
-        """Give lines of the same form the origin of the line that they replace. Return the old and new lines between."""
+        """Give lines of the same form the source of the replaced line. Return the old and new lines between."""
         form = spaceless if self._is_known else plain_form
         free = [j for j, line in enumerate(self._out) if line is None]
         before, after = [form(line.text) for line in self._old], [form(self._new[j]) for j in free]
@@ -131,35 +131,35 @@ class _Change:
             old = self._old[i : i + count]
             if self._is_known or self._pool.holds([line.text for line in old], here):
                 for line, j in zip(old, free[k : k + count], strict=True):
-                    self._lay_out(j, line.origin)
+                    self._lay_out(j, line.source)
         return [(self._old[change.i1 : change.i2], free[change.j1 : change.j2]) for change in found]
 
     def _join_layouts(self, old: Sequence[TracedLine], new: Sequence[int], here: LineCounts) -> None:
-        """Give new lines the origins of old lines of which only the line breaks differ."""
+        """Give new lines the sources of old lines of which only the line breaks differ."""
         left = [line for line in old if not here[line.text]]  # the others moved
-        sources = joined_sources([line.text for line in left], [self._new[j] for j in new])
-        for j, those in zip(new, sources or (), strict=False):
-            origins = [left[i].origin for i in those]
-            if origins:
-                self._lay_out(j, _joint(origins))
+        joined = joined_sources([line.text for line in left], [self._new[j] for j in new])
+        for j, those in zip(new, joined or (), strict=False):
+            sources = [left[i].source for i in those]
+            if sources:
+                self._lay_out(j, _joint(sources))
 
-    def _lay_out(self, j: int, origin: Origin) -> None:
-        self._out[j] = self._pool.new_line(self._new[j], origin, "reformatted")
+    def _lay_out(self, j: int, source: LineSource) -> None:
+        self._out[j] = self._pool.new_line(self._new[j], source, "reformatted")
 
     def _written(self, j: int) -> TracedLine:
         step = self._step
         if not self._is_known:
             return _unexplained(self._new[j], step, self._pool)
         is_loose = step.is_loose or self._hides
-        return self._pool.new_line(self._new[j], Origin(self._answer(j), step.number, is_loose))
+        return self._pool.new_line(self._new[j], LineSource(self._answer(j), step.number, is_loose))
 
     def _answer(self, j: int) -> Answer:
-        maker = self._step.hand.maker
+        maker = self._step.author.maker
         if maker == "unknown" or len(self._old) != len(self._new):
             return maker
         other: Answer = "person" if maker == "agent" else "agent"
         before = self._old[j]
-        is_part = before.origin.answer in (other, "mixed") and _stays(before.text.strip(), self._new[j].strip())
+        is_part = before.source.answer in (other, "mixed") and _stays(before.text.strip(), self._new[j].strip())
         return "mixed" if is_part else maker
 
 
@@ -171,13 +171,15 @@ def _common(found: Sequence[LineChange], length: int) -> Iterator[tuple[int, int
             yield one.i2, one.j2, following.i1 - one.i2
 
 
-def _joint(origins: Sequence[Origin]) -> Origin:
-    """Return the origin of a line that was joined from lines with these origins."""
-    answers = {origin.answer for origin in origins}
+def _joint(sources: Sequence[LineSource]) -> LineSource:
+    """Return the source of a line joined from lines with the given sources."""
+    answers = {source.answer for source in sources}
     if "unknown" in answers:
-        return next(origin for origin in origins if origin.answer == "unknown")
-    latest = max(origins, key=lambda origin: origin.state or 0)
-    return Origin("mixed" if len(answers) > 1 else latest.answer, latest.state, any(one.is_loose for one in origins))
+        return next(source for source in sources if source.answer == "unknown")
+    latest = max(sources, key=lambda source: source.state or 0)
+    return LineSource(
+        "mixed" if len(answers) > 1 else latest.answer, latest.state, any(one.is_loose for one in sources)
+    )
 
 
 def _stays(old: str, new: str) -> bool:

@@ -1,4 +1,4 @@
-"""Lines with their origins, and the lines that a file has lost.
+"""Lines with sources, and the lost lines of a file.
 
 Rules of this file
 ------------------
@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from pagein.policy.blame.known_states import NOBODY, Answer, Hand, Match, letters
+from pagein.policy.blame.known_states import NOBODY, Answer, Author, Match, letters
 
 _LEAST_LETTERS: Final = 20
 _LEAST_ANCHORS: Final = 2
 
 
-class Origin(NamedTuple):
+class LineSource(NamedTuple):
     """Who wrote a line last.
 
     state: index of the known state that wrote or first showed it.
@@ -33,29 +33,29 @@ class Origin(NamedTuple):
 
 
 class TracedLine(NamedTuple):
-    """A line of a state with its origin.
+    """A line of a state with the source of the line.
 
     mark: names the line through all states. A line whose text was only laid out anew has a new mark.
     """
 
     text: str
-    origin: Origin
+    source: LineSource
     match: Match
     mark: int
 
 
 @dataclass(frozen=True, slots=True)
 class LostRun:
-    """Neighbouring lines that a step took away.
+    """Neighbouring lines taken away by a step.
 
     before, after: marks of their neighbours at that time; 0 at an end of the file.
-    hand, step: of the state that took them away.
+    author, step: of the state that took them away.
     """
 
     lines: Sequence[TracedLine]
     before: int
     after: int
-    hand: Hand
+    author: Author
     step: int
 
 
@@ -90,11 +90,11 @@ class LinePool:
         self._lost: dict[str, tuple[LostRun, int]] = {}
         self._elsewhere: dict[str, tuple[LostRun, int]] = {}
 
-    def new_line(self, text: str, origin: Origin, match: Match = "exact") -> TracedLine:
+    def new_line(self, text: str, source: LineSource, match: Match = "exact") -> TracedLine:
         """Return a new line, with a mark of its own."""
         self._mark += 1
         self._made[text] += 1
-        return TracedLine(text, origin, match, self._mark)
+        return TracedLine(text, source, match, self._mark)
 
     def lose(self, run: LostRun) -> None:
         """Keep a run for later."""

@@ -1,4 +1,5 @@
-"""Messages in which a client speaks in the name of the user: it asks for a title or a summary, or hands a summary over.
+"""Messages in which a client speaks in the name of the user: it asks for a title or a summary, hands a summary over, or
+writes down a command of its own, such as `/clear`, which asks nothing of a model.
 
 Measured with the clients of docs/clients.md. A text that is not known here counts as words of the user.
 """
@@ -17,12 +18,28 @@ _PROMPTS: Final = re.compile(
     r"|The conversation history before this point was compacted into the following summary:"  # pi
     r"|(?:<conversation>.*</conversation>\s*)?The messages above are a conversation to summarize\b"  # pi
     r"|CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools\."  # Claude Code
+    r"|(?=<command-)(?=.*<command-name>/(?:clear|compact|config|context|cost|doctor|exit|help|login|logout|mcp|memory|model|"
+    r"permissions|quit|resume|status|usage|vim)</command-name>)"  # Claude Code
+    r"(?:<(command-(?:name|message|args))>[^<]*</\1>\s*)+\Z"
+    r"|<local-command-stdout>[^<]*</local-command-stdout>\s*\Z"  # Claude Code
+    r"|/clear\s*\Z"
     r"|This session is being continued from a previous conversation that ran out of context\b"  # Claude Code
     r")",
     re.DOTALL,
 )
+_SUMMARIES: Final = re.compile(
+    r"\s*(?:Another language model started to solve this problem and produced a summary\b"  # codex
+    r"|The conversation history before this point was compacted into the following summary:"  # pi
+    r"|What did we do so far\?\s*\Z"  # opencode
+    r"|This session is being continued from a previous conversation that ran out of context\b)"  # Claude Code
+)
+
+
+def is_summary(text: str) -> bool:
+    """Return whether a client begins with this text what goes on after a compaction."""
+    return _SUMMARIES.match(text) is not None
 
 
 def is_client_prompt(text: str) -> bool:
-    """Return whether a message of the user's side is the client's own request or summary."""
+    """Return whether a message of the user's side is the client's own request, summary or command."""
     return _PROMPTS.match(text) is not None

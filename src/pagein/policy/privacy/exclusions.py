@@ -1,7 +1,8 @@
 """Detection of tool calls that may have shown an excluded file.
 
 Law 9: content of excluded files, and shell output that shows them, is never stored; hence it is never evicted either
-and stays in the window. The test errs on the side of keeping: a command that merely names such a file counts.
+and stays in the window. The test errs on the side of keeping: a command that merely names such a file counts. Of an edit
+or a write only the path counts: its text may be code, in which `x.key` is a field and no file.
 """
 
 import fnmatch
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pagein.model.arguments import texts_in
+from pagein.model.arguments import field_names, texts_in
 from pagein.model.messages import ToolCall
 
 EXCLUDED: Final = (
@@ -35,6 +36,7 @@ EXCLUDED: Final = (
 )
 """Patterns of file names with content that is never stored, matched with the last part of a path in any case."""
 
+_COMMANDS: Final = frozenset({"command", "cmd"})
 _WORD: Final = re.compile(r"""[^\s"'`\\/=:;,|&<>(){}\[\]]+""")
 _WILD: Final = re.compile(r"\[[^\]]*\]?|[*?]")
 
@@ -63,6 +65,8 @@ def may_show_excluded(call: ToolCall, patterns: tuple[str, ...] = EXCLUDED) -> b
         return True
     if any(is_excluded(access.path, patterns) for access in call.accesses):
         return True
+    if _is_change_of_files(call):
+        return False
     arguments = call.arguments.lower()
     if "\\u" not in arguments and not any(hint in arguments for hint in _hints(patterns)):
         return False
@@ -72,3 +76,9 @@ def may_show_excluded(call: ToolCall, patterns: tuple[str, ...] = EXCLUDED) -> b
         is_excluded(text, patterns) or any(is_excluded(word, patterns) for word in _WORD.findall(text))
         for text in texts
     )
+
+
+def _is_change_of_files(call: ToolCall) -> bool:
+    """Return whether a call does nothing but edit or write the files that it names, and runs no command."""
+    named = all(one.via == "native" and one.op in ("edit", "write") for one in call.accesses)
+    return bool(call.accesses) and named and _COMMANDS.isdisjoint(field_names(call.arguments))

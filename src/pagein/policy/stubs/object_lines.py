@@ -11,11 +11,17 @@ from pagein.model.versions import Version
 
 _LONGEST: Final = 120
 _TOLD: Final = ("id", "type")
+_NAMES: Final = ("title", "harness", "session_id")
 
 
 def object_line(version: Version) -> str:
-    """Return the type, the id with the version, and the metadata view of a version, in one line."""
+    """Return the type, the id with the version, and the metadata view of a version, in one line.
+
+    Where the view shows nothing else, the title and the session tell what it is.
+    """
     shown = [(name, value) for name, value in metadata_view(version) if name not in _TOLD and value is not None]
+    if not shown:  # a session has no fields in its view
+        shown = [(name, value) for name in _NAMES if (value := version.metadata.get(name))]
     view = ", ".join(f"{name}={_short(value)}" for name, value in shown)
     return f"{version.type} {version.id}@{version.number}" + (f": {view}" if view else "")
 

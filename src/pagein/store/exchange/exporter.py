@@ -27,7 +27,7 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, StoredObject
 from pagein.model.references import Reference
-from pagein.model.store_listing import KeptSession
+from pagein.model.store_listing import OWN_JOURNAL, OWN_JOURNALS, KeptSession
 from pagein.model.versions import Version
 from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
@@ -74,7 +74,7 @@ def export(store: WholeStore, write: Callable[[bytes], object], tick: Tick = lam
         line({"pagein": HEADER, "v": FORMAT})
         for fields in _records(store, done):
             line(fields)
-            kind = fields["type"]
+            kind = record_kind(fields)
             done.counts[kind] = done.counts.get(kind, 0) + 1
             tick(kind)
     total = sum(done.counts.values())
@@ -263,6 +263,12 @@ def _object_out(stored: StoredObject) -> Fields:
         "tokens": stored.tokens,
         "chars": stored.chars,
     }
+
+
+def record_kind(fields: Fields) -> str:
+    """Return as what a record is counted: its type; pagein's own journals are no sessions."""
+    kind = str(fields["type"])
+    return OWN_JOURNAL if kind == "session" and str(fields["name"]).startswith(OWN_JOURNALS) else kind
 
 
 def _session_out(

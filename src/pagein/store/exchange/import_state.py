@@ -9,6 +9,10 @@ from pagein.model.names import ContentHash
 from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.exchange.import_bounds import count
 
+NO_EXPORT: Final = (
+    "this is no export of pagein; `pagein export` writes one, `pagein remember` takes in recorded sessions"
+)
+"""Why a file is not read at all."""
 _LAST_PLACE: Final = 1 << 40
 """Highest place in a file: numbers of entries have room for millions of such imports."""
 

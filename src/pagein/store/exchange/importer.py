@@ -28,9 +28,9 @@ from pagein.model.versions import Version, Writer
 from pagein.model.writes import Write, WriteRefusal
 from pagein.ports import WholeStore
 from pagein.store.exchange.export_redaction import hashes_of_excluded, is_withheld
-from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of
+from pagein.store.exchange.exporter import FORMAT, HEADER, Fields, Tick, contents_of, record_kind
 from pagein.store.exchange.import_bounds import chars_of, count, following_request, moment, record, text
-from pagein.store.exchange.import_state import ImportedSession, ImportReport, KnownHistory
+from pagein.store.exchange.import_state import NO_EXPORT, ImportedSession, ImportReport, KnownHistory
 
 _BATCH: Final = 500
 _MOST_WAITING: Final = 16_000_000
@@ -65,12 +65,12 @@ def import_lines(store: WholeStore, lines: Iterable[bytes], name: str, tick: Tic
                 RecursionError,
                 MemoryError,
             ) as problem:
-                raise BadInput(f"{name}, line {number}: {problem}; nothing was imported") from problem
+                why = problem if reader.begun else NO_EXPORT
+                raise BadInput(f"{name}, line {number}: {why}; nothing was imported") from problem
             tick(kind)
         if not reader.ended:
-            raise BadInput(
-                f"{name}, line {number}: the file ends here without its last record, so it was cut short; nothing was imported"
-            )
+            why = "ends here without its last record, so it was cut short" if number else "is empty"
+            raise BadInput(f"{name}, line {number}: the file {why}; nothing was imported")
         reader.finish()
         return reader.done
 
@@ -84,7 +84,7 @@ class _ImportReader:
         self._store = store
         self._names = {one.name for one in store.sessions()}
         self._digest = hashlib.sha256()
-        self._begun = False
+        self.begun = False
         self._records: Mapping[str, Record] = {
             "key": self._key,
             "blob": self._blob,
@@ -116,7 +116,7 @@ class _ImportReader:
         if not line.endswith(b"\n"):
             raise BadInput("the file ends in the middle of this line")
         fields = record(line)
-        if not self._begun:
+        if not self.begun:
             self._begin(fields)
             kind = HEADER
         elif (kind := fields["type"]) == "end":
@@ -138,10 +138,10 @@ class _ImportReader:
 
     def _begin(self, fields: Fields) -> None:
         if fields.get("pagein") != HEADER:
-            raise BadInput("this is no export of pagein")
+            raise BadInput(NO_EXPORT)
+        self.begun = True
         if count(fields["v"], "the format's number") != FORMAT:
             raise BadInput(f"format {fields['v']!r} was written by a newer pagein; this one reads format {FORMAT}")
-        self._begun = True
 
     def _end(self, fields: Fields) -> None:
         if (
@@ -159,7 +159,8 @@ class _ImportReader:
             self._close_session()
         if kind not in ("blob", "version"):
             self._put_waiting()
-        self.done.counts[kind] = self.done.counts.get(kind, 0) + 1
+        counted = record_kind(fields)
+        self.done.counts[counted] = self.done.counts.get(counted, 0) + 1
         take(fields)
 
     def _count_added(self, kind: str, count: int = 1) -> None:
@@ -350,7 +351,7 @@ class _ImportReader:
         bridged = {entry.id for entry in entries} - known
         here = self._store.leaf(name)
         if here is None and leaf is not None:
-            self._count_added("session")
+            self._count_added(record_kind(fields))
         self._journal = ImportedSession(name, leaf, here, fields["ended"] and name not in self._names, known, bridged)
 
     def _entry(self, fields: Fields) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from pagein.errors import StoreError
+from pagein.model.object_types import TYPES
 from pagein.policy.recall.patterns import fold_text
 from pagein.store.search.pattern_matches import text_of
-from pagein.store.search.shelves import Shelf, ShelfItem, readable
+from pagein.store.search.shelves import Shelf, ShelfItem, readable, type_mark
 
 _THINGS: Final = 256
 _CHARS: Final = 1024 * 1024
@@ -68,12 +69,17 @@ def _next(shelf: Shelf, above: int) -> list[ShelfItem]:
 
 
 def _texts(shelf: Shelf, things: Sequence[ShelfItem]) -> list[tuple[int, str]]:
-    """Return by place the folded texts of items and the names of their sessions, with gaps so that no trigram spans two texts."""
+    """Return by place the folded texts of items, their types and the names of their sessions, with gaps between the texts.
+
+    So no trigram spans two texts.
+    """
     loaded = iter(shelf.load([part for thing in things for _, part in thing.parts if not isinstance(part, bytes)]))
     return [(thing.place, "\n\n".join(_item_texts(thing, loaded))) for thing in things]
 
 
 def _item_texts(thing: ShelfItem, loaded: Iterator[bytes | StoreError]) -> Iterator[str]:
+    for name in (thing.type,) if thing.problem is None else TYPES:  # no filter leaves out an item that cannot be read
+        yield fold_text(type_mark(name))
     if thing.session is not None:
         yield fold_text(thing.session)
     for name, part in thing.parts:

@@ -26,7 +26,10 @@ _STEPS: Final = (
             *(f"CREATE INDEX grams_{name}_by_gram ON grams_{name} USING GIN (grams)" for name in SHELVES),
         ),
     ),
-    ("names of sessions", (*(f"TRUNCATE grams_{name}" for name in SHELVES), AGAIN)),
+    *(
+        (step, (*(f"TRUNCATE grams_{name}" for name in SHELVES), AGAIN))
+        for step in ("names of sessions", "types of items")
+    ),
 )
 
 

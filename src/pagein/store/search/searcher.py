@@ -10,7 +10,7 @@ Rules of this file
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -25,7 +25,7 @@ from pagein.policy.recall.path_filter import path_matches
 from pagein.policy.recall.patterns import NO_NEED, Need, every_need, literal_grams, some_need
 from pagein.store.search.pattern_matches import Matcher
 from pagein.store.search.shelf_batches import at, batches, downwards
-from pagein.store.search.shelves import NOWHERE, Newest, Part, Shelf, ShelfItem, page_places, readable
+from pagein.store.search.shelves import NOWHERE, Newest, Part, Shelf, ShelfItem, page_places, readable, type_mark
 
 _LARGEST_PAGE: Final = 10_000
 _LONGEST_POSITION: Final = 60
@@ -186,7 +186,8 @@ class _ShelfPass:
             found = {thing.place: thing for name in self._search.ids for thing in self._shelf.of(name)}
             yield from (found[place] for place in sorted(found, reverse=True) if place < below)
             return
-        need, covered = every_need((self._matcher.need, _sessions_need(self._page.sessions))), 0
+        filters = _sessions_need(self._page.sessions), _types_need(self._search.types)
+        need, covered = every_need((self._matcher.need, *filters)), 0
         if self._index is not None and need != NO_NEED:
             covered = self._index.covered_place(self._shelf)
         yield from downwards(self._shelf, covered, below)
@@ -324,6 +325,11 @@ def _sessions_need(sessions: frozenset[str] | None) -> Need:
     if not sessions or len(sessions) > _MOST_SESSIONS:
         return NO_NEED
     return some_need(literal_grams(one) for one in sorted(sessions))
+
+
+def _types_need(types: Collection[str]) -> Need:
+    """Return the need of items of these types: of a frequent text, a rare type must not be sought item by item."""
+    return some_need(literal_grams(type_mark(one)) for one in sorted(types)) if types else NO_NEED
 
 
 def _is_newest(thing: ShelfItem, name: str, newest: Newest) -> bool:

@@ -261,6 +261,11 @@ def _parts(fields: _SearchRecord, record: str, before: Mapping[str, ContentHash]
     yield METADATA, record.encode()
 
 
+def type_mark(name: str) -> str:
+    """Return the text that the index holds of each item of a type, beside its texts. Nobody writes it by chance."""
+    return f"\u27e6{name}\u27e7"
+
+
 def readable(name: str, data: bytes) -> bytes:
     """Return the searchable text of a part.
 

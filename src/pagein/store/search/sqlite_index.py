@@ -23,9 +23,9 @@ _SCHEMA: Final = Schema(
     "a search index",
     (
         ("grams by place", (*STATE, *(f"CREATE VIRTUAL TABLE grams_{name} USING {_TABLE}" for name in SHELVES))),
-        (
-            "names of sessions",
-            (*(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')" for name in SHELVES), AGAIN),
+        *(
+            (step, (*(f"INSERT INTO grams_{name}(grams_{name}) VALUES('delete-all')" for name in SHELVES), AGAIN))
+            for step in ("names of sessions", "types of items")
         ),
     ),
 )

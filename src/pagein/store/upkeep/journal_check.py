@@ -10,7 +10,7 @@ from pagein.model.entries import Body, Entry, EntryId, EpochEntry, PagedOut, Pre
 from pagein.model.messages import UnreadableLine
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, object_ids_in
-from pagein.model.store_listing import KeptSession
+from pagein.model.store_listing import OWN_JOURNAL, KeptSession
 from pagein.ports import JournalStore
 from pagein.store.sql.sql_blobs import plain
 from pagein.store.upkeep.store_check import CheckRun, guard_check
@@ -37,7 +37,7 @@ def check_journals(checked: CheckRun) -> list[JournalDamage]:
     """Check every session. Return the damaged sessions, for repair."""
     found: list[JournalDamage] = []
     for session in checked.store.sessions():
-        checked.saw("session")
+        checked.saw(OWN_JOURNAL if session.is_own else "session")
         broken = JournalDamage(session)
         guard_check(checked, "session", partial(_look, checked, broken), f"session {session.name!r}")
         if broken.unreadable or broken.holes or broken.bare_stubs or broken.stands_nowhere:

@@ -1,4 +1,4 @@
-"""Facts of a session beside its messages: the client, the models, the folder, the threads."""
+"""Summary of a session beside its messages: the client, the models, the folder, the threads."""
 
 import re
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ _LONGEST_TITLE: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
-class SessionFacts:
-    """What is known of a session so far.
+class SessionSummary:
+    """The client, title, models and threads of a session so far.
 
     harness: name of the client, "" if unknown.
     folder: its working folder, "" if unknown.
@@ -37,11 +37,11 @@ class SessionFacts:
 
     @property
     def client(self) -> str:
-        """The name of the client's profile: that of the harness, without what it was started as."""
+        """The name of the client's profile: the first part of the harness's name."""
         return self.harness.partition("/")[0]
 
-    def with_recording(self, note: RecordedNote) -> "SessionFacts":
-        """Return the facts that a recording tells of its session."""
+    def with_recording(self, note: RecordedNote) -> "SessionSummary":
+        """Return the summary with the facts of a recording."""
         return replace(
             self,
             harness=self.harness or note.agent,
@@ -49,27 +49,27 @@ class SessionFacts:
             parent=self.parent or note.parent,
         )
 
-    def with_message(self, message: Message, words: str) -> "SessionFacts":
-        """Return the facts after a message.
+    def with_message(self, message: Message, words: str) -> "SessionSummary":
+        """Return the summary after a message.
 
         words: the words of the user in it.
         """
-        facts = self
-        if words and not facts.title:
-            facts = replace(facts, title=title_of(words))
-        facts = facts.with_model(message.model or "")
+        summary = self
+        if words and not summary.title:
+            summary = replace(summary, title=title_of(words))
+        summary = summary.with_model(message.model or "")
         if message.role == "user":
-            facts = facts.with_folder(block.text for block in message.blocks if isinstance(block, Text))
-        return facts
+            summary = summary.with_folder(block.text for block in message.blocks if isinstance(block, Text))
+        return summary
 
-    def with_model(self, model: str) -> "SessionFacts":
-        """Return the facts after a call of a model; in angle brackets it is a client's own text."""
+    def with_model(self, model: str) -> "SessionSummary":
+        """Return the summary after a call of a model. A name in angle brackets is a client's own text."""
         if not model or model in self.models or model.startswith("<"):
             return self
         return replace(self, models=(*self.models, model))
 
-    def with_folder(self, texts: Iterable[str]) -> "SessionFacts":
-        """Return the facts with the working folder that a client's own text names, unless the folder is known."""
+    def with_folder(self, texts: Iterable[str]) -> "SessionSummary":
+        """Return the summary with the working folder named in a client's own text, unless the folder is known."""
         if self.folder:
             return self
         found = next((match for text in texts if (match := _FOLDER.search(text))), None)

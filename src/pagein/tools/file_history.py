@@ -6,7 +6,7 @@ Rules of this file
 2. A version is an agent's if the index made it from a journal, for a call that wrote or edited the file.
 3. A version is a person's if a program that opened the store said so: generator `human`, writer `client`. So does a gateway
    whose user settled it (`follow_files`), of a change while no agent worked. The watcher of a program also says `human`, of any
-   change that it finds; it sees bytes and no hands, so its versions are only seen texts.
+   change that it finds; it sees bytes and nobody's deed, so its versions are only seen texts.
 4. A version that only gives the object a name or a view says nothing about the file.
 5. Every other version proves that a text existed, and nothing else.
 """
@@ -24,7 +24,7 @@ from pagein.model.references import Reference
 from pagein.model.values import canonical
 from pagein.model.versions import Version
 from pagein.model.writes import Query
-from pagein.policy.blame.known_states import NOBODY, Deed, Hand, KnownState, lines_of
+from pagein.policy.blame.known_states import NOBODY, Author, Deed, KnownState, lines_of
 from pagein.policy.clients.file_changes import text_edits
 from pagein.policy.reads.own_writes import TextEdit
 from pagein.ports import ObjectStore
@@ -35,21 +35,21 @@ _TURN: Final = re.compile(r"turns\.([0-9]{1,9})(?:\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class KnownHistory:
+class FileHistory:
     """The states of a file, oldest first, each with the version that gives it."""
 
     states: tuple[KnownState, ...]
     versions: tuple[Version, ...]
 
 
-def known_history(store: ObjectStore, path: str, machine: str | None = None) -> KnownHistory:
+def file_history(store: ObjectStore, path: str, machine: str | None = None) -> FileHistory:
     """Return what the store knows of the file at an absolute path. Raises StoreError.
 
     machine: id of the machine that has the file; files of other machines do not count. None: all count.
     """
     versions = _versions_at(store, path, machine)
     reader = _Reader(store)
-    return KnownHistory(tuple(map(reader.state, versions)), tuple(versions))
+    return FileHistory(tuple(map(reader.state, versions)), tuple(versions))
 
 
 def knows_path(store: ObjectStore, path: str) -> bool:
@@ -79,19 +79,19 @@ class _Reader:
         self._sure: str | None = None  # the session whose edits need no arguments: it knows the whole newest text
 
     def state(self, version: Version) -> KnownState:
-        deed, hand = _deed(version), _hand(version)
+        deed, author = _deed(version), _author(version)
         known = version.metadata.get("known")
         is_part, is_likely = known == "part", known == "likely"
         edits: tuple[TextEdit, ...] = ()
-        is_sure = known == "whole" and (deed in ("read", "write") or self._sure == hand.session)
-        if deed == "edit" and hand.maker == "agent" and not is_sure:
+        is_sure = known == "whole" and (deed in ("read", "write") or self._sure == author.session)
+        if deed == "edit" and author.maker == "agent" and not is_sure:
             edits = self._edits(version)
-        self._sure = hand.session if is_sure else None
+        self._sure = author.session if is_sure else None
         return KnownState(
             f"{version.id}@{version.number}",
             version.at,
             deed,
-            hand,
+            author,
             None
             if version.deleted or is_likely or (is_part and "spans" not in version.additional)
             else self._lines(version),
@@ -128,13 +128,13 @@ def _deed(version: Version) -> Deed:
     return "write" if deed == "read" and _is_told_of_a_person(version) else deed
 
 
-def _hand(version: Version) -> Hand:
+def _author(version: Version) -> Author:
     session = version.writer.session or ""
     if session == FILES:
-        return Hand("person") if _is_told_of_a_person(version) else NOBODY
+        return Author("person") if _is_told_of_a_person(version) else NOBODY
     if is_indexed(version.writer):
-        return Hand("agent", session, turn_of(version))
-    return Hand("person", session) if _is_told_of_a_person(version) else NOBODY
+        return Author("agent", session, turn_of(version))
+    return Author("person", session) if _is_told_of_a_person(version) else NOBODY
 
 
 def _is_told_of_a_person(version: Version) -> bool:
