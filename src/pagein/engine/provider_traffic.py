@@ -36,7 +36,7 @@ from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.window_stages import WindowStages
-from pagein.errors import BadInput, HostError, StoreError
+from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
 from pagein.model.journal_notes import CacheVerdictNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
@@ -185,15 +185,13 @@ class Traffic:
 
         reply: the provider's whole reply, as fields or as an SDK object; or the usage alone.
         """
-        failure: str | None = None
         forecast: Forecast | None = None
-        usage = keep = verdict = None
+        keep = verdict = None
+        usage, notes, failure = self._read_reply(prepared, reply)  # outside the lock: the next request need not wait
         entry: EntryId | None = None
         snapshot: Callable[[], None] | None = None
         with self._lock:
             try:
-                usage = usage_of(reply, prepared.api)
-                notes = self._notes_of(prepared, reply, usage)
                 entry = self._entry_of(prepared) if notes else None
                 if notes and (entry is not None or prepared.last):
                     is_alone = not self.owes  # otherwise these facts are settled with the rest
@@ -218,16 +216,21 @@ class Traffic:
             return Observation(usage, failure=failure, keep=keep, verdict=verdict)
         return Observation(usage, forecast.expected, forecast.predicted, forecast.diagnosis, failure, keep, verdict)
 
-    def _notes_of(self, prepared: PreparedRequest, reply: Reply, usage: Usage | None) -> list[Note]:
-        """Return what is journaled of a reply: its usage, and the answer if it can be read."""
-        notes: list[Note] = [UsageNote(usage)] if usage is not None else []
-        with contextlib.suppress(BadInput):
-            seen, api = answer_of(reply, prepared.api), prepared.api
-            place, model, outside = prepared.messages, prepared.model, self._window.parts.outside
+    def _read_reply(self, prepared: PreparedRequest, reply: Reply) -> tuple[Usage | None, list[Note], str | None]:
+        """Return the usage of a reply, what is journaled of it, and why it could not be read, if so. Raises nothing."""
+        notes: list[Note] = []
+        usage: Usage | None = None
+        api, place, model, outside = prepared.api, prepared.messages, prepared.model, self._window.parts.outside
+        try:
+            usage = usage_of(reply, api)
+            notes += [] if usage is None else [UsageNote(usage)]
+            seen = answer_of(reply, api)
             now = prepared.at if outside is None else outside.now()
             note = answer_note(seen.messages, api, self._log.privacy, place, model, at=now, is_whole=seen.is_whole)
             notes += [] if note is None else [note]
-        return notes
+        except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not fail an answered call
+            return usage, notes, _problem_words(problem)
+        return usage, notes, None
 
     @property
     def owes(self) -> bool:
