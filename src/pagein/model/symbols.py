@@ -12,7 +12,7 @@ SymbolKind: TypeAlias = Literal[
     "trait", "type", "variable",
 ]  # fmt: skip
 CONTAINERS: Final[frozenset[str]] = frozenset(
-    ("class", "enum", "interface", "module", "namespace", "struct", "trait", "type")
+    ("class", "enum", "interface", "module", "namespace", "struct", "trait")
 )
 """Kinds whose members have names of their own outside of them. What a function holds is local to it."""
 

@@ -111,7 +111,9 @@ class Crew:
             self._idle.pop().end()
 
 
-def _work(process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[Parsed]") -> None:
+def _work(
+    process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[Parsed]"
+) -> None:
     while (order := inbox.get()) is not None:
         outbox.put(Parsed(order.path, order.hash, process.ask(order)))
     process.end_if_unwanted()
@@ -141,7 +143,8 @@ class _Process:
             frame = None
         self._since = None
         if frame is not None:
-            return self._decode(frame)
+            answer: FileSymbols | str = self._decode(frame)
+            return answer
         self._process = None
         status = process.poll()
         _end(process)
@@ -168,7 +171,7 @@ class _Process:
 def _start() -> "subprocess.Popen[bytes]":
     # The worker finds the modules where this process does. Its messages have no reader: why a file failed comes as an answer.
     paths = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - this project's own module
         [sys.executable, "-m", _WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
