@@ -123,9 +123,10 @@ def _nested(found: Iterable[_Found], heads: Mapping[int, int], prefix: str) -> l
         if one.kind == "":
             around.append((one, qualified, parent))
             continue
-        if one.kind in _LOCAL and (not inside or (parent, qualified) in seen):
-            continue
-        seen.add((parent, qualified))
+        if one.kind in _LOCAL:
+            if not inside or (parent, qualified) in seen or one.name == "_":
+                continue
+            seen.add((parent, qualified))
         kind = _settled_kind(one, outer)
         name = one.name.rpartition(".")[2]
         whole = _whole(one.first, heads)
