@@ -6,7 +6,6 @@ A process that dies or takes too long costs the file that it was parsing, and is
 import contextlib
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -125,7 +124,7 @@ class _Process:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._since: float | None = None
-        self._is_unwanted = False
+        self._is_slow = self._is_unwanted = False
         self._decode = msgspec.msgpack.Decoder(FileSymbols | str).decode
 
     def ask(self, order: ParseOrder) -> FileSymbols | str:
@@ -146,14 +145,15 @@ class _Process:
             answer: FileSymbols | str = self._decode(frame)
             return answer
         self._process = None
-        status = process.poll()
         _end(process)
-        return "parsing took too long" if status == -signal.SIGKILL else "the parser died"
+        is_slow, self._is_slow = self._is_slow, False
+        return "parsing took too long" if is_slow else "the parser died"
 
     def end_if_slow(self, seconds: float) -> None:
         """End the process if its file takes too long."""
         since, process = self._since, self._process
         if since is not None and process is not None and time.monotonic() - since > seconds:
+            self._is_slow = True
             process.kill()
 
     def end(self) -> None:
