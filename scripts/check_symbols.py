@@ -87,7 +87,18 @@ def fetch_python(folder: Path) -> Path:
     """Fetch and unpack the sdist of Django."""
     place = folder / "python"
     if not place.exists():
-        _run(folder, sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", PYTHON_SOURCE)
+        _run(
+            folder,
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            PYTHON_SOURCE,
+        )
         _unpacked(next(folder.glob("django-*.tar.gz")), place)
     return place
 

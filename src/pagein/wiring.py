@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.store.upkeep.file_soundness import FileWatch
-    from pagein.workspace.symbols.symbol_index import SymbolIndex
 
 MEMORY: Final = ":memory:"
 # Seconds that a process of an intake waits for its neighbours, which write in turns.
@@ -105,7 +104,7 @@ def _open(
         reach = _reach(memory, settings, None, None)
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
         return engine, ()
-    kept = _open_kept_store(store, place, patience)
+    kept = open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings)
     layers = layers_of(kept)
     reach = _reach(kept, settings, _log_beside(store, place), layers[0])
@@ -240,36 +239,11 @@ def open_intake(
 
 def _intake_store(store: str | Path | None, *, looks: bool) -> "PostgresStore | SqliteStore":
     if not (looks and isinstance(store, Path) and store.is_file()):
-        return _open_kept_store(store, "", _PATIENCE_OF_INTAKE)
+        return open_kept_store(store, "", _PATIENCE_OF_INTAKE)
     from pagein.store.sqlite.sqlite_database import is_outdated
     from pagein.store.sqlite.sqlite_store import SqliteStore
 
     return SqliteStore(store, looks=not is_outdated(store))
-
-
-@contextlib.contextmanager
-def open_symbols(
-    store: str | Path | None = None, *, workspace: str | Path = ".", jobs: int = 0
-) -> "Iterator[SymbolIndex]":
-    """Open the symbols of a workspace's files. They are kept in the store, named as for `open`, if it exists; none is created.
-
-    jobs: number of processes that parse; 0: one per core. Raises BadSetting without the extra `pagein[symbols]`.
-    """
-    from pagein.workspace.symbols.kept_symbols import KeptSymbols
-    from pagein.workspace.symbols.symbol_index import SymbolIndex
-
-    home = str(Path(workspace).resolve())
-    excluded = load_config(workspace).engine.excluded
-    address = _store_address(store, workspace)
-    file = None if address == MEMORY else store_file(store, workspace=workspace)
-    is_there = address != MEMORY and (file is None or file.is_file())
-    with contextlib.ExitStack() as stack:
-        cache = None
-        if is_there:
-            with contextlib.suppress(StoreError):  # without a store, everything is parsed
-                place = address if file is None else file
-                cache = KeptSymbols(stack.enter_context(contextlib.closing(_open_kept_store(place, home))), home)
-        yield stack.enter_context(SymbolIndex(home, excluded=excluded, cache=cache, jobs=jobs))
 
 
 def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path | None:
@@ -335,9 +309,10 @@ def _store_address(store: str | Path | None, workspace: str | Path) -> str | Pat
     return Path(named).expanduser() if is_file and isinstance(named, str) else named
 
 
-def _open_kept_store(
+def open_kept_store(
     store: str | Path | None, place: str, patience: float | None = None
 ) -> "PostgresStore | SqliteStore":
+    """Open a store by its file or address, for any thread. place: the workspace, for its own store."""
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         with _extra("postgres"):
             from pagein.store.postgres.postgres_store import PostgresStore

@@ -72,8 +72,8 @@ def symbols(  # noqa: PLR0913 - an option each
 
 
 def _definition(workspace: Path, store: str | None, name: str, path: str | None, *, context: bool) -> dict[str, Any]:
+    from pagein.archive import open_symbols
     from pagein.tools.symbol_commands import read_symbol
-    from pagein.wiring import open_symbols
 
     with open_symbols(store, workspace=workspace) as index:
         _refresh(index)
@@ -83,8 +83,8 @@ def _definition(workspace: Path, store: str | None, name: str, path: str | None,
 def _list(
     workspace: Path, store: str | None, path: str | None, question: str, characters: int | None
 ) -> dict[str, Any]:
+    from pagein.archive import open_symbols
     from pagein.tools.symbol_commands import list_symbols
-    from pagein.wiring import open_symbols
 
     with open_symbols(store, workspace=workspace) as index:
         _refresh(index)

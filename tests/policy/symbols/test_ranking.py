@@ -29,7 +29,8 @@ def test_words(name: str, words: tuple[str, ...]) -> None:
 
 def file(*names: str, refers: Mapping[str, int] | None = None) -> FileSymbols:
     definitions = tuple(
-        Definition(name, name, "function", place, place, place, place, place, place) for place, name in enumerate(names, 1)
+        Definition(name, name, "function", place, place, place, place, place, place)
+        for place, name in enumerate(names, 1)
     )
     return FileSymbols("python", definitions, refers or {})
 

@@ -28,7 +28,7 @@ def written(symbols: FileSymbols, content: bytes) -> str:
 @pytest.mark.parametrize("language", [one.name for one in LANGUAGES])
 def test_the_symbols_of_a_sample(language: str) -> None:
     (sample,) = (path for path in (SAMPLES / language).iterdir() if path.name.lower().startswith("sample."))
-    found = language_of(sample.name)
+    found = language_of(sample.name.removesuffix(".txt"))  # no Python of this project, so not named as such
     assert found is not None
     assert found.name == language
     content = sample.read_bytes()

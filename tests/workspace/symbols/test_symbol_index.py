@@ -108,7 +108,9 @@ def test_what_cannot_be_parsed_is_told_and_costs_no_other_file(
     assert scan.partial == ("partial.py",)
 
 
-def test_links_lead_out_of_the_folder_to_nothing(write: Write, index: SymbolIndex, tmp_path: Path, folder: Path) -> None:
+def test_links_lead_out_of_the_folder_to_nothing(
+    write: Write, index: SymbolIndex, tmp_path: Path, folder: Path
+) -> None:
     (tmp_path / "outside.py").write_text("def outside(): pass\n")
     (folder / "link.py").symlink_to(tmp_path / "outside.py")
     write("own.py", "def own(): pass\n")

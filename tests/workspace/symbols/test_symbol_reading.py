@@ -42,7 +42,9 @@ def text(answer: object) -> SymbolText:
     return answer
 
 
-@pytest.mark.parametrize("name", ["Server.start", "app.Server.start", "Server::start", "src/app.py#Server.start", "Server.start()"])
+@pytest.mark.parametrize(
+    "name", ["Server.start", "app.Server.start", "Server::start", "src/app.py#Server.start", "Server.start()"]
+)
 def test_a_definition_by_its_names(reader: SymbolReader, name: str) -> None:
     found = text(reader.read(name))
     assert (found.symbol.id, found.first, found.last) == ("src/app.py#Server.start", 11, 14)

@@ -38,7 +38,9 @@ def test_only_line_feeds_end_lines() -> None:
 
 
 def test_what_stands_above_a_definition() -> None:
-    content = b"x = 1  # of x\ndef a(): pass\n\n# apart\n\ndef b(): pass\n# one\n# two\n@d(\n  1)\n# three\ndef c(): pass\n"
+    content = (
+        b"x = 1  # of x\ndef a(): pass\n\n# apart\n\ndef b(): pass\n# one\n# two\n@d(\n  1)\n# three\ndef c(): pass\n"
+    )
     assert [(one.name, one.whole) for one in python(content).definitions] == [("x", 1), ("a", 2), ("b", 6), ("c", 7)]
 
 
@@ -57,7 +59,9 @@ def test_bytes_that_are_no_utf8_are_lines_too() -> None:
 
 
 def test_a_name_defined_twice_is_there_twice() -> None:
-    symbols = python(b"class A:\n    @property\n    def a(self): ...\n    @a.setter\n    def a(self, v): ...\n    a = 1\n    a = 2\n")
+    symbols = python(
+        b"class A:\n    @property\n    def a(self): ...\n    @a.setter\n    def a(self, v): ...\n    a = 1\n    a = 2\n"
+    )
     assert [(one.name, one.first) for one in symbols.definitions] == [("A", 1), ("a", 3), ("a", 5), ("a", 6)]
 
 

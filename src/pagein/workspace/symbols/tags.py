@@ -94,7 +94,10 @@ def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tup
         line_end = content.find(b"\n", start, end)
         head_end = end if line_end < 0 else _trimmed(content, start, line_end)
     for name in captures["name"]:
-        yield name.start_byte, _Found(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end)
+        yield (
+            name.start_byte,
+            _Found(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end),
+        )
 
 
 def _own_start(node: "Node") -> tuple[int, int]:
