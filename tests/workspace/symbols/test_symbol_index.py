@@ -229,3 +229,13 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+def test_languages_of_an_extra_that_is_missing_are_other_languages(
+    write: Write, index: SymbolIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a.lua", "function f() end\n")
+    assert index.refresh().files == 1
+    monkeypatch.setattr(symbol_index, "has_breadth", lambda: False)
+    scan = index.refresh()
+    assert (scan.files, scan.other, scan.failed) == (0, 1, ())

@@ -21,7 +21,7 @@ from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import Signal, SymbolCache
 from pagein.workspace.symbols.crew import Crew, ParseOrder
 from pagein.workspace.symbols.grammars import check_grammars
-from pagein.workspace.symbols.languages import Language, language_of
+from pagein.workspace.symbols.languages import Language, has_breadth, language_of
 from pagein.workspace.symbols.stored_form import KnownFile, SymbolShelf
 from pagein.workspace.tree import FileTree
 
@@ -167,6 +167,8 @@ class _Look:
 
     def _language(self, file: TreeFile) -> Language | None:
         language = language_of(file.path)
+        if language is not None and language.is_extra and not has_breadth():
+            language = None
         self.excluded += file.excluded
         self.other += language is None and not file.excluded
         return None if file.excluded else language

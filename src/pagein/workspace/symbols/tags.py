@@ -8,6 +8,7 @@ Rules of this file
 4. A syntax error costs what it covers, and is told.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _LEADING: Final = frozenset(
 _MOST_LEADING: Final = 32
 _LOCAL: Final = frozenset(("variable", "constant", "property"))
 _SEPARATORS: Final = ("::", "\\", "/")
+_LUA_METHOD: Final = re.compile(r"^([\w.]+):(\w+)$")
 _QUOTES: Final = "\"'`<>"
 
 
@@ -177,7 +179,7 @@ def _imports(captures: Captures, content: bytes) -> Iterator[ImportLine]:
     node = captures["import"][0]
     last = node.end_point.row + (1 if node.end_point.column else 0)
     modules = [" ".join(_text(one, content).split()).strip(_QUOTES) for one in captures.get("module", ())]
-    for module in modules or ["__future__"]:
+    for module in modules or _text(node, content).split()[1:2]:
         yield ImportLine(module, node.start_point.row + 1, last)
 
 
@@ -192,6 +194,7 @@ def _dotted(name: str) -> str:
     """Return a name with dots between its parts, whatever the language writes there."""
     for separator in _SEPARATORS:
         name = name.replace(separator, ".") if separator != "/" or len(name) > 1 else name
+    name = _LUA_METHOD.sub(r"\1.\2", name)
     if name.startswith("operator "):  # C++: `operator bool() const`
         name = name.partition("(")[0]
     return " ".join(name.split()).strip(".") or name
