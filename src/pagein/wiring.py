@@ -4,18 +4,17 @@ The engine is imported where it is opened: commands that only look into a store 
 """
 
 import contextlib
-import os
-import re
 import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pagein.errors import BadInput, BadSetting, StoreError
-from pagein.settings.sources import configured_store, load_config
+from pagein.settings.sources import load_config
+from pagein.settings.store_address import ADDRESSES, store_address, without_password
+from pagein.settings.store_address import MEMORY as MEMORY
 
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine, Settings
@@ -32,18 +31,10 @@ if TYPE_CHECKING:
     from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.store.upkeep.file_soundness import FileWatch
 
-MEMORY: Final = ":memory:"
 # Seconds that a process of an intake waits for its neighbours, which write in turns.
 _PATIENCE_OF_INTAKE: Final = 60.0
 _LONGEST_REFRESH: Final = 5.0
 """Seconds for which a search waits for objects that are not made yet."""
-_ADDRESSES: Final = ("postgresql://", "postgres://")
-# Other address forms of libpq (keywords and values), and URLs without slashes. Used as file names they would put passwords into names.
-_LIBPQ: Final = re.compile(
-    r"\s*(?:(?:host|hostaddr|port|dbname|user|password|passfile|service|options|application_name|connect_timeout|target_session_attrs|ssl\w+)"
-    r"\s*=|postgres(?:ql)?:(?!//))",
-    re.IGNORECASE,
-)
 
 
 def open(  # noqa: A001 -- users write pagein.open
@@ -92,7 +83,7 @@ def _open(
 ) -> "tuple[Engine, tuple[DerivedLayer, ...]]":
     from pagein.engine.engine import Engine
 
-    store = _store_address(store, workspace)
+    store = store_address(store, workspace)
     settings = settings if settings is not None else load_config(workspace).engine
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
     home = str(Path(workspace).resolve())
@@ -106,7 +97,7 @@ def _open(
         reach = _reach(memory, settings, None, None)
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
         return engine, ()
-    kept = _open_kept_store(store, place, patience)
+    kept = open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings)
     layers = layers_of(kept)
     reach = _reach(kept, settings, _log_beside(store, place), layers[0])
@@ -151,7 +142,7 @@ def open_for_upkeep(
 def _whole(
     store: str | Path | None, *, workspace: str | Path, new: bool = False, looks: bool = False
 ) -> "ForgettingStore":
-    store = _store_address(store, workspace)
+    store = store_address(store, workspace)
     if store == MEMORY:
         raise BadInput("a store in memory ends with its process, so there is none to look after; name a file")
     path = store_file(store, workspace=workspace)
@@ -174,7 +165,7 @@ def open_for_forgetting(store: str | Path | None = None, *, workspace: str | Pat
 
 def log_of(store: str | Path | None = None, *, workspace: str | Path = ".") -> Path:
     """Return the path of the log of operations on a store."""
-    return _log_beside(_store_address(store, workspace), str(Path(workspace).absolute()))
+    return _log_beside(store_address(store, workspace), str(Path(workspace).absolute()))
 
 
 @contextlib.contextmanager
@@ -227,7 +218,7 @@ def open_intake(
     from pagein.past_sessions.intake import Intake
     from pagein.past_sessions.source_intake import IntakeTerms
 
-    address = _store_address(store, workspace)
+    address = store_address(store, workspace)
     if address == MEMORY:
         raise BadInput("a store in memory ends with its process, so it remembers nothing; name a file")
     file = store_file(store, workspace=workspace)
@@ -241,7 +232,7 @@ def open_intake(
 
 def _intake_store(store: str | Path | None, *, looks: bool) -> "PostgresStore | SqliteStore":
     if not (looks and isinstance(store, Path) and store.is_file()):
-        return _open_kept_store(store, "", _PATIENCE_OF_INTAKE)
+        return open_kept_store(store, "", _PATIENCE_OF_INTAKE)
     from pagein.store.sqlite.sqlite_database import is_outdated
     from pagein.store.sqlite.sqlite_store import SqliteStore
 
@@ -253,8 +244,8 @@ def store_file(store: str | Path | None = None, *, workspace: str | Path = ".") 
 
     Raises BadSetting as `open`.
     """
-    store = _store_address(store, workspace)
-    if isinstance(store, str) and store.startswith(_ADDRESSES):
+    store = store_address(store, workspace)
+    if isinstance(store, str) and store.startswith(ADDRESSES):
         return None
     return _file(store, str(Path(workspace).resolve()).encode("utf-8", "backslashreplace").decode())
 
@@ -264,15 +255,12 @@ def public_address(store: str | Path | None = None, *, workspace: str | Path = "
 
     Raises BadSetting as `open`.
     """
-    named = _store_address(store, workspace)
+    named = store_address(store, workspace)
     if named == MEMORY:
         return None
-    if not isinstance(named, str) or not named.startswith(_ADDRESSES):
+    if not isinstance(named, str) or not named.startswith(ADDRESSES):
         return str(Path(store_file(store, workspace=workspace) or "").absolute())
-    parts = urlsplit(named)
-    user, at, host = parts.netloc.rpartition("@")
-    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
-    return parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query)).geturl()
+    return without_password(named)
 
 
 def file_watch(store: str | Path | None = None, *, workspace: str | Path = ".") -> "FileWatch | None":
@@ -290,31 +278,11 @@ def remedy_of(problem: StoreError) -> str:
     return REMEDY if is_damage(problem.__cause__) else ""
 
 
-def _store_address(store: str | Path | None, workspace: str | Path) -> str | Path | None:
-    """Return the named store, otherwise the configured store; None for the workspace's own store.
-
-    Raises BadSetting for an unknown kind of address.
-    """
-    named = configured_store(workspace) if store is None else store
-    if not isinstance(named, str | os.PathLike | None):
-        raise BadSetting(f"a store is named by a path or an address, not {named!r}")
-    if isinstance(named, str) and _LIBPQ.match(named):
-        # The value is not shown: an address may contain a password.
-        raise BadSetting(
-            "a database is named by its address, postgresql://user@host:port/name, and not by keywords and values (host=... user=...); "
-            "a file whose name begins so is named with its folder, as in ./host=x"
-        )
-    if isinstance(named, str) and "://" in named and not named.startswith(_ADDRESSES):
-        kind = named.partition("://")[0]
-        raise BadSetting(f"there are no stores at {kind}:// addresses; name a file, a folder or postgresql://...")
-    is_file = store is None and isinstance(named, str) and named != MEMORY and not named.startswith(_ADDRESSES)
-    return Path(named).expanduser() if is_file and isinstance(named, str) else named
-
-
-def _open_kept_store(
+def open_kept_store(
     store: str | Path | None, place: str, patience: float | None = None
 ) -> "PostgresStore | SqliteStore":
-    if isinstance(store, str) and store.startswith(_ADDRESSES):
+    """Open a store by its file or address, for any thread. place: the workspace, for its own store."""
+    if isinstance(store, str) and store.startswith(ADDRESSES):
         with _extra("postgres"):
             from pagein.store.postgres.postgres_store import PostgresStore
         return PostgresStore(store, patience=patience)
@@ -389,7 +357,7 @@ def _log_beside(store: str | Path | None, place: str) -> Path:
     from pagein.engine.log.trajectory import SUFFIX
     from pagein.store.store_location import default_path
 
-    file = default_path(place) if isinstance(store, str) and store.startswith(_ADDRESSES) else _file(store, place)
+    file = default_path(place) if isinstance(store, str) and store.startswith(ADDRESSES) else _file(store, place)
     return file.with_name(file.name + SUFFIX)
 
 

@@ -30,7 +30,7 @@ from pagein.model.writes import Query
 from pagein.policy.clients.shell_changes import runs_on
 from pagein.ports import DerivedLayer, WholeStore
 from pagein.workspace.folder import Folder
-from pagein.workspace.folder_watch import changed_paths
+from pagein.workspace.folder_watch import folder_events
 from pagein.workspace.machine import machine
 
 _PAUSE: Final = 0.2
@@ -263,7 +263,7 @@ class _WatchedFolder:
     def _watch(self) -> None:
         while not self._ended.is_set():
             try:
-                for paths in changed_paths(self._folder.path, self._ended):
+                for paths in folder_events(self._folder.path, self._ended):
                     if paths:
                         self._news.put(frozenset(paths))
             except (OSError, RuntimeError):
