@@ -38,6 +38,7 @@ class CodeHit:
     column: first character of the match in its line, from 1.
     text: the first of the lines, shortened around the match.
     total: lines of the file.
+    is_shortened: whether the text is a part of its line.
     """
 
     path: str
@@ -47,6 +48,7 @@ class CodeHit:
     column: int
     text: str
     total: int
+    is_shortened: bool = False
 
 
 @dataclass(frozen=True, slots=True)

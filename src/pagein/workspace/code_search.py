@@ -18,7 +18,7 @@ from pagein.model.code_search import CodeFile, CodeHit, CodeQuery, CodeResults, 
 from pagein.model.trees import TreeFile
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.recall.file_ranking import rank_files
-from pagein.policy.recall.line_search import match_lines
+from pagein.policy.recall.line_search import LineMatch, match_lines
 from pagein.policy.recall.pattern_search import Pattern, parse_pattern
 from pagein.ports import Signal
 from pagein.workspace.ripgrep import files_with_matches, ripgrep_path
@@ -113,7 +113,7 @@ class _Run:
         for place in match_lines(self.pattern, text):
             count += 1
             if count <= min(self.query.per_file, self.query.limit):
-                hits.append(CodeHit(file.path, file.key, place.first, place.last, place.column, place.text, total))
+                hits.append(_hit(file, place, total))
             if count >= _MOST_HITS:
                 break
         if count:
@@ -132,6 +132,10 @@ class _Run:
             self.is_partial,
             self.pattern.notice,
         )
+
+
+def _hit(file: TreeFile, place: LineMatch, total: int) -> CodeHit:
+    return CodeHit(file.path, file.key, place.first, place.last, place.column, place.text, total, place.is_shortened)
 
 
 def _is_below(path: str, folders: frozenset[str]) -> bool:

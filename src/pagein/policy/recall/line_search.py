@@ -23,12 +23,14 @@ class LineMatch:
     first, last: its lines, from 1.
     column: first character of the match in its line, from 1.
     text: the first line, shortened around the match if it is long.
+    is_shortened: whether it is.
     """
 
     first: int
     last: int
     column: int
     text: str
+    is_shortened: bool = False
 
 
 def match_lines(pattern: Pattern, text: str) -> Iterator[LineMatch]:
@@ -43,7 +45,8 @@ def match_lines(pattern: Pattern, text: str) -> Iterator[LineMatch]:
         stop = data.find(b"\n", start)
         whole = data[begin : len(data) if stop < 0 else stop].decode("utf-8", "surrogatepass")
         column = len(data[begin:start].decode("utf-8", "surrogatepass")) + 1
-        yield LineMatch(line, line + data.count(b"\n", start, end), column, _shorten(whole, column))
+        last = line + data.count(b"\n", start, end)
+        yield LineMatch(line, last, column, _shorten(whole, column), len(whole) > LONGEST_MATCH)
 
 
 def _literally(literal: str, data: bytes) -> Iterator[tuple[int, int]]:
