@@ -41,7 +41,7 @@ class Limits:
 UNLIMITED: Final = Limits()
 PROFILES: Final[Mapping[ProfileName, Limits]] = {
     "strict": Limits(reads=25, total_lines=2_500, lines=300, chars=12_000, results=20, context=20),
-    "balanced": Limits(reads=150, total_lines=25_000, lines=2_000, chars=50 * 1024, results=50, context=50),
+    "balanced": Limits(reads=80, total_lines=20_000, lines=2_000, chars=50 * 1024, results=50, context=50),
     "off": UNLIMITED,
 }
 
