@@ -62,7 +62,7 @@ def _by_line(expression: str, data: bytes) -> Iterator[tuple[int, int]]:
     compiled = _compile(expression)
     # a text that ends with a line feed has no further line behind it
     end, at = len(data) - data.endswith(b"\n"), 0
-    while at <= end and (match := compiled.search(data, at)) is not None:
+    while data and at <= end and (match := compiled.search(data, at)) is not None:
         start, stop = match.span()
         if start > end:
             return
