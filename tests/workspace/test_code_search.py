@@ -216,6 +216,7 @@ def test_the_places_of_an_expression_are_those_of_another_engine(lines: list[str
 @example(files=[["k"]], expression="[^k]", flags="i")
 @example(files=[["a<b"]], expression=r"\<", flags="")
 @example(files=[["aéb"]], expression=r"a\Wb", flags="")
+@example(files=[["aé"]], expression=r"a*?\B", flags="")
 @example(files=[["foo\r"]], expression="foo$", flags="")
 def test_ripgrep_changes_no_hit(files: list[list[str]], expression: str, flags: str) -> None:
     with TemporaryDirectory() as folder:

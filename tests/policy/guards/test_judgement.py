@@ -1,4 +1,4 @@
-"""The judgement of reads: the cases of the unified-read design, and the defects of its first implementation."""
+"""The judgement of reads: the cases of its design, and the defects of its first implementation."""
 
 from dataclasses import replace
 

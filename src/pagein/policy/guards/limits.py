@@ -1,6 +1,6 @@
 """The limits of a session's reads, as profiles: `strict`, `balanced` and `off`.
 
-The numbers of `strict` are those of the unified-read design. The numbers of `balanced` are read off recorded sessions
+The numbers of `strict` are those of the design of `read`. The numbers of `balanced` are read off recorded sessions
 (`scripts/measure_budgets.py`), so that ordinary work meets no hard limit.
 """
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pagein.policy.recall.pattern_search import LONGEST_MATCH, Pattern
+from pagein.policy.recall.pattern_search import LONGEST_MATCH, Pattern, is_inside_character
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,9 @@ def _by_line(expression: str, data: bytes) -> Iterator[tuple[int, int]]:
         start, stop = match.span()
         if start > end:
             return
+        if is_inside_character(data, start):
+            at = start + 1
+            continue
         yield start, stop
         following = data.find(b"\n", start)
         if following < 0:
