@@ -169,6 +169,9 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 2
     found = list(sessions(paths))
+    if not found:
+        sys.stderr.write("no session could be used\n")
+        return 2
     answer = {"sessions": len(found), "meets": table(found), "spent": quantiles(found)}
     if "--json" in arguments:
         print(json.dumps(answer, indent=1))
