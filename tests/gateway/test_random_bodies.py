@@ -70,7 +70,7 @@ def test_any_body_goes_out_and_is_no_failure_of_ours(bodies: list[tuple[object, 
 
     async def go() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            curator = EngineCurator(wiring.open(wiring.MEMORY), recall=False)
+            curator = EngineCurator(wiring.open(":memory:"), recall=False)
             async with stage(says(b"{}", "Content-Type: application/json"), Path(folder), curator=curator) as on:
                 for body in sent:
                     assert await on.post(path, body) == (200, b"{}")
@@ -181,7 +181,7 @@ def test_a_request_gone_wrong_is_answered_as_the_provider_answers_it(path: str) 
         bodies = [changed(VALID[path] | ({"stream": True} if stream else {}), changes) for changes in cases]
 
         async def go() -> None:
-            curator = EngineCurator(wiring.open(wiring.MEMORY))
+            curator = EngineCurator(wiring.open(":memory:"))
             async with gateway_to(provider.url, Path(folder), curator) as on:
                 for body in [VALID[path], *bodies, VALID[path]]:
                     raw = json.dumps(body).encode()
@@ -204,7 +204,7 @@ def test_a_request_gone_wrong_is_answered_as_the_provider_answers_it(path: str) 
 )
 def test_a_request_that_offers_no_tools_any_more_is_no_failure(path: str, odd: dict[str, Any], tmp_path: Path) -> None:
     async def go() -> None:
-        async with gateway_to(provider.url, tmp_path, EngineCurator(wiring.open(wiring.MEMORY))) as on:
+        async with gateway_to(provider.url, tmp_path, EngineCurator(wiring.open(":memory:"))) as on:
             for body in (VALID[path], VALID[path] | odd):
                 assert (await on.post(path, json.dumps(body).encode(), x_api_key="k"))[0] == 200
             assert [line for line in on.logged() if line["event"] == "failure"] == []
@@ -217,7 +217,7 @@ def test_a_block_may_have_anything_for_its_type(tmp_path: Path) -> None:
     body = json.dumps(VALID["/v1/messages"]).replace('"type": "text"', '"type": []').encode()
 
     async def go() -> None:
-        async with stage(says(b"{}"), tmp_path, curator=EngineCurator(wiring.open(wiring.MEMORY))) as on:
+        async with stage(says(b"{}"), tmp_path, curator=EngineCurator(wiring.open(":memory:"))) as on:
             await on.post("/v1/messages", body)
             assert [line for line in on.logged() if line["event"] == "failure" and line["kind"] != "unreadable"] == []
 
@@ -229,7 +229,7 @@ def test_a_model_may_be_called_anything(path: str, tmp_path: Path) -> None:
     body = json.dumps(VALID[path] | {"model": "\ud800"}).encode()
 
     async def go() -> None:
-        async with stage(says(b"{}"), tmp_path, curator=EngineCurator(wiring.open(wiring.MEMORY))) as on:
+        async with stage(says(b"{}"), tmp_path, curator=EngineCurator(wiring.open(":memory:"))) as on:
             await on.post(path, body)
             assert [line for line in on.logged() if line["event"] == "failure"] == []
 
@@ -244,7 +244,7 @@ def test_a_role_may_be_called_anything(path: str, tmp_path: Path) -> None:
 
     async def go() -> None:
         answer = says(usage, "Content-Type: application/json")
-        async with stage(answer, tmp_path, curator=EngineCurator(wiring.open(wiring.MEMORY))) as on:
+        async with stage(answer, tmp_path, curator=EngineCurator(wiring.open(":memory:"))) as on:
             await on.post(path, json.dumps(body).encode())
             await on.calls()
             assert [line for line in on.logged() if line["event"] == "failure" and line["kind"] != "unreadable"] == []
@@ -254,7 +254,7 @@ def test_a_role_may_be_called_anything(path: str, tmp_path: Path) -> None:
 
 def test_an_input_that_is_a_bare_string_is_answered_where_tools_are_offered(tmp_path: Path) -> None:
     async def go() -> None:
-        async with gateway_to(provider.url, tmp_path, EngineCurator(wiring.open(wiring.MEMORY))) as on:
+        async with gateway_to(provider.url, tmp_path, EngineCurator(wiring.open(":memory:"))) as on:
             body = json.dumps(VALID["/v1/responses"] | {"input": PROMPT}).encode()
             assert (await on.post("/v1/responses", body, x_api_key="k"))[0] == 200
 

@@ -122,7 +122,7 @@ def _round_trip() -> "CheckupNote":
         return CheckupNote("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
 
     with SimulatedProvider([[{"text": "well"}]]) as provider:
-        return round_trip(provider.url, EngineCurator(wiring.open(wiring.MEMORY)))
+        return round_trip(provider.url, EngineCurator(wiring.open(":memory:")))
 
 
 def _plain(text: str) -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from pagein.errors import BadName
 from pagein.model import read_records
+from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
     AnswerNote,
     BreakpointChoice,
@@ -65,6 +66,7 @@ from pagein.model.pins import ACTS, Act, Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 
 _N = TypeVar("_N")
+_MEASURE_NAMES: Final = {"path": "pathKey", "item": "textHash"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +291,27 @@ def _decode_object_view(data: str) -> ObjectViewNote:
     raise ValueError(data)
 
 
+def _encode_read_measure(note: ReadMeasureNote) -> str:
+    """Encode path and digest under the names used in read records, because an export redacts fields by name."""
+    values = {_MEASURE_NAMES.get(one.name, one.name): getattr(note, one.name) for one in fields(note)}
+    return encode_json(_nonempty(**values)).decode()
+
+
+def _decode_read_measure(data: str) -> ReadMeasureNote:
+    names = {stored: name for name, stored in _MEASURE_NAMES.items()}
+    record = {names.get(name, name): value for name, value in _record(data).items()}
+    return msgspec.convert(record, ReadMeasureNote)
+
+
+def _encode_search_measure(note: SearchMeasureNote) -> str:
+    values = {one.name: getattr(note, one.name) for one in fields(note) if one.name != "paths"}
+    return encode_json({"query": note.query, **_nonempty(**values, paths=list(note.paths))}).decode()
+
+
+def _decode_search_measure(data: str) -> SearchMeasureNote:
+    return msgspec.convert(_record(data), SearchMeasureNote)
+
+
 def _nonempty(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value}
 
@@ -347,6 +370,8 @@ KINDS: Final = (
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
     _kind("chats.open", OpenChatsNote),
+    _kind("read.measure", ReadMeasureNote, _encode_read_measure, _decode_read_measure, has_words=True),
+    _kind("search.measure", SearchMeasureNote, _encode_search_measure, _decode_search_measure, has_words=True),
     _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
     _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
