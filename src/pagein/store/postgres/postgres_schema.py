@@ -11,6 +11,7 @@ from pagein.store.sql.sqlite_schema import (
     BLOB_TABLES,
     FORGETTING_TABLES,
     LAYER_TABLE,
+    LINE_TEXT_TABLE,
     OBJECT_TABLES,
     SNAPSHOT_TABLE,
     TIME_INDEX,
@@ -110,4 +111,5 @@ STEPS: Final[Steps] = (
     ("versions by time", (TIME_INDEX,)),
     # The answers to requests go with the version in them.
     ("answers of versions", (ANSWER_INDEX,)),
+    ("texts of journal lines", (dialect(LINE_TEXT_TABLE),)),
 )

@@ -203,24 +203,6 @@ def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes 
         return None, 0, None
 
 
-def remove_blob(rows: Rows, name: ContentHash) -> int:
-    """Delete a blob, and store its deltas without it. Return the number of deleted blobs: 0 or 1."""
-    found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
-    if found is None:
-        return 0
-    for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
-        # An unreadable delta keeps its base: cleaning up must not make damage worse.
-        try:
-            codec, data = pack(load_blob(rows, hash_of_name(dependent)))
-        except DamagedBlob:
-            return 0
-        rows.execute(
-            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (codec, data, dependent)
-        )
-    rows.execute("DELETE FROM blob WHERE number = ?", found)
-    return 1
-
-
 def _record(stored: StoredObject) -> tuple[object, ...]:
     texts = (stored.kind, stored.workspace, stored.origin.session, stored.origin.call_id, stored.description)
     return (str(stored.id), raw(stored.content), *map(plain, texts), stored.tokens, stored.chars)

@@ -31,7 +31,6 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.redaction import Finds
-from pagein.store.sql.packed_bytes import pack, unpack
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
     SqlBlobs,
@@ -41,8 +40,8 @@ from pagein.store.sql.sql_blobs import (
     plain,
     put_blob,
     raw,
-    remove_blob,
 )
+from pagein.store.sql.sql_lines import change_line, load_line, remove_blob
 from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
@@ -158,7 +157,7 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
         path = path_of_reading(line) if name in paths else None
         made = unread(line) if path is not None and path in paths[name] else telling.line(line)
         if made != line:
-            rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (*pack(made), number))
+            change_line(rows, number, made)
             done.entries += 1
             if b'"entry":"said"' not in line:
                 done.sessions.add(name)
@@ -167,7 +166,7 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
 def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> bytes | None:
     codec, data = _row(rows, "SELECT codec, line FROM entry WHERE number = ?", number)
     try:
-        return unpack(codec, bytes(data))
+        return load_line(rows, codec, bytes(data))
     except DamagedBlob as problem:
         unread_ones.append(f"entry {number} of session {session}: {problem}")
         return None

@@ -61,6 +61,9 @@ FORGETTING_TABLES: Final = (
     "INSERT INTO forgetting VALUES(0)",
 )
 LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL)"
+LINE_TEXT_TABLE: Final = """CREATE TABLE line_text(
+         blob INTEGER NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY(blob, entry))"""
+"""The blobs that lines of journals need (`shared_lines.py`)."""
 ANSWER_INDEX: Final = "CREATE INDEX answer_of_version ON request(sequence)"
 TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, number)"
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
@@ -137,6 +140,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions by time", (TIME_INDEX,)),
     # The answers to requests go with the version in them.
     ("answers of versions", (ANSWER_INDEX,)),
+    ("texts of journal lines", (LINE_TEXT_TABLE,)),
 )
 
 

@@ -21,6 +21,7 @@ from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
 from pagein.store.sql.sql_blobs import load_blob
+from pagein.store.sql.sql_lines import note_texts
 from pagein.store.sql.sql_objects import put_keys, put_references, version_in
 from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_rows import decode_text, encode_text
@@ -102,6 +103,7 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
                 rows.execute(statement)
         _mark_missing_entries(rows, done)
         _derive(rows, done.torn)
+        _note_texts(rows)
         for statement in triggers:
             rows.execute(statement)
         rows.execute("COMMIT")
@@ -119,6 +121,12 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
                 "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, ?)",
                 (one.row, one.key["session"], one.key["id"], _LOST_LINE),
             )
+
+
+def _note_texts(rows: sqlite3.Connection) -> None:
+    for number, codec, line in rows.execute("SELECT number, codec, line FROM entry").fetchall():
+        with contextlib.suppress(DamagedBlob):
+            note_texts(rows, number, codec, line)
 
 
 def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:

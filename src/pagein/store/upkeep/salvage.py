@@ -26,8 +26,8 @@ _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
 # Tables created fresh for every file, and tables derived from other tables by `rebuild`.
-_FRESH: Final = frozenset(("migration", "snapshot"))
-_DERIVED: Final = frozenset(("migration", "snapshot", "document", "field", "reference", "life", "paged", "tally"))
+_FRESH: Final = frozenset(("migration", "snapshot", "line_text"))
+_DERIVED: Final = frozenset(("migration", "snapshot", "line_text", "document", "field", "reference", "life", "paged", "tally"))
 # Tables with changing rows; of several states the last counts. Rows of other tables are written only once.
 _CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference", "field"))
 
