@@ -97,7 +97,9 @@ class SqlJournals(SqlBlobs):
         try:
             return unpack_line(codec, bytes(data), self.get)
         except MissingBlob:
-            with self._database.open_reader() as rows:  # a text may have been removed, and put back into the line, since
+            with (
+                self._database.open_reader() as rows
+            ):  # a text may have been removed, and put back into the line, since
                 again = rows.execute("SELECT codec, line FROM entry WHERE number = ?", (number,)).fetchone()
                 return load_line(rows, *((codec, data) if again is None else again))
 

@@ -22,9 +22,11 @@ from pagein.model.versions import Version
 from pagein.model.writes import keys_of
 from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_lines import note_texts
-from pagein.store.sql.sql_objects import put_keys, put_references, version_in
+from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import VERSION
+from pagein.store.sql.sql_references import put_references
 from pagein.store.sql.sql_rows import decode_text, encode_text
+from pagein.store.sql.sql_versions import version_in
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
 from pagein.store.sqlite.readonly_file import LOG
 from pagein.store.upkeep.salvage import (
@@ -178,11 +180,11 @@ def _derive_object(
             "INSERT OR IGNORE INTO document(number, id, type, nickname, deleted, head) VALUES(?, ?, ?, ?, ?, ?)",
             (document, encode_text(newest.id), newest.type, name, int(newest.deleted), head),
         )
-    found = rows.execute("SELECT name, value FROM field WHERE document = ?", (document,)).fetchall()
-    before, after = frozenset((decode_text(name), value) for name, value in found), keys_of(newest)
-    # if the newest version is unreadable, keep its lookup keys
-    put_keys(rows, document, after, before if newest.sequence == head else before & after)
-    if "reference" in torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
+    put_keys(rows, document, keys_of(newest), ())
+    pinned_to_lost = """SELECT 1 FROM reference WHERE document = ? AND version IS NOT NULL
+                        AND version NOT IN (SELECT sequence FROM version) LIMIT 1"""
+    is_torn = "reference" in torn or rows.execute(pinned_to_lost, (document,)).fetchone() is not None
+    if is_torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
         with contextlib.suppress(DamagedBlob, MissingBlob, CallerError):
             sealed = [(version.sequence, _seal_version(rows, version)) for version in versions]
             rows.execute("DELETE FROM reference WHERE document = ?", (document,))
