@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from pagein.store.sql.sqlite_schema import (
     ANSWER_INDEX,
     BLOB_TABLES,
+    CONTENT_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
     LINE_TEXT_TABLE,
@@ -120,7 +121,7 @@ STEPS: Final[Steps] = (
     ("versions by time", (TIME_INDEX,)),
     # The answers to requests go with the version in them.
     ("answers of versions", (ANSWER_INDEX,)),
-    ("texts of journal lines", (dialect(LINE_TEXT_TABLE),)),
+    ("texts of journal lines", (dialect(LINE_TEXT_TABLE), CONTENT_INDEX)),
     (
         "lookup keys as numbers",
         (

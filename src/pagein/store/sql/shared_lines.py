@@ -6,7 +6,8 @@ Rules of this file
 2. In the line, a long text of a result is replaced by a mark: the byte 1 and the 32 bytes of the hash of its blob. JSON has no byte 1,
    so a mark is no text of anybody.
 3. A text is shared only if its JSON form can be made again, byte for byte.
-4. The table `line_text` tells which lines need a blob. A blob that is removed is put back into these lines first.
+4. The content of an evicted object is not shared: the line keeps it in full, so that either can be made again from the other.
+5. The table `line_text` tells which lines need a blob. A blob that is removed is put back into these lines first.
 """
 
 import re
@@ -63,15 +64,15 @@ class PackedLine:
     texts: dict[ContentHash, bytes]
 
 
-def pack_line(line: bytes, *, is_shared: bool = True) -> PackedLine:
+def pack_line(line: bytes, shares: Callable[[ContentHash], bool] = lambda _: True) -> PackedLine:
     """Pack a journal line.
 
-    is_shared: whether the texts of results in it become blobs
+    shares: whether the text of a result, with this hash, becomes a blob
     """
     texts: dict[ContentHash, bytes] = {}
     if b"\1" in line:  # not written by `encode_entry`; it could not be told from a mark
         return PackedLine(AS_IT_IS, line, texts)
-    short = _without_texts(line, texts) if is_shared and len(line) >= _LONG and _RESULT in line else line
+    short = _without_texts(line, texts, shares) if len(line) >= _LONG and _RESULT in line else line
     data: bytes = _tools().compressor.compress(short)
     return PackedLine(FRAMED, data, texts) if texts or len(data) < len(line) else PackedLine(AS_IT_IS, line, texts)
 
@@ -96,7 +97,7 @@ def texts_in(codec: int, data: bytes) -> Sequence[ContentHash]:
     return tuple(dict.fromkeys(ContentHash(name.hex()) for name in _MARK.findall(_unpack_frame(data))))
 
 
-def _without_texts(line: bytes, texts: dict[ContentHash, bytes]) -> bytes:
+def _without_texts(line: bytes, texts: dict[ContentHash, bytes], shares: Callable[[ContentHash], bool]) -> bytes:
     parts: list[bytes] = []
     last = 0
     for found in _TEXT.finditer(line):
@@ -108,6 +109,8 @@ def _without_texts(line: bytes, texts: dict[ContentHash, bytes]) -> bytes:
         if content is None:
             continue
         name = ContentHash.of(content)
+        if not shares(name):
+            continue
         texts[name] = content
         parts += (line[last:start], b"\1", bytes.fromhex(name.hex))
         last = end

@@ -126,11 +126,20 @@ class SqlBlobs:
             self._forgotten = count, ErasedTexts(self.secret(), self.tombstones())
         return self._forgotten[1]
 
+    def _shares(self, name: ContentHash) -> bool:
+        with self._database.open_reader() as rows:
+            return is_shared(rows, name)
+
     def _hold(self, contents: Iterable[bytes]) -> None:
         """Raise StoreError if a content has an erased text."""
         forgotten = self.forgotten()
         if forgotten.tombstones and any(forgotten.finds(one.decode("utf-8", "replace")) for one in contents):
             raise StoreError("it holds a text that was ordered to be forgotten, and is not stored")
+
+
+def is_shared(rows: Rows, name: ContentHash) -> bool:
+    """Return whether journal lines may share the content with this hash: it is not that of an evicted object."""
+    return rows.execute("SELECT 1 FROM object WHERE hash = ? LIMIT 1", (raw(name),)).fetchone() is None
 
 
 def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> ContentHash:

@@ -7,11 +7,12 @@ from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.codec import decode_entry, encode_entries
 from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import UnreadableLine
+from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
 from pagein.store.sql.shared_lines import pack_line, unpack_line
 from pagein.store.sql.sql_blobs import SqlBlobs, plain, plain_names
-from pagein.store.sql.sql_lines import load_line, put_texts
+from pagein.store.sql.sql_lines import load_line, loosen_lines, put_texts
 
 # A lost entry that is appended again gets its old place.
 _APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
@@ -33,7 +34,7 @@ class SqlJournals(SqlBlobs):
         lines = encode_entries(entries)
         if retelling is not None:
             lines = [retelling.line(line) for line in lines]
-        packed = list(map(pack_line, lines))
+        packed = [pack_line(line, self._shares) for line in lines]
         with self._database.open_writer() as rows:
             for entry_id, line in zip(ids, packed, strict=True):
                 rows.execute(_APPEND, (name, entry_id, line.codec, line.data))
@@ -46,6 +47,14 @@ class SqlJournals(SqlBlobs):
             )
             last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
         return 0 if last is None else int(last[0])
+
+    def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
+        with self._database.open_writer() as rows:
+            taken = super().put_objects(objects)
+            for stored, _ in objects:
+                if stored.id not in taken:
+                    loosen_lines(rows, stored.content)
+        return taken
 
     def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
         return (entry for _, entry in self.news(session))

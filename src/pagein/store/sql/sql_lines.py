@@ -9,11 +9,13 @@ from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
 from pagein.store.sql.packed_bytes import pack
 from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in, unpack_line
-from pagein.store.sql.sql_blobs import hash_of_name, load_blob, put_blob, raw
+from pagein.store.sql.sql_blobs import hash_of_name, is_shared, load_blob, put_blob, raw
 from pagein.store.sql.sql_rows import Rows
 
 _NOTE_TEXT: Final = """INSERT INTO line_text(blob, entry)
   SELECT number, ? FROM blob WHERE hash = ? ON CONFLICT DO NOTHING"""
+_SHARING: Final = """SELECT number, codec, line FROM entry WHERE number IN (
+  SELECT entry FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?))"""
 
 
 def load_line(rows: Rows, codec: int, data: bytes) -> bytes:
@@ -24,9 +26,12 @@ def load_line(rows: Rows, codec: int, data: bytes) -> bytes:
         raise DamagedBlob(f"a text of the line is missing: {problem}") from problem
 
 
-def change_line(rows: Rows, number: int, line: bytes, *, is_shared: bool = True) -> None:
-    """Replace the line of an entry."""
-    packed = pack_line(line, is_shared=is_shared)
+def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | None = None) -> None:
+    """Replace the line of an entry.
+
+    without: hash of a content that it does not share
+    """
+    packed = pack_line(line, lambda name: name != without and is_shared(rows, name))
     rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (packed.codec, packed.data, number))
     put_texts(rows, number, packed)
 
@@ -56,7 +61,7 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
             rows.execute(
                 "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (codec, data, dependent)
             )
-        _loosen_lines(rows, int(found[0]), name)
+        loosen_lines(rows, name)
     except DamagedBlob:
         return 0
     rows.execute("DELETE FROM line_text WHERE blob = ?", found)
@@ -64,9 +69,8 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
     return 1
 
 
-def _loosen_lines(rows: Rows, blob: int, name: ContentHash) -> None:
-    """Put a text back into the lines that need it. Raises DamagedBlob."""
-    query = "SELECT number, codec, line FROM entry WHERE number IN (SELECT entry FROM line_text WHERE blob = ?)"
-    for number, codec, data in rows.execute(query, (blob,)).fetchall():
+def loosen_lines(rows: Rows, name: ContentHash) -> None:
+    """Put a text back into the lines that share it. Raises DamagedBlob."""
+    for number, codec, data in rows.execute(_SHARING, (raw(name),)).fetchall():
         if name in texts_in(codec, bytes(data)):  # a line may have changed since its need was noted
-            change_line(rows, int(number), load_line(rows, codec, bytes(data)), is_shared=False)
+            change_line(rows, int(number), load_line(rows, codec, bytes(data)), without=name)

@@ -64,6 +64,7 @@ LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NO
 LINE_TEXT_TABLE: Final = """CREATE TABLE line_text(
          blob INTEGER NOT NULL, entry INTEGER NOT NULL, PRIMARY KEY(blob, entry))"""
 """The blobs that lines of journals need (`shared_lines.py`)."""
+CONTENT_INDEX: Final = "CREATE INDEX object_of_content ON object(hash)"
 ANSWER_INDEX: Final = "CREATE INDEX answer_of_version ON request(sequence)"
 TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, number)"
 KEY_NUMBER: Final = "key_number"
@@ -158,7 +159,7 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions by time", (TIME_INDEX,)),
     # The answers to requests go with the version in them.
     ("answers of versions", (ANSWER_INDEX,)),
-    ("texts of journal lines", (LINE_TEXT_TABLE,)),
+    ("texts of journal lines", (LINE_TEXT_TABLE, CONTENT_INDEX)),
     # Lookup keys as numbers: they took a fifth of a file as texts.
     (
         "lookup keys as numbers",

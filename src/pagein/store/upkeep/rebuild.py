@@ -24,7 +24,7 @@ from pagein.store.sql.sql_blobs import load_blob
 from pagein.store.sql.sql_lines import note_texts
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import VERSION
-from pagein.store.sql.sql_references import put_references
+from pagein.store.sql.sql_references import put_references, reference_in, target_key
 from pagein.store.sql.sql_rows import decode_text, encode_text
 from pagein.store.sql.sql_versions import version_in
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
@@ -106,6 +106,7 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
         _mark_missing_entries(rows, done)
         _derive(rows, done.torn)
         _note_texts(rows)
+        _note_targets(rows)
         for statement in triggers:
             rows.execute(statement)
         rows.execute("COMMIT")
@@ -129,6 +130,16 @@ def _note_texts(rows: sqlite3.Connection) -> None:
     for number, codec, line in rows.execute("SELECT number, codec, line FROM entry").fetchall():
         with contextlib.suppress(DamagedBlob):
             note_texts(rows, number, codec, line)
+
+
+def _note_targets(rows: sqlite3.Connection) -> None:
+    """Store the lookup keys of targets anew: a file of an older schema has them in another form."""
+    query = "SELECT number, target, reference, version FROM reference"
+    for number, target, text, version in rows.execute(query).fetchall():
+        with contextlib.suppress(DamagedBlob):
+            key = target_key(encode_text(reference_in(rows, text, version).target))
+            if key != target:
+                rows.execute("UPDATE reference SET target = ? WHERE number = ?", (key, number))
 
 
 def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
@@ -180,6 +191,8 @@ def _derive_object(
             "INSERT OR IGNORE INTO document(number, id, type, nickname, deleted, head) VALUES(?, ?, ?, ?, ?, ?)",
             (document, encode_text(newest.id), newest.type, name, int(newest.deleted), head),
         )
+    if newest.sequence == head:
+        rows.execute("DELETE FROM lookup_text WHERE document = ?", (document,))
     put_keys(rows, document, keys_of(newest), ())
     pinned_to_lost = """SELECT 1 FROM reference WHERE document = ? AND version IS NOT NULL
                         AND version NOT IN (SELECT sequence FROM version) LIMIT 1"""

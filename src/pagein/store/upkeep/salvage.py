@@ -26,7 +26,7 @@ _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
 # Tables created fresh for every file, and tables derived from other tables by `rebuild`.
-_FRESH: Final = frozenset(("migration", "snapshot", "line_text", "lookup", "lookup_text"))
+_FRESH: Final = frozenset(("migration", "snapshot", "lookup"))
 _DERIVED: Final = frozenset(
     ("migration", "snapshot", "line_text", "lookup", "lookup_text", "document", "reference", "life", "paged", "tally")
 )
@@ -134,7 +134,7 @@ def make_empty_tables(made: sqlite3.Connection) -> tuple[dict[str, str], list[st
                 triggers.append(statement)
             elif found := _FIRST_ROW.match(statement):
                 begins[found[1]] = statement
-            elif verb[0] != "INSERT":  # an INSERT would migrate content of an older schema
+            elif verb[0] not in ("INSERT", "UPDATE"):  # these would migrate content of an older schema
                 made.execute(statement)
         made.execute("INSERT INTO migration VALUES(?, ?)", (number, name))
     return begins, triggers

@@ -89,7 +89,7 @@ class SqlUpkeep(SqlBlobs):
 
     def put_entry(self, session: str, place: int, entry: Entry) -> None:
         line = encode_entry(entry)
-        packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line)
+        packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, self._shares)
         with self._database.open_writer() as rows:
             taken = (place, plain(session), plain(entry.id))
             rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
