@@ -38,7 +38,7 @@ FRAME: Final = (
     b'"nickname":null,"provenance":{"generator":"tool","origin":"toolcall","parent_refs":[]},"type":"toolcall","view":null}'
 )
 """Texts that most records contain. Stored records need it: it never changes, or the packed form gets another first byte."""
-_LEVEL: Final = 9
+_LEVEL: Final = 6
 _HASH: Final = re.compile(rb'"([0-9a-f]{64})"')
 _MARK: Final = re.compile(rb"\x01(.{32})", re.DOTALL)
 _LARGEST: Final = 1 << 32

@@ -28,7 +28,7 @@ from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
-from pagein.store.sql.sql_references import put_links_again, put_references, reference_in, target_key
+from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in, target_key
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 from pagein.store.sql.sql_versions import select_versions, version_in
 
@@ -226,6 +226,7 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
     _put_row(rows, document, version)
     put_references(rows, document, sequence, sealed, () if current is None else current.additional)
     put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
+    note_pin(version)
     return version
 
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from pagein.errors import CallerError, DamagedBlob
+from pagein.model.names import ContentHash
 from pagein.model.references import Pin, Reference
 from pagein.model.values import canonical, parse_value
 from pagein.model.version_hash import SealedDraft, value_of
@@ -28,6 +29,10 @@ _PIN: Final = re.compile(r'"id":"(?:[^"\\]|\\.)*","pin":\{[^{}]*\}')
 _MARK: Final = "\1"
 _BEFORE, _BEHIND = '{"$ref":{', "}}"
 _AT_ONCE: Final = 500
+_PINS: Final = 4_096
+_pins: Final[dict[ContentHash, tuple[ContentHash, ContentHash | None]]] = {}
+"""The hashes of the view and of the content that follow from an object hash, for the versions met last."""
+_OF_DOCUMENTS: Final = "FROM version JOIN document ON document.number = version.document WHERE"
 
 
 def target_key(text: str) -> str:
@@ -134,13 +139,23 @@ def _stored_version(rows: Rows, reference: Reference) -> int | None:
     if pin is None:
         return None
     wanted = "document.id = ? AND object_hash = ? AND at = ? ORDER BY sequence LIMIT 1"
-    for row in select_versions(rows, wanted, (encode_text(reference.target), raw(pin.object), pin.at)):
+    values = (encode_text(reference.target), raw(pin.object), pin.at)
+    found = rows.execute(f"SELECT sequence {_OF_DOCUMENTS} {wanted}", values).fetchone()
+    if found is None:
+        return None
+    if pin.object not in _pins:
         try:
-            version = version_in(row)
+            note_pin(version_in(select_versions(rows, wanted, values)[0]))
         except DamagedBlob:
             return None
-        return version.sequence if version.pin() == pin else None
-    return None
+    return int(found[0]) if _pins.get(pin.object) == (pin.view, pin.content) else None
+
+
+def note_pin(version: Version) -> None:
+    """Remember the hashes of a version, which the next references to it are compared with."""
+    if len(_pins) >= _PINS:
+        _pins.clear()
+    _pins[version.object_hash] = version.metadata_view_hash, version.content_hash
 
 
 def _stored_key(text: str, version: int | None, name: bytes | None, at: float | None) -> tuple[object, ...]:
