@@ -64,7 +64,6 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
         loosen_lines(rows, name)
     except DamagedBlob:
         return 0
-    rows.execute("DELETE FROM line_text WHERE blob = ?", found)
     rows.execute("DELETE FROM blob WHERE number = ?", found)
     return 1
 
@@ -74,3 +73,4 @@ def loosen_lines(rows: Rows, name: ContentHash) -> None:
     for number, codec, data in rows.execute(_SHARING, (raw(name),)).fetchall():
         if name in texts_in(codec, bytes(data)):  # a line may have changed since its need was noted
             change_line(rows, int(number), load_line(rows, codec, bytes(data)), without=name)
+    rows.execute("DELETE FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))
