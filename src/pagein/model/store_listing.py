@@ -7,6 +7,7 @@ from typing import Final
 
 from pagein.errors import BadInput
 from pagein.model.entries import EntryId
+from pagein.model.names import ContentHash
 
 OWN_JOURNALS: Final = "pagein."
 """Beginning of the names of pagein's own journals, which are no sessions and never end."""
@@ -45,6 +46,7 @@ class JournalLine:
     place: position in the store; it grows with every entry and is never reused.
     damaged: the line could not be unpacked and is returned as stored.
     id: of the entry, stored beside the line.
+    texts: content that the store shares with this line, and that it needs.
     """
 
     place: int
@@ -52,6 +54,7 @@ class JournalLine:
     line: bytes
     damaged: bool = False
     id: str = ""
+    texts: tuple[ContentHash, ...] = ()
 
 
 def session_name(told: str, names: Collection[str]) -> str:

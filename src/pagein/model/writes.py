@@ -136,12 +136,16 @@ def _part_of_key(key: str) -> str:
 def keys_of(version: Version) -> frozenset[tuple[str, str]]:
     """The index keys of a version: names with keys, an entry per element of a list."""
     found = {(name, key_of(one)) for name, value in version.metadata.items() for one in _each(value)}
-    envelope: dict[str, Value] = {
+    return frozenset(found | {(name, key_of(value)) for name, value in _envelope(version).items()})
+
+
+def _envelope(version: Version) -> dict[str, Value]:
+    fields: dict[str, Value] = {
         "nickname": version.nickname,
         "content_hash": None if version.content_hash is None else version.content_hash.hex,
         "session": version.writer.session,
     }
-    return frozenset(found | {(name, key_of(value)) for name, value in envelope.items() if value is not None})
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _each(value: Value) -> tuple[Value, ...]:
@@ -150,15 +154,32 @@ def _each(value: Value) -> tuple[Value, ...]:
 
 def matches(query: Query, version: Version) -> bool:
     """Whether the newest version of an object matches a query, ignoring `limit`."""
-    keys = keys_of(version)
     return (
         (not query.types or version.type in query.types)
         and query.deleted in (None, version.deleted)
         and (query.since is None or query.since <= version.at)
         and (query.until is None or version.at <= query.until)
         and (query.before is None or version.sequence < query.before)
-        and all((name, key_of(value)) in keys for name, value in query.where.items())
         and version.id.startswith(query.beginning)
+        and fields_match(query, version)
+    )
+
+
+def fields_match(query: Query, version: Version) -> bool:
+    """Whether a version has the fields that a query asks for: `where`, `under` and `ending`."""
+    ends = [asked[0] for asked in (query.under, query.ending) if asked is not None]
+    if not query.where and not ends:
+        return True
+    envelope = _envelope(version)
+    keys = frozenset(
+        (name, key_of(one))
+        for name in {*query.where, *ends}
+        for value in (version.metadata.get(name), envelope.get(name))
+        if value is not None or name in version.metadata
+        for one in _each(value)
+    )
+    return (
+        all((name, key_of(value)) in keys for name, value in query.where.items())
         and (query.under is None or _is_under(keys, *query.under))
         and (query.ending is None or _has_ending(keys, *query.ending))
     )

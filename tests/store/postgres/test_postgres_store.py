@@ -16,7 +16,9 @@ from pagein.model.names import ContentHash
 from pagein.model.writes import Query
 from pagein.store.postgres.postgres_schema import STEPS, dialect
 from pagein.store.postgres.postgres_store import PostgresStore
-from pagein.store.sql.sqlite_schema import MIGRATIONS
+from pagein.store.sql.sql_lookups import key_number
+from pagein.store.sql.sql_references import target_key
+from pagein.store.sql.sqlite_schema import KEY_NUMBER, MIGRATIONS, TARGET_KEY
 from pagein.testing.object_store import a_file, object_number, put
 
 pytestmark = pytest.mark.damages_store
@@ -82,6 +84,8 @@ def test_every_table_of_the_file_is_in_the_schema(postgres: str, name: str, stor
     query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %s"
     there = {(str(table), str(column)) for table, column in admin(postgres, query, name)}
     connection = sqlite3.connect(":memory:")
+    connection.create_function(KEY_NUMBER, 2, key_number)
+    connection.create_function(TARGET_KEY, 1, target_key)
     for _, statements in MIGRATIONS:
         for statement in statements:
             connection.execute(statement)

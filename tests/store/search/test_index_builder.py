@@ -139,7 +139,7 @@ def test_the_index_names_damaged_versions_and_finds_the_others(tmp_path: Path) -
         desk.put(f"needle {number} " + f"{number} words\n" * 100)
     store.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE version SET record = replace(record, 'toolcall', 'toolcalm') WHERE sequence = 2")
+        connection.execute("UPDATE version SET record = '{}' WHERE sequence = 2")
         connection.execute("UPDATE blob SET data = x'00112233' WHERE number = 3")
         connection.execute("DELETE FROM blob WHERE number = 5")
     connection.close()

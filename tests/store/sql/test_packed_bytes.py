@@ -114,10 +114,10 @@ def test_blobs_that_rest_on_each_other_are_damage_and_not_an_endless_task(store:
 
 
 def test_a_record_that_was_changed_is_noticed(store: SqliteUpkeep, path: Path) -> None:
-    put(store, a_file(1))
+    record = put(store, a_file(1)).record
     connection = sqlite3.connect(path)
     with connection:
-        connection.execute("UPDATE version SET record = replace(record, 'folder', 'fodder')")
+        connection.execute("UPDATE version SET record = replace(?, 'folder', 'fodder')", (record,))
     connection.close()
     with pytest.raises(DamagedBlob):
         store.current(object_number(1))

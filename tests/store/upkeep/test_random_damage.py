@@ -56,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
         names = [
             name
             for (name,) in rows.execute(
-                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE '%WITHOUT ROWID%'"
             )
         ]
         counts = {name: rows.execute(f"SELECT count(*), max(rowid) FROM {name}").fetchone() for name in names}  # noqa: S608
@@ -120,7 +120,7 @@ def counted(path: Path) -> Counter[str]:
     names = [
         name
         for (name,) in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE '%WITHOUT ROWID%'"
         )
     ]
     counts = {name: connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}  # noqa: S608

@@ -93,7 +93,7 @@ HARMS = {
     "an entry that says nothing": ("UPDATE entry SET line = x'7b746f726e', codec = 0 WHERE number = (SELECT max(number) FROM entry)", {"entry"}),
     "a lost entry": ("DELETE FROM entry WHERE number = (SELECT min(number) + 3 FROM entry WHERE session = 'main')", {"entry"}),
     "a session that stands nowhere": ("UPDATE session SET leaf = 'nowhere' WHERE name = 'main'", {"session"}),
-    "a version whose record was changed": ("UPDATE version SET record = replace(record, 'note', 'nope') WHERE sequence = 2", {"version"}),
+    "a version whose record was changed": ("UPDATE version SET record = '{\"type\":\"nope\"}' WHERE sequence = 2", {"version"}),
     "a lost version": ("DELETE FROM version WHERE sequence = 2", {"version"}),
     "a version of another number": ("UPDATE version SET number = 77 WHERE sequence = (SELECT max(sequence) FROM version)", {"version"}),
     "a lost reference": ("DELETE FROM reference", {"reference"}),

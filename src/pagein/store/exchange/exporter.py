@@ -33,6 +33,7 @@ from pagein.ports import WholeStore
 from pagein.store.exchange.derived_objects import DerivedObjects, derived_objects
 from pagein.store.exchange.export_redaction import ExportRedaction, blobs_of_excluded, is_withheld
 from pagein.store.exchange.import_bounds import LONGEST_LINE
+from pagein.store.upkeep.collection import hashes_in
 from pagein.store.upkeep.journal_check import leaf_of
 
 FORMAT: Final = 1
@@ -88,7 +89,7 @@ def _records(store: WholeStore, done: ExportReport) -> Iterator[Fields]:
     withheld = _withheld_objects(store)
     hidden = _withheld_hashes(store, withheld, derived)
     done.withheld += sum(store.has(name) for name in hidden)
-    blobs = _Blobs(store, hidden | derived.blobs, done)
+    blobs = _Blobs(store, hidden | derived.blobs | _shared_hashes(store, derived), done)
     of_versions = frozenset(
         name for version in _log(store) if version.id not in derived.objects for name in contents_of(version)
     )
@@ -222,6 +223,21 @@ def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: Deriv
         elif version.id not in derived.objects:
             others |= contents
     return hidden - others
+
+
+def _shared_hashes(store: WholeStore, derived: DerivedObjects) -> set[ContentHash]:
+    """Return the hashes of content that only the lines of journals need, which contain it in an export."""
+    shared = {name for line in store.journal_lines() for name in line.texts}
+    if not shared:
+        return shared
+    known = {name.hex: name for name in shared}
+    needed = {stored.content for stored in store.paged_objects()}
+    for version in _log(store):
+        if version.id not in derived.objects:
+            needed |= contents_of(version)
+    for line in store.journal_lines():
+        needed.update(hashes_in(line.line, known))
+    return shared - needed
 
 
 def contents_of(version: Version) -> set[ContentHash]:

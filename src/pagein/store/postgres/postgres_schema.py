@@ -9,8 +9,12 @@ from typing import Final, TypeAlias
 from pagein.store.sql.sqlite_schema import (
     ANSWER_INDEX,
     BLOB_TABLES,
+    CONTENT_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
+    LINE_TEXT_TABLE,
+    LOOKUP_TABLES,
+    MOVED_TEXTS,
     OBJECT_TABLES,
     SNAPSHOT_TABLE,
     TIME_INDEX,
@@ -23,6 +27,7 @@ _WORDS: Final = (
     (r"\bINTEGER\b", "BIGINT"),
     (r"\bBLOB\b", "BYTEA"),
     (r"\bREAL\b", "DOUBLE PRECISION"),
+    (r"\bWITHOUT ROWID\b", ""),
     (r"\bTEXT\b", 'TEXT COLLATE "C"'),
 )
 
@@ -34,6 +39,12 @@ def dialect(statement: str) -> str:
     return statement
 
 
+# `sql_lookups.key_number` in SQL
+_KEY_NUMBER: Final = (
+    """('x' || encode(substr(sha256(convert_to(name || chr(1) || value, 'UTF8')), 1, 6), 'hex'))::bit(48)::bigint"""
+)
+# `sql_references.target_key` in SQL
+_TARGET_KEY: Final = "substr(encode(sha256(convert_to(target, 'UTF8')), 'hex'), 1, 16)"
 Steps: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 STEPS: Final[Steps] = (
     (
@@ -110,4 +121,22 @@ STEPS: Final[Steps] = (
     ("versions by time", (TIME_INDEX,)),
     # The answers to requests go with the version in them.
     ("answers of versions", (ANSWER_INDEX,)),
+    ("texts of journal lines", (dialect(LINE_TEXT_TABLE), CONTENT_INDEX)),
+    (
+        "lookup keys as numbers",
+        (
+            *map(dialect, LOOKUP_TABLES),
+            f"""INSERT INTO lookup(key, document) SELECT {_KEY_NUMBER}, document FROM field ON CONFLICT DO NOTHING""",  # noqa: S608 -- constants
+            MOVED_TEXTS,
+            "DROP TABLE field",
+        ),
+    ),
+    (
+        "short references",
+        (
+            "ALTER TABLE reference ADD COLUMN version BIGINT",
+            f"UPDATE reference SET target = {_TARGET_KEY}, pinned = NULL",  # noqa: S608 -- a constant
+            "ALTER TABLE version ALTER COLUMN record TYPE BYTEA USING convert_to(record, 'UTF8')",
+        ),
+    ),
 )

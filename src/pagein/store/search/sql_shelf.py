@@ -14,6 +14,7 @@ from pagein.model.names import ContentHash
 from pagein.model.version_hash import object_hash_of
 from pagein.store.search.shelves import CHAT, Loaded, Newest, ShelfItem, pages_in, shelf_item, unreadable
 from pagein.store.sql.packed_bytes import AS_IT_IS, ZSTD, unpack
+from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name, raw
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
@@ -72,7 +73,7 @@ class SqlShelf:
                 query = f"""SELECT id, head, deleted, record FROM document
                     LEFT JOIN version ON sequence = head AND type = '{CHAT}' WHERE id IN ({placeholders(some)})"""  # noqa: S608 -- constants
                 for name, head, gone, record in rows.execute(query, some).fetchall():
-                    found[decode_text(name)] = Newest(head, bool(gone), {} if record is None else pages_in(record))
+                    found[decode_text(name)] = Newest(head, bool(gone), {} if record is None else _pages(record))
         return found
 
     def load(self, names: Sequence[ContentHash]) -> Loaded:
@@ -82,6 +83,13 @@ class SqlShelf:
         with self._database.open_reader() as rows:
             found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
         return "" if found is None else hash_of_name(found[0]).hex
+
+
+def _pages(stored: str | bytes) -> Mapping[str, ContentHash]:
+    try:
+        return pages_in(unpack_record(stored))
+    except DamagedBlob:
+        return {}
 
 
 def database_of(store: SqlObjects) -> SqlDatabase:
@@ -105,7 +113,12 @@ def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
 
 
 def _proven(row: Row) -> ShelfItem:
-    sequence, number, at, chars, record, session, name, before = row
+    sequence, number, at, chars, stored, session, name, stored_before = row
+    try:
+        record = unpack_record(stored)
+        before = None if stored_before is None else unpack_record(stored_before)
+    except DamagedBlob as problem:
+        return unreadable(sequence, number, problem)
     if object_hash_of(record) != hash_of_name(name):
         return unreadable(
             sequence, number, StoreError(f"the record of version {sequence} is not the one that was stored")

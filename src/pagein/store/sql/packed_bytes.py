@@ -4,7 +4,6 @@ A delta is a zstd frame whose dictionary is the base. zstd does not detect a wro
 carries a checksum, and every reader of a blob hashes it again.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 import zstandard
@@ -37,11 +36,6 @@ def pack(content: bytes) -> tuple[int, bytes]:
         if len(small) < len(content):
             return ZSTD, small
     return AS_IT_IS, content
-
-
-def pack_each(contents: Iterable[bytes]) -> list[tuple[int, bytes]]:
-    """Pack each of these as `pack` does."""
-    return [pack(content) for content in contents]
 
 
 def pack_against(content: bytes, base: bytes) -> tuple[int, bytes]:

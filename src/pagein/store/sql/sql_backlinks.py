@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from pagein.errors import CallerError, DamagedBlob
 from pagein.model.references import Reference
-from pagein.model.values import parse_value, place_order
+from pagein.model.values import place_order
 from pagein.store.rules.reference_target import ReferenceTarget
+from pagein.store.sql.sql_references import reference_in
 from pagein.store.sql.sql_rows import Rows, decode_text
 
 
@@ -33,7 +33,7 @@ def references_to(
     """
     valid = "since <= sequence AND (until IS NULL OR until > sequence)" if ever else "until IS NULL AND sequence = head"
     found = rows.execute(
-        f"""SELECT sequence, path, reference FROM reference
+        f"""SELECT sequence, path, reference, reference.version FROM reference
             JOIN document ON document.number = reference.document JOIN version ON version.document = document.number
             WHERE target IN ({", ".join("?" * len(targets))}) AND {valid} ORDER BY at DESC, sequence DESC""",  # noqa: S608 -- constants
         targets,
@@ -41,7 +41,10 @@ def references_to(
 
     def met() -> Iterator[PlacedReference]:
         for sequence, listed in groupby(found, key=lambda row: int(row[0])):
-            held = (PlacedReference(sequence, decode_text(path), reference_in(text)) for _, path, text in listed)
+            held = (
+                PlacedReference(sequence, decode_text(path), reference_in(rows, text, pinned))
+                for _, path, text, pinned in listed
+            )
             yield from sorted((one for one in held if wanted.met_by(one.reference)), key=_place)
 
     return list(islice(met(), most))
@@ -49,14 +52,3 @@ def references_to(
 
 def _place(one: PlacedReference) -> tuple[tuple[int, int, str], ...]:
     return place_order(one.path)
-
-
-def reference_in(text: str) -> Reference:
-    """Return a stored reference. Raises DamagedBlob."""
-    try:
-        value = parse_value(text)
-    except CallerError as problem:
-        raise DamagedBlob(f"a reference cannot be read: {problem}") from problem
-    if not isinstance(value, Reference):
-        raise DamagedBlob("a reference is not one")
-    return value

@@ -126,11 +126,20 @@ class SqlBlobs:
             self._forgotten = count, ErasedTexts(self.secret(), self.tombstones())
         return self._forgotten[1]
 
+    def _shares(self, name: ContentHash) -> bool:
+        with self._database.open_reader() as rows:
+            return is_shared(rows, name)
+
     def _hold(self, contents: Iterable[bytes]) -> None:
         """Raise StoreError if a content has an erased text."""
         forgotten = self.forgotten()
         if forgotten.tombstones and any(forgotten.finds(one.decode("utf-8", "replace")) for one in contents):
             raise StoreError("it holds a text that was ordered to be forgotten, and is not stored")
+
+
+def is_shared(rows: Rows, name: ContentHash) -> bool:
+    """Return whether journal lines may share the content with this hash: it is not that of an evicted object."""
+    return rows.execute("SELECT 1 FROM object WHERE hash = ? LIMIT 1", (raw(name),)).fetchone() is None
 
 
 def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> ContentHash:
@@ -201,24 +210,6 @@ def _base(rows: Rows, base: ContentHash | None) -> tuple[int | None, int, bytes 
         return int(found[0]), int(found[1]) + 1, load_blob(rows, base)
     except DamagedBlob:
         return None, 0, None
-
-
-def remove_blob(rows: Rows, name: ContentHash) -> int:
-    """Delete a blob, and store its deltas without it. Return the number of deleted blobs: 0 or 1."""
-    found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
-    if found is None:
-        return 0
-    for (dependent,) in rows.execute("SELECT hash FROM blob WHERE base = ?", found).fetchall():
-        # An unreadable delta keeps its base: cleaning up must not make damage worse.
-        try:
-            codec, data = pack(load_blob(rows, hash_of_name(dependent)))
-        except DamagedBlob:
-            return 0
-        rows.execute(
-            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (codec, data, dependent)
-        )
-    rows.execute("DELETE FROM blob WHERE number = ?", found)
-    return 1
 
 
 def _record(stored: StoredObject) -> tuple[object, ...]:

@@ -31,7 +31,7 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.redaction import Finds
-from pagein.store.sql.packed_bytes import pack, unpack
+from pagein.store.sql.packed_records import pack_record, unpack_record
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
     SqlBlobs,
@@ -41,10 +41,12 @@ from pagein.store.sql.sql_blobs import (
     plain,
     put_blob,
     raw,
-    remove_blob,
 )
+from pagein.store.sql.sql_lines import change_line, load_line, remove_blob
+from pagein.store.sql.sql_lookups import put_keys
+from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full, target_key
 from pagein.store.sql.sql_removal import drop_documents
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, encode_text
 
 _SOMEBODY: Final = Writer("unknown")
 _OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "op", "known", "proof"})
@@ -158,7 +160,7 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
         path = path_of_reading(line) if name in paths else None
         made = unread(line) if path is not None and path in paths[name] else telling.line(line)
         if made != line:
-            rows.execute("UPDATE entry SET codec = ?, line = ? WHERE number = ?", (*pack(made), number))
+            change_line(rows, number, made)
             done.entries += 1
             if b'"entry":"said"' not in line:
                 done.sessions.add(name)
@@ -167,7 +169,7 @@ def _entries(rows: Rows, telling: EntryRedaction, done: Retold, session: str | N
 def _line(rows: Rows, number: int, session: str, unread_ones: list[str]) -> bytes | None:
     codec, data = _row(rows, "SELECT codec, line FROM entry WHERE number = ?", number)
     try:
-        return unpack(codec, bytes(data))
+        return load_line(rows, codec, bytes(data))
     except DamagedBlob as problem:
         unread_ones.append(f"entry {number} of session {session}: {problem}")
         return None
@@ -230,13 +232,15 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
     Return the new object hash by the old hash.
     """
     renamed, fields = dict(names), _FieldsRenaming(rows, names)
+    store_in_full(rows)
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
             rows,
             "SELECT document, number, at, object_hash, content_hash, chars, record, session FROM version WHERE sequence = ?",
             sequence,
         )
-        document, number, at, object_hash, content_hash, chars, record, writer = row
+        document, number, at, object_hash, content_hash, chars, stored, writer = row
+        record = unpack_record(stored)
         fields.rename(record, renamed)
         made = retold(record, finds, {**renamed, **fields.names} if fields.names else renamed)
         if session is not None and writer == encode_text(session):
@@ -254,19 +258,25 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
             renamed[before.metadata_view_hash.hex] = after.metadata_view_hash.hex
         rows.execute(
             "UPDATE version SET object_hash = ?, content_hash = ?, chars = ?, record = ? WHERE sequence = ?",
-            (raw(object_hash_of(made)), None if content is None else bytes.fromhex(content), chars, made, sequence),
+            (
+                raw(object_hash_of(made)),
+                None if content is None else bytes.fromhex(content),
+                chars,
+                pack_record(made),
+                sequence,
+            ),
         )
         rows.execute("UPDATE request SET asked = ? WHERE asked = ?", (raw(object_hash_of(made)), bytes(object_hash)))
         _told_of_head(rows, document, before, after)
         done.versions += 1
-    for number, text, pinned, target in rows.execute(
-        "SELECT number, reference, pinned, target FROM reference"
-    ).fetchall():
+    for number, text in rows.execute("SELECT number, reference FROM reference WHERE version IS NULL").fetchall():
         made = retold(text, finds, renamed)
-        new = None if pinned is None else bytes.fromhex(renamed.get(bytes(pinned).hex(), bytes(pinned).hex()))
-        if made != text or new != (None if pinned is None else bytes(pinned)):
-            values = (made, new, encode_text(retold(decode_text(target), finds, {})), number)
-            rows.execute("UPDATE reference SET reference = ?, pinned = ?, target = ? WHERE number = ?", values)
+        if made != text:
+            rows.execute("UPDATE reference SET reference = ?, pinned = NULL WHERE number = ?", (made, number))
+            with contextlib.suppress(DamagedBlob):
+                key = target_key(encode_text(reference_in(rows, made, None).target))
+                rows.execute("UPDATE reference SET target = ? WHERE number = ?", (key, number))
+    shorten_again(rows)
     return {old: new for old, new in renamed.items() if old not in names}
 
 
@@ -314,12 +324,7 @@ def _told_of_head(rows: Rows, document: int, before: Version, after: Version) ->
     (head,) = _row(rows, "SELECT head FROM document WHERE number = ?", document)
     if head != after.sequence:
         return
-    for name, value in sorted(keys_of(before) - keys_of(after)):
-        rows.execute(
-            "DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, encode_text(name), value)
-        )
-    for name, value in sorted(keys_of(after) - keys_of(before)):
-        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, encode_text(name), value))
+    put_keys(rows, document, keys_of(after), keys_of(before))
     if before.nickname != after.nickname:
         nickname = None if after.nickname is None else encode_text(after.nickname)
         rows.execute("UPDATE document SET nickname = ? WHERE number = ?", (nickname, document))

@@ -3,17 +3,21 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pagein.errors import DamagedBlob
+from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.codec import decode_entry, encode_entries
 from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import UnreadableLine
+from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
-from pagein.store.sql.packed_bytes import BRIDGE, pack, pack_each, unpack
+from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
+from pagein.store.sql.shared_lines import pack_line, unpack_line
 from pagein.store.sql.sql_blobs import SqlBlobs, plain, plain_names
+from pagein.store.sql.sql_lines import load_line, loosen_lines, put_texts
 
 # A lost entry that is appended again gets its old place.
 _APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
   ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
+_NUMBER: Final = "SELECT number FROM entry WHERE session = ? AND id = ?"
 _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""
 
@@ -30,16 +34,27 @@ class SqlJournals(SqlBlobs):
         lines = encode_entries(entries)
         if retelling is not None:
             lines = [retelling.line(line) for line in lines]
-        packed = pack_each(lines)
+        packed = [pack_line(line, self._shares) for line in lines]
         with self._database.open_writer() as rows:
-            for entry_id, (codec, line) in zip(ids, packed, strict=True):
-                rows.execute(_APPEND, (name, entry_id, codec, line))
+            for entry_id, line in zip(ids, packed, strict=True):
+                rows.execute(_APPEND, (name, entry_id, line.codec, line.data))
+                if line.texts:
+                    number = rows.execute(_NUMBER, (name, entry_id)).fetchone()
+                    put_texts(rows, 0 if number is None else int(number[0]), line)
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (name, ids[-1]),
             )
             last = rows.execute("SELECT max(number) FROM entry WHERE session = ?", (name,)).fetchone()
         return 0 if last is None else int(last[0])
+
+    def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
+        with self._database.open_writer() as rows:
+            taken = super().put_objects(objects)
+            for stored, _ in objects:
+                if stored.id not in taken:
+                    loosen_lines(rows, stored.content)
+        return taken
 
     def entries(self, session: str) -> Iterator[Entry | UnreadableLine]:
         return (entry for _, entry in self.news(session))
@@ -54,7 +69,7 @@ class SqlJournals(SqlBlobs):
                     (plain(session), after, _AT_ONCE),
                 ).fetchall()
             for number, codec, line, name in found:
-                yield number, _entry(number, codec, line, name)
+                yield number, self._entry(number, codec, line, name)
             if len(found) < _AT_ONCE:
                 return
             after = found[-1][0]
@@ -75,7 +90,27 @@ class SqlJournals(SqlBlobs):
         with self._database.open_reader() as rows:
             query = "SELECT number, codec, line FROM entry WHERE session = ? AND id = ?"
             row = rows.execute(query, (plain(session), plain(name))).fetchone()
-        return None if row is None else _entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
+        return None if row is None else self._entry(int(row[0]), int(row[1]), bytes(row[2]), plain(name))
+
+    def _entry(self, number: int, codec: int, data: bytes, name: str) -> Entry | UnreadableLine:
+        try:
+            line = self._line(number, codec, data)
+        except DamagedBlob as problem:
+            return UnreadableLine(number, f"DamagedBlob: {problem}")
+        entry = decode_entry(line, number)
+        if isinstance(entry, Entry) and plain(entry.id) != name:
+            return UnreadableLine(number, f"it is kept as {name!r} and calls itself {entry.id!r}")
+        return entry
+
+    def _line(self, number: int, codec: int, data: bytes) -> bytes:
+        try:
+            return unpack_line(codec, bytes(data), self.get)
+        except MissingBlob:
+            with (
+                self._database.open_reader() as rows
+            ):  # a text may have been removed, and put back into the line, since
+                again = rows.execute("SELECT codec, line FROM entry WHERE number = ?", (number,)).fetchone()
+                return load_line(rows, *((codec, data) if again is None else again))
 
     def keep_snapshot(self, session: str, place: int, version: str, data: bytes) -> None:
         codec, small = pack(data)
@@ -100,13 +135,3 @@ class SqlJournals(SqlBlobs):
             return int(place), unpack(codec, bytes(data))
         except DamagedBlob:
             return None
-
-
-def _entry(number: int, codec: int, line: bytes, name: str) -> Entry | UnreadableLine:
-    try:
-        entry = decode_entry(unpack(codec, bytes(line)), number)
-    except DamagedBlob as problem:
-        return UnreadableLine(number, f"DamagedBlob: {problem}")
-    if isinstance(entry, Entry) and plain(entry.id) != name:
-        return UnreadableLine(number, f"it is kept as {name!r} and calls itself {entry.id!r}")
-    return entry

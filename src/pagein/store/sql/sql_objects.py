@@ -9,29 +9,31 @@ Rules of this file
 5. References and lookup keys are stored as changes between versions, so that a long chat costs only its growth.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, get_args
 
-from pagein.errors import CallerError, DamagedBlob, StoreError
+from pagein.errors import DamagedBlob, StoreError
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
-from pagein.model.values import Value, canonical, place_order
-from pagein.model.version_hash import SealedDraft, decode_content, object_hash_of, value_of, version_of
-from pagein.model.versions import Version, Writer
-from pagein.model.writes import Change, Outcome, Query, Write, Written, keys_of
+from pagein.model.values import Value, place_order
+from pagein.model.version_hash import SealedDraft, decode_content, value_of
+from pagein.model.versions import Version
+from pagein.model.writes import Change, Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
-from pagein.store.sql.sql_backlinks import reference_in, references_to
+from pagein.store.sql.packed_records import pack_record
+from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
-from pagein.store.sql.sql_queries import VERSION, conditions
+from pagein.store.sql.sql_lookups import put_keys
+from pagein.store.sql.sql_queries import conditions, with_stored_names
+from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in, target_key
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_versions import select_versions, version_in
 
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
-_LONGEST_TARGET: Final = 500
-_BEHIND_SLASH: Final = "0"
-"""The character behind the slash, which ends the range of places below a field."""
 _AT_ONCE: Final = 500
 
 
@@ -92,8 +94,17 @@ class SqlObjects(SqlBlobs):
         )
 
     def objects(self, query: Query) -> Sequence[Version]:
-        wanted, values = conditions(query)
-        return self._versions(f"sequence = document.head AND {wanted}", *values)
+        asked = with_stored_names(query)
+        found, kept = self._found(asked, query)
+        if asked.limit is not None and len(kept) < len(found):  # two keys with one number
+            _, kept = self._found(replace(asked, limit=None), query)
+        return kept if query.limit is None else kept[: query.limit]
+
+    def _found(self, asked: Query, query: Query) -> tuple[Sequence[Version], Sequence[Version]]:
+        """Return the versions that the tables give for a query, and those of them that match the second query."""
+        wanted, values = conditions(asked)
+        found = self._versions(f"sequence = document.head AND {wanted}", *values)
+        return found, tuple(one for one in found if fields_match(query, one))
 
     def log(self, after: int = 0, limit: int | None = None) -> Sequence[Version]:
         most = 2**62 if limit is None else max(limit, 0)
@@ -117,27 +128,29 @@ class SqlObjects(SqlBlobs):
     def references(self, version: Version) -> Sequence[Link]:
         with self._database.open_reader() as rows:
             found = rows.execute(
-                """SELECT path, reference FROM reference JOIN version ON version.document = reference.document
+                """SELECT path, reference, reference.version FROM reference
+                   JOIN version ON version.document = reference.document
                    WHERE sequence = ? AND since <= sequence AND (until IS NULL OR until > sequence)""",
                 (version.sequence,),
             ).fetchall()
-        placed = sorted(
-            ((decode_text(path), reference_in(text)) for path, text in found), key=lambda one: place_order(one[0])
-        )
+            placed = sorted(
+                ((decode_text(path), reference_in(rows, text, pinned)) for path, text, pinned in found),
+                key=lambda one: place_order(one[0]),
+            )
         return tuple(Link(path, one, isinstance(self.resolve(one), Resolution)) for path, one in placed)
 
     def backlinks(
         self, target: str, *, pinned: ContentHash | None = None, ever: bool = False, most: int | None = None
     ) -> Sequence[Backlink]:
         wanted = target_of(self, target, pinned)
-        texts = sorted({_target(one) for one in (wanted.id, *wanted.names)})
+        texts = sorted({target_key(encode_text(one)) for one in (wanted.id, *wanted.names)})
         with self._database.open_reader() as rows:
             listed = references_to(rows, wanted, texts, ever=ever, most=most)
             numbers = sorted({one.sequence for one in listed})
             sources: dict[int, Version] = {}
             for first in range(0, len(numbers), _AT_ONCE):
                 some = numbers[first : first + _AT_ONCE]
-                found = _select(rows, f"sequence IN ({', '.join('?' * len(some))})", some)
+                found = select_versions(rows, f"sequence IN ({', '.join('?' * len(some))})", some)
                 sources.update((version.sequence, version) for version in map(version_in, found))
         return tuple(Backlink(sources[one.sequence], one.path, one.reference) for one in listed)
 
@@ -154,7 +167,7 @@ class SqlObjects(SqlBlobs):
 
     def _versions(self, wanted: str, *values: object) -> Sequence[Version]:
         with self._database.open_reader() as rows:
-            return tuple(version_in(row) for row in _select(rows, wanted, values))
+            return tuple(version_in(row) for row in select_versions(rows, wanted, values))
 
     def _by_hash(self, object_id: str, name: ContentHash) -> Version | None:
         with self._database.open_reader() as rows:
@@ -162,33 +175,13 @@ class SqlObjects(SqlBlobs):
             return _one(rows, last, encode_text(object_id), raw(name))
 
 
-def _select(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
-    query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document WHERE {wanted}"  # noqa: S608 -- constants
-    return rows.execute(query, values).fetchall()
-
-
 def _one(rows: Rows, wanted: str, *values: object) -> Version | None:
-    found = _select(rows, wanted, values)
+    found = select_versions(rows, wanted, values)
     return version_in(found[0]) if found else None
 
 
 def _newest(rows: Rows, object_id: str) -> Version | None:
     return _one(rows, "document.id = ? AND sequence = document.head", encode_text(object_id))
-
-
-def version_in(row: Row) -> Version:
-    """Return the version in a row of `sql_queries.VERSION`.
-
-    Raises DamagedBlob if the record does not match its hash.
-    """
-    sequence, number, at, name, chars, record, writer, reason, session = row
-    who = Writer(decode_text(writer), decode_text(reason), None if session is None else decode_text(session))
-    try:
-        if object_hash_of(record) != hash_of_name(name):
-            raise DamagedBlob(f"the record of version {sequence} is not the one that was stored")
-        return version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=who)
-    except CallerError as problem:
-        raise DamagedBlob(f"version {sequence} cannot be read: {problem}") from problem
 
 
 def _texts(sealed: SealedDraft) -> Iterator[bytes]:
@@ -233,6 +226,7 @@ def _append_version(rows: Rows, write: Write, sealed: SealedDraft, current: Vers
     _put_row(rows, document, version)
     put_references(rows, document, sequence, sealed, () if current is None else current.additional)
     put_keys(rows, document, keys_of(version), frozenset() if current is None else keys_of(current))
+    note_pin(version)
     return version
 
 
@@ -243,14 +237,15 @@ def _put_row(rows: Rows, document: int, version: Version) -> None:
            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
-            *(None if version.content_hash is None else raw(version.content_hash), version.chars, version.record),
+            *(None if version.content_hash is None else raw(version.content_hash), version.chars),
+            pack_record(version.record),
             *(None if one is None else encode_text(one) for one in who),
         ),
     )
 
 
 def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> bool:
-    neighbours = _select(rows, "document.id = ? ORDER BY version.number", (encode_text(write.draft.id),))
+    neighbours = select_versions(rows, "document.id = ? ORDER BY version.number", (encode_text(write.draft.id),))
     history = [version_in(row) for row in neighbours]
     before = [one for one in history if one.number < number]
     behind = [one for one in history if one.number > number]
@@ -266,14 +261,6 @@ def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> boo
     _put_row(rows, document, version)
     put_links_again(rows, document, (*before, version, *behind))
     return True
-
-
-def put_links_again(rows: Rows, document: int, history: Sequence[Version]) -> None:
-    """Store the references of all versions of an object anew, as changes from version to version."""
-    rows.execute("DELETE FROM reference WHERE document = ?", (document,))
-    for one in history:
-        additional = {name: value_of(load_blob(rows, blob)) for name, blob in one.additional.items()}
-        put_references(rows, document, one.sequence, SealedDraft.of(one.draft(None, additional)))
 
 
 def _free_sequence(rows: Rows, sealed: SealedDraft, after: int, before: int) -> int | None:
@@ -344,53 +331,6 @@ def _put_content(rows: Rows, sealed: SealedDraft, base: Version | None) -> None:
         put_blob(rows, sealed.content, None if base is None else base.content_hash)
     for name, data in sealed.additional:
         put_blob(rows, data, None if base is None else base.additional.get(name))
-
-
-def put_references(rows: Rows, document: int, sequence: int, sealed: SealedDraft, fields: Collection[str] = ()) -> None:
-    """Store the references of an object's next version as changes.
-
-    fields: names of the additional fields of the version before; needed for a draft with carried fields.
-    """
-    before = {(path, text): number for path, text, number in _references_now(rows, document, sealed, fields)}
-    after = {(encode_text(path), canonical(reference)): reference for path, reference in sealed.references}
-    for place in before.keys() - after.keys():
-        rows.execute("UPDATE reference SET until = ? WHERE number = ?", (sequence, before[place]))
-    for path, text in sorted(after.keys() - before.keys()):
-        reference = after[path, text]
-        pinned = None if reference.pin is None else raw(reference.pin.object)
-        rows.execute(
-            "INSERT INTO reference(document, path, target, pinned, reference, since) VALUES(?, ?, ?, ?, ?, ?)",
-            (document, path, _target(reference.target), pinned, text, sequence),
-        )
-
-
-def _references_now(rows: Rows, document: int, sealed: SealedDraft, before: Collection[str]) -> list[Row]:
-    """Return the references of an object's newest version that its next version may change."""
-    query = "SELECT path, reference, number FROM reference WHERE document = ? AND until IS NULL"
-    beginnings = sealed.changed_places(before)
-    if beginnings is None:
-        return rows.execute(query, (document,)).fetchall()
-    ends = [bound for one in map(encode_text, beginnings) for bound in (one, one[:-1] + _BEHIND_SLASH)]
-    places = " OR ".join(["(path >= ? AND path < ?)"] * len(beginnings))
-    return rows.execute(f"{query} AND ({places})", (document, *ends)).fetchall()
-
-
-def _target(text: str) -> str:
-    """Return the lookup key of a target: the target itself, or for a very long target its beginning and its hash."""
-    whole = encode_text(text)
-    if len(whole) <= _LONGEST_TARGET:
-        return whole
-    return whole[:_LONGEST_TARGET] + ContentHash.of(whole.encode()).hex
-
-
-def put_keys(rows: Rows, document: int, after: frozenset[tuple[str, str]], before: frozenset[tuple[str, str]]) -> None:
-    """Store the lookup keys of an object's next version as changes."""
-    for name, value in sorted(before - after):
-        rows.execute(
-            "DELETE FROM field WHERE document = ? AND name = ? AND value = ?", (document, encode_text(name), value)
-        )
-    for name, value in sorted(after - before):
-        rows.execute("INSERT INTO field(document, name, value) VALUES(?, ?, ?)", (document, encode_text(name), value))
 
 
 def _remember(rows: Rows, request: str, sealed: SealedDraft, version: Version, change: Change) -> None:

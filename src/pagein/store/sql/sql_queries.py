@@ -1,9 +1,12 @@
 """Translate a `Query` into SQL."""
 
+from dataclasses import replace
 from typing import Final
 
 from pagein.model.writes import Query, key_of, prefix_key, suffix_key
+from pagein.store.sql.sql_lookups import key_number
 from pagein.store.sql.sql_rows import encode_text
+from pagein.store.sql.sqlite_schema import TEXT_NAMES
 
 VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writer, reason, session"
 """The columns of a version."""
@@ -11,6 +14,19 @@ VERSION: Final = "sequence, version.number, at, object_hash, chars, record, writ
 _BEHIND_ALL: Final = "\x7f"
 # Ids may have any characters, in the order of code points.
 _BEHIND_IDS: Final = "\U0010ffff"
+
+
+def with_stored_names(query: Query) -> Query:
+    """Return a query that the tables can answer, and that finds at least what this one asks for.
+
+    Beginnings and ends of other fields than `TEXT_NAMES` are not stored: all versions are found, for the caller to compare.
+    """
+    under, ending = (
+        asked if asked is None or asked[0] in TEXT_NAMES else None for asked in (query.under, query.ending)
+    )
+    if (under, ending) == (query.under, query.ending):
+        return query
+    return replace(query, under=under, ending=ending, limit=None)
 
 
 def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
@@ -21,18 +37,20 @@ def conditions(query: Query) -> tuple[str, tuple[object, ...]]:
         texts.append(f"document.type IN ({', '.join('?' * len(query.types))})")
         values += [encode_text(one) for one in sorted(query.types)]
     for name, value in query.where.items():
-        texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value = ?)")
-        values += [encode_text(name), key_of(value)]
+        texts.append("document.number IN (SELECT document FROM lookup WHERE key = ?)")
+        values.append(key_number(encode_text(name), key_of(value)))
     if query.under is not None:
         name, beginning = query.under
         prefix = prefix_key(beginning)
-        texts.append("document.number IN (SELECT document FROM field WHERE name = ? AND value >= ? AND value < ?)")
+        texts.append(
+            "document.number IN (SELECT document FROM lookup_text WHERE name = ? AND value >= ? AND value < ?)"
+        )
         values += [encode_text(name), prefix, prefix + _BEHIND_ALL]
     if query.ending is not None:
         name, ending = query.ending
         suffix = suffix_key(ending)
         texts.append(
-            "document.number IN (SELECT document FROM field WHERE name = ? AND substr(value, length(value) - ? + 1) = ?)"
+            "document.number IN (SELECT document FROM lookup_text WHERE name = ? AND substr(value, length(value) - ? + 1) = ?)"
         )
         values += [encode_text(name), len(suffix), suffix]
     if query.beginning:

@@ -1,13 +1,18 @@
 """Remove objects, and single versions of objects, from a SQL database. Their blobs stay."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
-from pagein.store.sql.sql_objects import put_head, put_keys, put_links_again, version_in
+from pagein.store.sql.sql_lookups import put_keys
+from pagein.store.sql.sql_objects import put_head
 from pagein.store.sql.sql_queries import VERSION
+from pagein.store.sql.sql_references import put_links_again, store_in_full
 from pagein.store.sql.sql_rows import Rows
+from pagein.store.sql.sql_versions import version_in
 
 _AT_ONCE: Final = 500
 
@@ -17,17 +22,24 @@ def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
     for first in range(0, len(numbers), _AT_ONCE):
         some = numbers[first : first + _AT_ONCE]
         meant = ", ".join("?" * len(some))
+        rows.execute(f"DELETE FROM reference WHERE document IN ({meant})", some)  # noqa: S608 -- question marks
+    store_in_full(rows, numbers)
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = numbers[first : first + _AT_ONCE]
+        meant = ", ".join("?" * len(some))
         rows.execute(
             f"DELETE FROM request WHERE sequence IN (SELECT sequence FROM version WHERE document IN ({meant}))",  # noqa: S608 -- question marks
             some,
         )
-        for table in ("reference", "field", "version"):
-            rows.execute(f"DELETE FROM {table} WHERE document IN ({meant})", some)  # noqa: S608 -- constants
+        _drop_keys(rows, some)
+        rows.execute(f"DELETE FROM version WHERE document IN ({meant})", some)  # noqa: S608 -- question marks
         rows.execute(f"DELETE FROM document WHERE number IN ({meant})", some)  # noqa: S608 -- question marks
 
 
 def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
     """Delete some versions of an object, and number the others from 1. The object keeps a version."""
+    _drop_keys(rows, (document,))
+    store_in_full(rows, (document,))
     for sequence in sequences:
         rows.execute("DELETE FROM request WHERE sequence = ?", (sequence,))
         rows.execute("DELETE FROM version WHERE sequence = ?", (sequence,))
@@ -37,6 +49,16 @@ def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
     for version in history:
         rows.execute("UPDATE version SET number = ? WHERE sequence = ?", (version.number, version.sequence))
     put_links_again(rows, document, history)
-    rows.execute("DELETE FROM field WHERE document = ?", (document,))
     put_keys(rows, document, keys_of(history[-1]), frozenset())
     put_head(rows, history[-1])
+
+
+def _drop_keys(rows: Rows, documents: Sequence[int]) -> None:
+    """Delete the lookup keys of objects. The keys of an unreadable version stay behind: they are verified when they are found."""
+    meant = ", ".join("?" * len(documents))
+    rows.execute(f"DELETE FROM lookup_text WHERE document IN ({meant})", documents)  # noqa: S608 -- question marks
+    query = f"SELECT document, {VERSION} FROM version JOIN document ON document.number = version.document"  # noqa: S608 -- a constant
+    heads = rows.execute(f"{query} WHERE sequence = head AND document IN ({meant})", documents).fetchall()
+    for document, *row in heads:
+        with contextlib.suppress(DamagedBlob):
+            put_keys(rows, int(document), frozenset(), keys_of(version_in(tuple(row))))

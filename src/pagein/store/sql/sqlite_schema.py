@@ -61,8 +61,30 @@ FORGETTING_TABLES: Final = (
     "INSERT INTO forgetting VALUES(0)",
 )
 LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL)"
+LINE_TEXT_TABLE: Final = """CREATE TABLE line_text(
+         blob INTEGER NOT NULL, entry INTEGER NOT NULL, UNIQUE(blob, entry))"""
+"""The blobs that lines of journals need (`shared_lines.py`)."""
+CONTENT_INDEX: Final = "CREATE INDEX object_of_content ON object(hash)"
 ANSWER_INDEX: Final = "CREATE INDEX answer_of_version ON request(sequence)"
 TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, number)"
+KEY_NUMBER: Final = "key_number"
+"""The function of `sql_lookups.key_number` in SQL, which the migration needs."""
+TARGET_KEY: Final = "target_key"
+"""The function of `sql_references.target_key` in SQL, likewise."""
+LOOKUP_TABLES: Final = (
+    # key: a number for a lookup key of a newest version (`sql_lookups.py`)
+    """CREATE TABLE lookup(
+         key INTEGER NOT NULL, document INTEGER NOT NULL, PRIMARY KEY(key, document)) WITHOUT ROWID""",
+    # lookup keys of fields that are also looked up by their beginning or end
+    """CREATE TABLE lookup_text(
+         number INTEGER PRIMARY KEY, document INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL)""",
+    "CREATE INDEX lookup_by_text ON lookup_text(name, value)",
+    "CREATE INDEX lookup_of_document ON lookup_text(document)",
+)
+TEXT_NAMES: Final = ("path", "last_path", "session_id", "nickname")
+"""Names of the fields in `lookup_text`."""
+MOVED_TEXTS: Final = f"""INSERT INTO lookup_text(document, name, value)
+  SELECT document, name, value FROM field WHERE name IN ({", ".join(f"'{name}'" for name in TEXT_NAMES)})"""  # noqa: S608 -- constants
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -137,6 +159,25 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("versions by time", (TIME_INDEX,)),
     # The answers to requests go with the version in them.
     ("answers of versions", (ANSWER_INDEX,)),
+    ("texts of journal lines", (LINE_TEXT_TABLE, CONTENT_INDEX)),
+    # Lookup keys as numbers: they took a fifth of a file as texts.
+    (
+        "lookup keys as numbers",
+        (
+            *LOOKUP_TABLES,
+            f"INSERT OR IGNORE INTO lookup(key, document) SELECT {KEY_NUMBER}(name, value), document FROM field",  # noqa: S608 -- a constant
+            MOVED_TEXTS,
+            "DROP TABLE field",
+        ),
+    ),
+    # version: sequence of the version that a reference is pinned to (`sql_references.py`)
+    (
+        "short references",
+        (
+            "ALTER TABLE reference ADD COLUMN version INTEGER",
+            f"UPDATE reference SET target = {TARGET_KEY}(target), pinned = NULL",  # noqa: S608 -- a constant
+        ),
+    ),
 )
 
 

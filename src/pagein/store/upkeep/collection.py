@@ -151,7 +151,7 @@ def _needs(lines: Iterable[JournalLine], known: Iterable[ContentHash]) -> _Needs
             raise StoreError(
                 f"an entry of session {line.session!r} cannot be read, so what it needs is unknown; run `pagein check` first"
             )
-        needs.blobs.setdefault(line.session, set()).update(hashes_in(line.line, names))
+        needs.blobs.setdefault(line.session, set()).update(hashes_in(line.line, names), line.texts)
         for one in _OBJECT.findall(line.line):
             needs.objects.setdefault(ObjectId(one.decode()), set()).add(line.session)
     return needs

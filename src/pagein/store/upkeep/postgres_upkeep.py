@@ -10,7 +10,18 @@ from pagein.store.sql.sql_erasure import SqlErasure
 from pagein.store.sql.sql_rows import Rows
 from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 
-_HOLDING: Final = ("blob", "object", "entry", "version", "reference", "field", "document", "request")
+_HOLDING: Final = (
+    "blob",
+    "line_text",
+    "object",
+    "entry",
+    "version",
+    "reference",
+    "lookup",
+    "lookup_text",
+    "document",
+    "request",
+)
 
 
 class PostgresUpkeep(PostgresStore, SqlUpkeep, SqlErasure):

@@ -21,9 +21,12 @@ from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
 from pagein.store.sql.sql_blobs import load_blob
-from pagein.store.sql.sql_objects import put_keys, put_references, version_in
+from pagein.store.sql.sql_lines import note_texts
+from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import VERSION
+from pagein.store.sql.sql_references import put_references, reference_in, target_key
 from pagein.store.sql.sql_rows import decode_text, encode_text
+from pagein.store.sql.sql_versions import version_in
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
 from pagein.store.sqlite.readonly_file import LOG
 from pagein.store.upkeep.salvage import (
@@ -102,6 +105,8 @@ def _fill_store(pages: Pages, damaged: Path, made: Path) -> SalvageReport:
                 rows.execute(statement)
         _mark_missing_entries(rows, done)
         _derive(rows, done.torn)
+        _note_texts(rows)
+        _note_targets(rows)
         for statement in triggers:
             rows.execute(statement)
         rows.execute("COMMIT")
@@ -119,6 +124,22 @@ def _mark_missing_entries(rows: sqlite3.Connection, done: SalvageReport) -> None
                 "INSERT OR IGNORE INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, 0, ?)",
                 (one.row, one.key["session"], one.key["id"], _LOST_LINE),
             )
+
+
+def _note_texts(rows: sqlite3.Connection) -> None:
+    for number, codec, line in rows.execute("SELECT number, codec, line FROM entry").fetchall():
+        with contextlib.suppress(DamagedBlob):
+            note_texts(rows, number, codec, line)
+
+
+def _note_targets(rows: sqlite3.Connection) -> None:
+    """Store the lookup keys of targets anew: a file of an older schema has them in another form."""
+    query = "SELECT number, target, reference, version FROM reference"
+    for number, target, text, version in rows.execute(query).fetchall():
+        with contextlib.suppress(DamagedBlob):
+            key = target_key(encode_text(reference_in(rows, text, version).target))
+            if key != target:
+                rows.execute("UPDATE reference SET target = ? WHERE number = ?", (key, number))
 
 
 def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
@@ -170,11 +191,13 @@ def _derive_object(
             "INSERT OR IGNORE INTO document(number, id, type, nickname, deleted, head) VALUES(?, ?, ?, ?, ?, ?)",
             (document, encode_text(newest.id), newest.type, name, int(newest.deleted), head),
         )
-    found = rows.execute("SELECT name, value FROM field WHERE document = ?", (document,)).fetchall()
-    before, after = frozenset((decode_text(name), value) for name, value in found), keys_of(newest)
-    # if the newest version is unreadable, keep its lookup keys
-    put_keys(rows, document, after, before if newest.sequence == head else before & after)
-    if "reference" in torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
+    if newest.sequence == head:
+        rows.execute("DELETE FROM lookup_text WHERE document = ?", (document,))
+    put_keys(rows, document, keys_of(newest), ())
+    pinned_to_lost = """SELECT 1 FROM reference WHERE document = ? AND version IS NOT NULL
+                        AND version NOT IN (SELECT sequence FROM version) LIMIT 1"""
+    is_torn = "reference" in torn or rows.execute(pinned_to_lost, (document,)).fetchone() is not None
+    if is_torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
         with contextlib.suppress(DamagedBlob, MissingBlob, CallerError):
             sealed = [(version.sequence, _seal_version(rows, version)) for version in versions]
             rows.execute("DELETE FROM reference WHERE document = ?", (document,))

@@ -26,10 +26,12 @@ _HASH: Final = 32
 _HASHES: Final = frozenset(("hash", "object_hash", "content_hash", "asked", "pinned", "key"))
 _TYPES: Final[dict[str, tuple[type, ...]]] = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,), "BLOB": (bytes,)}
 # Tables created fresh for every file, and tables derived from other tables by `rebuild`.
-_FRESH: Final = frozenset(("migration", "snapshot"))
-_DERIVED: Final = frozenset(("migration", "snapshot", "document", "field", "reference", "life", "paged", "tally"))
+_FRESH: Final = frozenset(("migration", "snapshot", "lookup"))
+_DERIVED: Final = frozenset(
+    ("migration", "snapshot", "line_text", "lookup", "lookup_text", "document", "reference", "life", "paged", "tally")
+)
 # Tables with changing rows; of several states the last counts. Rows of other tables are written only once.
-_CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference", "field"))
+_CHANGING: Final = frozenset(("session", "life", "document", "tally", "reference"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def make_empty_tables(made: sqlite3.Connection) -> tuple[dict[str, str], list[st
                 triggers.append(statement)
             elif found := _FIRST_ROW.match(statement):
                 begins[found[1]] = statement
-            elif verb[0] != "INSERT":  # an INSERT would migrate content of an older schema
+            elif verb[0] not in ("INSERT", "UPDATE"):  # these would migrate content of an older schema
                 made.execute(statement)
         made.execute("INSERT INTO migration VALUES(?, ?)", (number, name))
     return begins, triggers
@@ -148,7 +150,7 @@ def _table(made: sqlite3.Connection, name: str) -> Table:
     columns = tuple(
         TableColumn(
             column,
-            _TYPES[kind],
+            (str, bytes) if column == "record" else _TYPES[kind],  # records of older stores are texts
             may_lack=not required or default is not None,
             may_be_null=not required and not key,
             alias=bool(key) and kind == "INTEGER",

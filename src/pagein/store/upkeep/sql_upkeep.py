@@ -17,9 +17,11 @@ from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
-from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
-from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain, remove_blob
+from pagein.store.sql.packed_bytes import BRIDGE
+from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain
 from pagein.store.sql.sql_layers import NOBODY
+from pagein.store.sql.sql_lines import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_removal import drop_documents, drop_versions
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
 
@@ -60,9 +62,14 @@ class SqlUpkeep(SqlBlobs):
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
         query = "SELECT number, session, codec, line, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"
-        while page := self._page(query, after):
+        while True:
+            with self._database.open_reader() as rows:
+                page = rows.execute(query, (after, _PAGE)).fetchall()
+                lines = [_line(rows, *row) for row in page if row[1] != NOBODY]
+            yield from lines
+            if not page:
+                return
             after = page[-1][0]
-            yield from (_line(*row) for row in page if row[1] != NOBODY)
 
     def adopt_secret(self, secret: bytes) -> bool:
         with self._database.open_writer() as rows:
@@ -81,15 +88,17 @@ class SqlUpkeep(SqlBlobs):
             )
 
     def put_entry(self, session: str, place: int, entry: Entry) -> None:
-        codec, line = (BRIDGE, encode_entry(entry)) if is_bridge(entry) else pack(encode_entry(entry))
+        line = encode_entry(entry)
+        packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, self._shares)
         with self._database.open_writer() as rows:
             taken = (place, plain(session), plain(entry.id))
             rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
             self._take_number(rows, place)
             rows.execute(
                 "INSERT INTO entry(number, session, id, codec, line) VALUES(?, ?, ?, ?, ?)",
-                (place, plain(session), plain(entry.id), codec, line),
+                (place, plain(session), plain(entry.id), packed.codec, packed.data),
             )
+            put_texts(rows, place, packed)
 
     def requests(self) -> Iterator[tuple[str, int]]:
         last = ""
@@ -164,8 +173,9 @@ def _table(rows: Rows, query: str) -> dict[str, Any]:
     return {str(name): value for name, value in rows.execute(query).fetchall()}
 
 
-def _line(number: int, session: str, codec: int, data: bytes, entry_id: str) -> JournalLine:
+def _line(rows: Rows, number: int, session: str, codec: int, data: bytes, entry_id: str) -> JournalLine:
     try:
-        return JournalLine(number, session, unpack(codec, bytes(data)), id=entry_id)
+        line = load_line(rows, codec, bytes(data))
+        return JournalLine(number, session, line, id=entry_id, texts=tuple(texts_in(codec, bytes(data))))
     except DamagedBlob:
         return JournalLine(number, session, bytes(data), damaged=True, id=entry_id)
