@@ -31,6 +31,8 @@ from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import SAFE, Valve
 from pagein.policy.eviction.residency import PRICED, Residency
+from pagein.policy.guards.limits import USUAL as USUAL_GUARDS
+from pagein.policy.guards.limits import GuardSettings
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
 from pagein.policy.stubs.manifest import BUDGET
@@ -61,6 +63,7 @@ class Settings:
     valve: settings of the overflow.
     recall: limits of recall.
     ingest: limits of one ingest.
+    guards: how the reads of a model are guarded.
     manifest: whether evicted objects are listed for the model, one page at each epoch's edge.
     manifest_budget: most tokens of one page.
     witness: whether an independent checker judges each answer and each request first (law 2); rejected answers are
@@ -84,6 +87,7 @@ class Settings:
     rereads: bool = True
     marks: Literal["respected", "extended"] = "extended"
     floor_paging: bool = False
+    guards: GuardSettings = USUAL_GUARDS
 
     def __post_init__(self) -> None:
         if self.manifest_budget < 1:
@@ -189,6 +193,7 @@ class Engine:
             self._snapshots,
             settings.floor_paging,
             self._tool_uses,
+            settings.guards,
         )
 
     def _make_recall(self, log: SessionLog) -> SessionRecall:

@@ -22,6 +22,7 @@ from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.placed_reads import PlacedReads
 from pagein.engine.reads.read_figures import ReadingStatus
+from pagein.engine.reads.session_guards import SessionGuards
 from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.recall.stored_objects import StoredObjects
@@ -35,7 +36,7 @@ from pagein.model.messages import Message
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.window_files import WindowFiles
 from pagein.policy.eviction.residency import EMPTY, ResidentSet
-from pagein.ports import Signal
+from pagein.ports import Files, Signal
 from pagein.providers.validity import Api
 
 
@@ -68,6 +69,7 @@ class Session:
         self._window = WindowStages(self._log, parts)
         self.traffic = Traffic(self._window)
         self._folder: str | None = None
+        self._guards: SessionGuards | None = None
         self._residents: tuple[ResidentSet, frozenset[str]] = (EMPTY, frozenset())
         self._successor: Session | None = None
 
@@ -253,6 +255,14 @@ class Session:
         return math.ceil(self._parts.counter.count(text))
 
     @property
+    def guards(self) -> SessionGuards:
+        """The guards of the session's reads: budget, relevance and metrics."""
+        with self._log.lock:
+            if self._guards is None:
+                self._guards = SessionGuards(self._log, self._parts.guards, self._files)
+            return self._guards
+
+    @property
     def recalls(self) -> SessionRecall:
         """The session's recall and ingest. Raises HostError for a session without an engine."""
         if self._window.recalls is None:
@@ -377,6 +387,10 @@ class Session:
             self.work_in(folder)
         self._log.privacy.withholding.inherit(privacy.withholding)
         self._log.inherit(branch)
+
+    def _files(self) -> Files | None:
+        outside = self._parts.outside
+        return None if outside is None or self._folder is None else outside.folder(self._folder)
 
     def _log_switch(self, on: bool) -> None:  # noqa: FBT001 -- a callback
         if self._window.recalls is not None:

@@ -11,6 +11,8 @@ from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
 from pagein.policy.eviction.residency import Residency
+from pagein.policy.guards.limits import USUAL as USUAL_GUARDS
+from pagein.policy.guards.limits import GuardSettings
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 
@@ -34,6 +36,7 @@ class SessionParts:
     snapshots: store of session states; None for no snapshots.
     floor_paging: True to send an attachment that the window shows already as a stub.
     tool_uses: the tools that the store's sessions used; None to defer no tools.
+    guards: how reads are guarded.
     """
 
     pager: Pager
@@ -51,3 +54,4 @@ class SessionParts:
     snapshots: SnapshotStore | None = None
     floor_paging: bool = False
     tool_uses: ToolUses | None = None
+    guards: GuardSettings = USUAL_GUARDS

@@ -1,4 +1,5 @@
-"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here or in `model.memory_notes`.
+"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here, in `model.memory_notes`
+or in `model.guard_notes`.
 
 A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
 """
@@ -6,6 +7,7 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote, RecordedNote, RememberedNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
@@ -372,6 +374,8 @@ Note: TypeAlias = (
     | ObjectViewNote
     | RecordedNote
     | RememberedNote
+    | ReadMeasureNote
+    | SearchMeasureNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

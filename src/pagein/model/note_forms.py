@@ -17,6 +17,7 @@ import msgspec
 
 from pagein.errors import BadName
 from pagein.model import read_records
+from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
     BreakpointChoice,
     BrokenNote,
@@ -282,6 +283,26 @@ def _decode_object_view(data: str) -> ObjectViewNote:
     raise ValueError(data)
 
 
+def _encode_read_measure(note: ReadMeasureNote) -> str:
+    """Encode the path under the name used in read records, because an export redacts fields by name."""
+    values = {"pathKey" if one.name == "path" else one.name: getattr(note, one.name) for one in fields(note)}
+    return encode_json(_nonempty(**values)).decode()
+
+
+def _decode_read_measure(data: str) -> ReadMeasureNote:
+    record = dict(_record(data))
+    return msgspec.convert({"path": record.pop("pathKey", ""), **record}, ReadMeasureNote)
+
+
+def _encode_search_measure(note: SearchMeasureNote) -> str:
+    values = {one.name: getattr(note, one.name) for one in fields(note) if one.name != "paths"}
+    return encode_json({"query": note.query, **_nonempty(**values, paths=list(note.paths))}).decode()
+
+
+def _decode_search_measure(data: str) -> SearchMeasureNote:
+    return msgspec.convert(_record(data), SearchMeasureNote)
+
+
 def _nonempty(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value}
 
@@ -338,6 +359,8 @@ KINDS: Final = (
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
+    _kind("read.measure", ReadMeasureNote, _encode_read_measure, _decode_read_measure, has_words=True),
+    _kind("search.measure", SearchMeasureNote, _encode_search_measure, _decode_search_measure, has_words=True),
     _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
 )

@@ -17,13 +17,14 @@ from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import DEFAULT, OLDER_NAMES, PRESETS
 from pagein.policy.eviction.residency import PRICED
+from pagein.policy.guards.limits import PROFILES
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
 from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
 _ENGINE = Settings()
-_READING, _RECALL = _ENGINE.reading, _ENGINE.recall
+_READING, _RECALL, _GUARDS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 
 AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.says}
@@ -112,6 +113,24 @@ ENGINE: Final[tuple[Key, ...]] = (
     number("search_seconds", _RECALL.seconds, "Seconds after which a search starts no further object."),
     whole("ingest_files", _ENGINE.ingest.files, "Maximum files of one ingest."),
     whole("ingest_bytes", _ENGINE.ingest.bytes, "Maximum bytes of one ingest."),
+    choice(
+        "guard_profile",
+        _GUARDS.profile,
+        tuple(PROFILES),
+        "Budget of the tool `read`. `strict`: 25 reads and 2,500 new lines between searches. `balanced`: limits that ordinary work does not meet. `off`: none.",
+    ),
+    choice(
+        "guard_relevance",
+        _GUARDS.relevance,
+        ("refuse", "warn", "off"),
+        "What the tool `read` does about a file outside the places of the last search.",
+    ),
+    choice(
+        "guard_folders",
+        _GUARDS.folders,
+        ("refuse", "warn", "off"),
+        "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
+    ),
     flag("rereads", default=True, says="Answer repeated reads by the client's own tools with a marker or a diff."),
     choice(
         "marks",

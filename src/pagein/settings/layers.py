@@ -17,6 +17,7 @@ from pagein.gateway.settings import GatewaySettings
 from pagein.model.read_caps import ReadCaps
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import PRESETS
+from pagein.policy.guards.limits import GuardSettings
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
 from pagein.settings.keys import AGES, GATEWAY, KEYS
@@ -139,7 +140,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     own = {
         name: value
         for name, value in values.items()
-        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest"}
+        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest", "guards"}
     }
     return replace(
         Settings(**own),
@@ -159,6 +160,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
             values["search_seconds"],
         ),
         ingest=Limits(values["ingest_files"], values["ingest_bytes"]),
+        guards=GuardSettings(values["guard_profile"], values["guard_relevance"], values["guard_folders"]),
         valve=_valve(values) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )

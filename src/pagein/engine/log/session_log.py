@@ -18,6 +18,7 @@ from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry
+from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import Note, PinNote, ReadNote
 from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.note_forms import encode_note
@@ -28,7 +29,7 @@ from pagein.providers.wire.formats import server_results_of
 
 _BYTES_OF_BASE64: Final = 0.75
 _CHARS_OF_TOKEN: Final = 4
-_OF_ALL: Final = (ReadNote, MalformedRecord, PinNote)
+_OF_ALL: Final = (ReadNote, MalformedRecord, PinNote, ReadMeasureNote, SearchMeasureNote)
 
 
 class SessionLog:
@@ -188,8 +189,8 @@ class SessionLog:
         """Read the entries of concurrent processes. Raises StoreError.
 
         The session continues at the entry that any process reached last. There are two exceptions: the session was
-        moved since, or it has unsaved entries. With unsaved entries, other processes' records of files, pins and
-        compactions are repeated after them. All other notes belong to a request and stay where they are.
+        moved since, or it has unsaved entries. With unsaved entries, other processes' records of files, reads,
+        searches, pins and compactions are repeated after them. All other notes belong to a request and stay where they are.
         """
         if self._journals is None:
             return

@@ -1,0 +1,172 @@
+"""Guard the reads of a session: judge each read before it is answered, and count what was read and searched.
+
+Rules of this file
+------------------
+1. What the guards know is folded from the journal, so forks, retries and restarts need no rule of their own (law 6).
+   No session shares a count with another one.
+2. A file is known by its path key. Nothing of an excluded file is noted but numbers (law 9).
+3. A failing store costs no read: then the counts hold in this process, and are stored with the next entry.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pagein.engine.log.journal import Fold
+from pagein.engine.log.session_log import SessionLog
+from pagein.errors import CallerError, StoreError
+from pagein.model.guard_notes import ReadMeasureNote, ReadMode, SearchMeasureNote
+from pagein.policy.guards import guard_state
+from pagein.policy.guards.aggregation import item_id
+from pagein.policy.guards.budgets import TOP_PATHS
+from pagein.policy.guards.guard_state import GuardState
+from pagein.policy.guards.judgement import Cut, NextCall, ReadAsk, Verdict, after_search, complete, judge
+from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.guards.relevance import shown_path
+from pagein.ports import Files
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRead:
+    """A read as it was answered.
+
+    path: the file, in any spelling; "" for an answer without a file.
+    first, last: first and last line that the answer stands for; 0 without lines.
+    lines, chars: lines of the file and characters of the answer, as sent.
+    new: lines sent that the window did not show before; None if all of them are new.
+    content: the text that the answer stands for, as it would be without markers.
+    cut: what of the answer a budget shortened.
+    """
+
+    mode: ReadMode
+    path: str = ""
+    first: int = 0
+    last: int = 0
+    lines: int = 0
+    chars: int = 0
+    new: int | None = None
+    content: str = ""
+    cut: Collection[Cut] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServedSearch:
+    """A search as it was answered.
+
+    query: the pattern, as written.
+    paths: files with hits, in any spelling, the best first.
+    hits: number of hits.
+    where: what was searched: what is stored, or the files of the workspace.
+    scope: the path or the ids to which the search was restricted; "" for none.
+    degraded: whether hits or their texts were left out.
+    next_calls: calls of tools that the model may make next.
+    """
+
+    query: str
+    paths: Sequence[str] = ()
+    hits: int = 0
+    where: Literal["stored", "code"] = "stored"
+    scope: str = ""
+    degraded: bool = False
+    next_calls: tuple[NextCall, ...] = ()
+
+
+class SessionGuards:
+    """The guards of a session's reads. Thread-safe.
+
+    settings: limits and policies.
+    files: returns the files as seen from the session's folder; None for a session without one.
+    """
+
+    def __init__(self, log: SessionLog, settings: GuardSettings, files: Callable[[], Files | None]) -> None:
+        self.settings = settings
+        self._log = log
+        self._files = files
+        self._fold: Fold[GuardState] = Fold(
+            log.journal, guard_state.START, guard_state.step, "guards", takes=guard_state.TAKES
+        )
+
+    @property
+    def state(self) -> GuardState:
+        """What the guards know at the current entry."""
+        return self._fold[self._log.leaf]
+
+    @property
+    def metrics(self) -> dict[str, int | float]:
+        """The metrics of the branch, by their public names."""
+        return self.state.metrics.snapshot()
+
+    def judge(self, ask: ReadAsk) -> Verdict:
+        """Return the judgement of a read. Its path may have any spelling. Changes nothing."""
+        return judge(self.state, replace(ask, path=self.key_of(ask.path)), self.settings, self._root())
+
+    def note_read(self, verdict: Verdict, served: ServedRead) -> Verdict:
+        """Count an answered read. Returns its judgement with the warnings about what was shortened."""
+        key, is_excluded = self._place(served.path)
+        is_named = bool(key) and not is_excluded
+        shown = shown_path(key, self._root())
+        note = ReadMeasureNote(
+            served.mode,
+            key if is_named else "",
+            served.first,
+            served.last,
+            served.lines,
+            served.chars,
+            served.lines if served.new is None else served.new,
+            item_id(served.mode, shown, served.content) if is_named else "",
+            degraded=bool(served.cut),
+            unrelated=verdict.is_unrelated,
+        )
+        self._note(note)
+        return complete(verdict, served.cut)
+
+    def note_search(self, served: ServedSearch) -> Verdict:
+        """Count an answered search, and remember the files that it found. Returns the judgement of what comes next."""
+        places = map(self._place, served.paths)
+        keys = dict.fromkeys(key for key, is_excluded in places if not is_excluded)
+        note = SearchMeasureNote(
+            served.query, (*keys,)[:TOP_PATHS], served.hits, served.where, served.scope, served.degraded
+        )
+        self._note(note)
+        return after_search(self.state, self.settings, served.query, served.next_calls)
+
+    def stabilization(self, verdict: Verdict) -> dict[str, object]:
+        """Return `meta.stabilization` of an answer: the judgement, and the metrics of the branch as they are now."""
+        state = self.state
+        return {
+            "budget_state": verdict.state,
+            "suggested_next_action": verdict.action,
+            "warnings": list(verdict.warnings),
+            "reasons": list(verdict.reasons),
+            "alternatives": list(verdict.alternatives),
+            "next_calls": [dict(call) for call in verdict.next_calls],
+            "metrics_snapshot": state.metrics.snapshot(),
+            "context_bundle_id": state.bundle.id or None,
+            "bundle_items": len(state.bundle.items),
+            "bundle_lines": state.bundle.distinct,
+        }
+
+    def key_of(self, path: str) -> str:
+        """Return the path key of a file; the path itself if it leads to no file that the session can name."""
+        return self._place(path)[0]
+
+    def _place(self, path: str) -> tuple[str, bool]:
+        """Return the path key of a file, and whether its content must not be stored."""
+        files = self._files()
+        if files is None or not path:
+            return path, False
+        try:
+            located = files.locate(path, offset=1)  # an offset, so that no line suffix is looked for
+        except CallerError:
+            return path, True
+        return located.key, located.excluded
+
+    def _root(self) -> str:
+        return self.key_of(".") if self._files() is not None else ""
+
+    def _note(self, note: ReadMeasureNote | SearchMeasureNote) -> None:
+        try:
+            with self._log.turn():
+                self._log.note(note)
+        except StoreError:
+            self._log.note(note)

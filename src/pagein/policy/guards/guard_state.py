@@ -1,0 +1,61 @@
+"""The state of a session's guards: a fold over the entries of a branch."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry
+from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
+from pagein.model.messages import Message, Text
+from pagein.policy.guards.aggregation import EMPTY, Bundle
+from pagein.policy.guards.budgets import UNSPENT, Spent, narrows
+from pagein.policy.guards.metrics import NO_METRICS, Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class GuardState:
+    """What the guards know at one point of a branch.
+
+    metrics: counts over the whole branch.
+    spent: what was spent since the budget was last restored.
+    search: the last search since then; None for none.
+    bundle: the reads since the last search, words of a user, or compaction.
+    """
+
+    metrics: Metrics = NO_METRICS
+    spent: Spent = UNSPENT
+    search: SearchMeasureNote | None = None
+    bundle: Bundle = EMPTY
+
+
+START: Final = GuardState()
+TAKES: Final = (ReadMeasureNote, SearchMeasureNote, MessageEntry, CompactionEntry)
+"""What may change the state."""
+
+
+def step(state: GuardState, body: Body) -> GuardState:
+    """Return the state after a further entry."""
+    match body:
+        case NoteEntry(note=ReadMeasureNote() as read):
+            return replace(
+                state,
+                metrics=state.metrics.with_read(read),
+                spent=state.spent.with_read(read),
+                bundle=state.bundle.with_read(read),
+            )
+        case NoteEntry(note=SearchMeasureNote() as search):
+            return GuardState(
+                state.metrics.with_search(search), UNSPENT if narrows(state.search, search) else state.spent, search
+            )
+        case CompactionEntry():
+            return GuardState(state.metrics)
+        case MessageEntry(message=message) if _has_words(message) and state is not START:
+            return GuardState(state.metrics)
+        case _:
+            return state
+
+
+def _has_words(message: Message) -> bool:
+    """Return whether the message holds words of a user, not only results and texts of the host."""
+    return message.role == "user" and any(
+        isinstance(block, Text) and block.injected is None and bool(block.text.strip()) for block in message.blocks
+    )

@@ -1,0 +1,45 @@
+"""Whether the target of a read belongs to what the session looks for.
+
+Rules of this file
+------------------
+1. Paths are compared as path keys, so that `./x`, an absolute path and a link are one file.
+2. Only a whole file and a diff of it can be unrelated: a symbol or a snippet was searched for by its own words.
+3. Without a search, or after one without files, nothing is unrelated.
+"""
+
+from typing import Final
+
+from pagein.model.guard_notes import ReadMode, SearchMeasureNote
+
+EXCLUDED_FOLDERS: Final = frozenset({"vendor", "node_modules", ".git", "dist"})
+"""Names of folders with content that nobody in the workspace wrote."""
+MOST_ALTERNATIVES: Final = 3
+_JUDGED: Final = frozenset({"file", "diff_preview"})
+
+
+def is_unrelated(mode: ReadMode, path: str, search: SearchMeasureNote | None) -> bool:
+    """Return whether a file is outside the places of the last search.
+
+    path: path key of the file; "" if it has none.
+    """
+    return mode in _JUDGED and bool(path) and search is not None and bool(search.paths) and path not in search.paths
+
+
+def alternatives(search: SearchMeasureNote | None) -> tuple[str, ...]:
+    """Return the path keys to read instead, the best first."""
+    return () if search is None else search.paths[:MOST_ALTERNATIVES]
+
+
+def excluded_folder(path: str, root: str) -> str | None:
+    """Return the name of the excluded folder that a file is in, or None.
+
+    root: the workspace. The folders above it do not count.
+    """
+    parts = shown_path(path, root).split("/")[:-1]
+    return next((part for part in parts if part in EXCLUDED_FOLDERS), None)
+
+
+def shown_path(path: str, root: str) -> str:
+    """Return a path key as the model may write it: relative to the workspace, absolute outside of it."""
+    top = root.rstrip("/") + "/"
+    return path.removeprefix(top) if path.startswith(top) else path
