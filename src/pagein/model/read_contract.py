@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+
 @dataclass(frozen=True, slots=True)
 class ReadPlace:
     """Where the text of an answer stands.
@@ -78,9 +79,7 @@ def contract_fields(reply: ReadReply) -> dict[str, Any]:
         "mode": reply.mode,
         "target": reply.target,
         "text": reply.text,
-        "location": None
-        if place is None
-        else {"file": place.file, "line": place.line, "end_line": place.end_line},
+        "location": None if place is None else {"file": place.file, "line": place.line, "end_line": place.end_line},
         "meta": {
             "truncated": meta.truncated,
             "token_estimate": meta.token_estimate,

@@ -35,11 +35,11 @@ from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.clients.window_files import FileStatement
 from pagein.policy.reads import own_writes
-from pagein.policy.reads.baseline import Baseline, baseline, byte_length
+from pagein.policy.reads.baseline import baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge
 from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide, decide_lines
-from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_request import DEFAULTS, RangeRead, ReadDecision, ReadingSettings, ReadRequest
 from pagein.policy.reads.trust import rule_of
 from pagein.ports import BlobStore, Files, Signal
 
@@ -97,27 +97,6 @@ class ReadResult:
 
 
 @dataclass(frozen=True, slots=True)
-class RangeRead:
-    """A read of lines `first` to `last` of a text file, ready for a decision.
-
-    shown: the client's own answer.
-    head: text in front of the answer, such as a line with the place.
-    wanted: the runs of lines to show; None for all of them.
-    room: characters that the answer may have without the head; None for no limit. The client's own answer fits.
-    """
-
-    located: LocatedFile
-    document: Document
-    shown: Baseline
-    first: int
-    last: int
-    bypass: bool
-    head: str = ""
-    wanted: Spans | None = None
-    room: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class OwnWrite:
     """Knowledge from the model's own write or edit.
 
@@ -169,7 +148,7 @@ class SessionReads:
             located = self._files.locate(path, offset=offset, limit=limit)
             document = self._files.read(located, signal)
             if document.media_type is not None:
-                return _picture(document)
+                return picture(document)
             caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
             shown = baseline(document.text, located.given, offset=located.offset, limit=located.limit, caps=caps)
         except CallerError as error:
@@ -331,7 +310,7 @@ class SessionReads:
         return self._decide(replace(asked, bypass=True), signal), f"the witness objected: {against.why}{line}"
 
     def _decide(self, asked: RangeRead, signal: Signal | None) -> ReadDecision:
-        key = self._key(asked.located)
+        key = self.key_of(asked.located)
         document = replace(asked.document, key=key)
         request = ReadRequest(document, asked.located.given, asked.first, asked.last, asked.shown, asked.bypass)
         known, wanted = self.knowledge.of(key), asked.wanted
@@ -357,13 +336,13 @@ class SessionReads:
         if not self._blobs.has(name):
             self._blobs.put(content)
 
-    def _key(self, located: LocatedFile) -> str:
+    def key_of(self, located: LocatedFile) -> str:
         """Return the branch's key of a file: the file's own, or the key of a hard link."""
         known = self.knowledge.paths
         return located.key if located.key in known else self._files.same_file(located, known) or located.key
 
     def _forget(self, located: LocatedFile, lines: tuple[int, int] | None) -> None:
-        event = FileRefresh(self._key(located), lines)
+        event = FileRefresh(self.key_of(located), lines)
         self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
 
     # --- the model's own writes ---
@@ -376,7 +355,7 @@ class SessionReads:
             if located.excluded:
                 return OwnWrite()
             with self._log.turn():
-                found = event(self._key(located), located)
+                found = event(self.key_of(located), located)
                 if found is None:
                     return OwnWrite()
                 learned, after = found
@@ -394,7 +373,8 @@ def _check(signal: Signal | None) -> None:
         raise Aborted("Operation aborted")
 
 
-def _picture(document: Document) -> ReadResult:
+def picture(document: Document) -> ReadResult:
+    """Return the answer to a read of an image."""
     data = base64.b64encode(document.content).decode("ascii")
     media_type = document.media_type or ""
     return ReadResult(f"Read image file [{media_type}]", images=(Image(media_type, len(data), data),))

@@ -99,10 +99,7 @@ def baseline(
     end = len(lines) if limit is None else min(start + limit, len(lines))
     selected = lines[int(start) : int(end)]
     cut = truncate(selected, caps)
-    if cut.by is not None:
-        notice = _cut_notice(cut, lines, start, given)
-    else:
-        notice = closing_notice(end, len(lines))
+    notice = closing_notice(end, len(lines)) if cut.by is None else _cut_notice(cut, lines, start, given)
     return Baseline(
         body=cut.content,
         notice=notice,

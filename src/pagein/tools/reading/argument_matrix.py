@@ -228,7 +228,8 @@ def parse_arguments(given: Mapping[str, object]) -> ReadArguments | InvalidArgum
     if problems:
         return InvalidArguments(problems)
     rows = {row.name: row for row in MATRIX}
-    values = {name: int(value) if rows[name].kind == "whole" else value for name, value in told.items()}  # type: ignore[call-overload]
+    values: dict[str, Any] = dict(told)
+    values |= {name: int(values[name]) for name in values if rows[name].kind == "whole"}
     return ReadArguments(**values)
 
 

@@ -1,0 +1,257 @@
+"""`read` with mode=diff_preview: how a file differs from another state of it, hunk by hunk, and whether it can be parsed."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pagein.engine.reads.session_guards import ServedRead
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.errors import NotRecallable
+from pagein.model.read_contract import NextCall, ReadPlace
+from pagein.policy.guards.judgement import Cut, ReadAsk
+from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
+from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, head_text
+from pagein.tools.reading.read_problems import ReadRefusal, next_read
+from pagein.tools.reading.targets import NamedFile, check_state, find_target
+from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
+from pagein.workspace.syntax_check import syntax_errors
+from pagein.workspace.target_state import mode_of
+
+_TAIL: Final = 400  # characters for the lines behind the hunks
+_MOST_ERRORS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison.
+
+    content: bytes; None where there is no such file. name: of the file there. mode: as git writes it; 0 for unknown.
+    state: for people. mixes_ends: whether git is told to convert the line ends of the file.
+    """
+
+    content: bytes | None
+    name: str
+    mode: int
+    state: str
+    mixes_ends: bool = False
+
+
+def read_diff(call: ReadCall) -> ModeAnswer:
+    """Answer a call with mode=diff_preview. Raises ReadRefusal, Aborted and HostError."""
+    asked = call.asked
+    named = find_target(call.session, asked.target, offset=1)
+    if named.state.name == "folder":
+        return _submodule(call, named)
+    old = _base(call, named)
+    new = _present(call, named, old)
+    if old.content is None and new.content is None:
+        check_state(named)
+    ask = ReadAsk(
+        "diff_preview",
+        asked.target,
+        named.located.key,
+        has_limit=asked.limit is not None,
+        chars=asked.max_preview_chars,
+    )
+    verdict, room = call.judge(ask)
+    more: dict[str, Any] = {"against": asked.against, "base": old.state}
+    facts = [*_facts(old, new, named)]
+    texts = _texts(old, new)
+    choice, hunks = HunkChoice("", (), (), None), tuple[Hunk, ...]()
+    if texts is None:
+        facts.append(f"binary files differ: {_size(old)} became {_size(new)}")
+    else:
+        hunks = hunks_of(*texts)
+        errors = _errors(named, new, texts[1])
+        facts += [*_syntax(errors)]
+        more |= {"hunks": len(hunks), "added": sum(one.added for one in hunks)}
+        more |= {"removed": sum(one.removed for one in hunks), "syntax_errors": errors}
+    summary = _summary(old, new, hunks, is_same=old.content == new.content)
+    head = head_text(verdict, "\n".join([summary, *facts]), room)
+    offset = asked.offset or 1
+    if hunks and offset > len(hunks):
+        raise ReadRefusal("OUT_OF_RANGE", f"Hunk {offset} is behind the last of {len(hunks)} hunks.")
+    is_bare = asked.tells_places_only
+    if hunks:
+        spare = room.without(head) - min(_TAIL, room.chars // 3)
+        choice = choose_hunks(hunks, offset, 0 if is_bare else asked.limit, spare)
+    is_cut = choice.next_offset is not None and not is_bare and not (asked.limit and len(choice.shown) == asked.limit)
+    labels = _labels(old, new) if choice.shown else ""
+    tail, calls = _left_out(named, hunks, choice, is_bare=is_bare)
+    text = head + labels + choice.text + tail
+    text = text if len(text) <= room.chars else text[: room.chars]
+    if choice.next_offset is not None:
+        more |= {"next_offset": choice.next_offset, "left_out": list(choice.left), "next_calls": calls}
+    cut: set[Cut] = {"chars"} if is_cut else set()
+    rows = sum(hunk.text.count("\n") for hunk in choice.shown)
+    served = ServedRead("diff_preview", named.located.absolute, lines=rows, chars=len(text), content=text, cut=cut)
+    first, last = (choice.shown[0].first, choice.shown[-1].last) if choice.shown else (None, None)
+    place = ReadPlace(named.shown, first, last)
+    return ModeAnswer(ReadResult(text), place, verdict, served, choice.next_offset is not None, more)
+
+
+# --- the two sides ---
+
+
+def _base(call: ReadCall, named: NamedFile) -> Side:
+    against = call.asked.against
+    if against == "WORKTREE":
+        return _on_disk(call, named, "the working tree")
+    if against.startswith("snapshot:"):
+        return _stored(call, against.partition(":")[2], named)
+    try:
+        found: GitVersion = git_version(named.located.key, against)
+    except GitProblem as problem:
+        raise ReadRefusal(problem.code, str(problem), _other_ways(named, problem.code)) from problem
+    content = found.content
+    if content is not None and found.ignores_line_ends:
+        content = content.replace(b"\r\n", b"\n")
+    return Side(content, found.name, found.mode, found.state, found.ignores_line_ends)
+
+
+def _other_ways(named: NamedFile, code: str) -> tuple[NextCall, ...]:
+    return (next_read("file", named.shown),) if code in ("NO_GIT", "NO_REPOSITORY") else ()
+
+
+def _stored(call: ReadCall, name: str, named: NamedFile) -> Side:
+    try:
+        version = call.session.objects.get(name)
+        text = call.session.objects.content(version)
+    except NotRecallable as problem:
+        why = f"{problem}. Take an id with its version, such as snapshot:<id>@3; pagein history names them."
+        raise ReadRefusal("UNKNOWN_BASE", why) from problem
+    if text is None:
+        raise ReadRefusal("NO_BASE_CONTENT", f"{name} has no text to compare with. Take another version of it.")
+    path = version.metadata.get("path")
+    return Side(text.encode(), str(path or named.shown), 0, f"{version.id}@{version.number}")
+
+
+def _present(call: ReadCall, named: NamedFile, old: Side) -> Side:
+    if call.asked.content is not None:
+        return Side(call.asked.content.encode("utf-8", "replace"), named.shown, old.mode, "the proposed text")
+    side = _on_disk(call, named, "the working tree")
+    if side.content is not None and old.mixes_ends:
+        return replace(side, content=side.content.replace(b"\r\n", b"\n"))
+    return side
+
+
+def _on_disk(call: ReadCall, named: NamedFile, state: str) -> Side:
+    if named.state.name == "missing":
+        return Side(None, named.shown, 0, state)
+    check_state(named)
+    document = call.session.placed.load(named.located, call.signal)
+    return Side(document.content, named.shown, mode_of(named.located.absolute), state)
+
+
+def _texts(old: Side, new: Side) -> tuple[str, str] | None:
+    """Return both sides as text; None if one is binary."""
+    sides = []
+    for side in (old, new):
+        content = side.content or b""
+        if b"\0" in content[:8_000]:
+            return None
+        try:
+            sides.append(content.decode())
+        except UnicodeDecodeError:
+            return None
+    return sides[0], sides[1]
+
+
+# --- what is said of them ---
+
+
+def _summary(old: Side, new: Side, hunks: tuple[Hunk, ...], *, is_same: bool) -> str:
+    if is_same:
+        return f"{new.name}: no differences between {old.state} and {new.state}"
+    added, removed = sum(one.added for one in hunks), sum(one.removed for one in hunks)
+    number = "1 hunk" if len(hunks) == 1 else f"{len(hunks)} hunks"
+    return f"{new.name}: {number}, +{added} -{removed}, from {old.state} to {new.state}"
+
+
+def _facts(old: Side, new: Side, named: NamedFile) -> Iterator[str]:
+    if old.content is None:
+        yield f"new file: {old.state} has no {named.shown}"
+    elif new.content is None:
+        yield "deleted file: it is not on the disk"
+    if old.content is not None and new.content is not None:
+        if not new.name.endswith(old.name.rpartition("/")[2]) or _is_renamed(old, new):
+            yield f"renamed from {old.name}"
+        if old.mode and new.mode and old.mode != new.mode:
+            yield f"mode changed from {old.mode:06o} to {new.mode:06o}"
+    pointer = None if old.content is None else pointer_of(old.content)
+    if pointer is not None and new.content is not None and pointer_of(new.content) is None:
+        same = hashlib.sha256(new.content).hexdigest() == pointer
+        yield f"git keeps a pointer to a large file (git-lfs); the file on the disk is {'the same' if same else 'another'}"
+
+
+def _is_renamed(old: Side, new: Side) -> bool:
+    return not f"/{new.name}".endswith(f"/{old.name}") and not f"/{old.name}".endswith(f"/{new.name}")
+
+
+def _size(side: Side) -> str:
+    return "no file" if side.content is None else f"{len(side.content)} bytes"
+
+
+def _labels(old: Side, new: Side) -> str:
+    before = "/dev/null" if old.content is None else f"a/{old.name}"
+    after = "/dev/null" if new.content is None else f"b/{new.name}"
+    return f"--- {before}\n+++ {after}\n"
+
+
+def _errors(named: NamedFile, new: Side, text: str) -> list[dict[str, Any]] | None:
+    """Return the places where the new text cannot be parsed; None if it was not parsed."""
+    if new.content is None:
+        return None
+    found = syntax_errors(named.shown, text)
+    return None if found is None else [{"line": one.line, "message": one.message} for one in found[:_MOST_ERRORS]]
+
+
+def _syntax(errors: list[dict[str, Any]] | None) -> Iterator[str]:
+    for error in errors or ():
+        yield f"syntax: line {error['line']}: {error['message']}"
+
+
+def _left_out(
+    named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice, *, is_bare: bool
+) -> tuple[str, list[NextCall]]:
+    """Return what tells which hunks are left out and how to get them, in words and as calls."""
+    if choice.next_offset is None or is_bare:
+        return "", []
+    first, last = choice.left[0], choice.left[-1]
+    which = f"hunk {first}" if first == last else f"hunks {first}-{last}"
+    if choice.shown:
+        text = f"[pagein: {which} of {len(hunks)} left out. Use offset={first} to continue.]\n"
+        return text, [next_read("diff_preview", named.target, offset=first)]
+    hunk = hunks[choice.next_offset - 1]
+    begin, end = max(1, hunk.first), max(1, hunk.first, hunk.last)
+    text = f"[pagein: hunk {first} has {len(hunk.text)} characters, more than fit. Its lines now: {begin}-{end}.]\n"
+    calls: list[NextCall] = [next_read("snippet", named.shown, start_line=begin, end_line=end)]
+    if last > first:
+        text += f"[pagein: Use offset={first + 1} to continue.]\n"
+        calls.append(next_read("diff_preview", named.target, offset=first + 1))
+    return text, calls
+
+
+def _submodule(call: ReadCall, named: NamedFile) -> ModeAnswer:
+    """Answer for a folder: the commits of a submodule. Raises ReadRefusal for any other folder."""
+    against = call.asked.against
+    try:
+        now = submodule_commit(named.located.key)
+        before = None if now is None or not _is_of_git(against) else git_version(named.located.key, against)
+    except GitProblem as problem:
+        raise ReadRefusal(problem.code, str(problem)) from problem
+    if now is None or before is None or not (before.is_submodule or before.content is None):
+        check_state(named)
+        raise ReadRefusal("IS_DIRECTORY", f"{named.shown} is a folder. Name a file in it.")
+    verdict, room = call.judge(ReadAsk("diff_preview", call.asked.target, named.located.key))
+    then = before.content.decode() if before.content is not None else "nothing"
+    state = "at the same commit as" if then == now else f"now at {now}, and at {then} in"
+    text = head_text(verdict, f"{named.shown} is a submodule, {state} {before.state}", room)
+    served = ServedRead("diff_preview", named.located.absolute, chars=len(text), content=text)
+    more = {"against": against, "base": before.state, "submodule": {"from": then, "to": now}, "hunks": 0}
+    return ModeAnswer(ReadResult(text), ReadPlace(named.shown), verdict, served, more=more)
+
+
+def _is_of_git(against: str) -> bool:
+    return against in ("HEAD", "INDEX") or against.startswith("commit:")
