@@ -361,12 +361,16 @@ def _reach(
     from pagein.engine.recall.session_recall import RecallResources
     from pagein.engine.recall.stored_objects import StoredObjects
     from pagein.store.search.stored_texts import StoredTexts
+    from pagein.workspace.code_search import CodeSearch
     from pagein.workspace.tree import FileTree
 
     chosen = settings if settings is not None else Settings()
 
     def tree(folder: str) -> FileTree:
         return FileTree(str(Path(folder).absolute()), chosen.excluded)
+
+    def code(folder: str) -> CodeSearch:
+        return CodeSearch(str(Path(folder).absolute()), chosen.excluded)
 
     def refresh() -> None:
         if objects is not None:
@@ -375,15 +379,12 @@ def _reach(
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
     return RecallResources(
-        tree, StoredTexts(store, refresh), StoredObjects(store, refresh), trajectory, chosen.recall, chosen.ingest
+        tree, StoredTexts(store, refresh), StoredObjects(store, refresh), trajectory, chosen.recall, chosen.ingest, code
     )
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:
-    """Return the path of the log of operations.
-
-    Beside the store's file, or for a database beside the workspace's default file.
-    """
+    """Return the path of the log of operations: beside the store's file, or where a database's file would be."""
     from pagein.engine.log.trajectory import SUFFIX
     from pagein.store.store_location import default_path
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.entries import NoteEntry
+from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
     BreakpointChoice,
     BrokenNote,
@@ -120,6 +121,16 @@ STORED: list[tuple[Note, str]] = [
     (ObjectNameNote("o"), '{"object_id":"o","nickname":null}'),
     (ObjectViewNote("o", ("path", "summary")), '{"object_id":"o","fields":["path","summary"]}'),
     (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
+    (
+        ReadMeasureNote("snippet", "/w/a.py", 3, 9, 5, 80, 4, "ab", degraded=True, unrelated=True),
+        '{"mode":"snippet","pathKey":"/w/a.py","first":3,"last":9,"lines":5,"chars":80,"new":4,"item":"ab","degraded":true,"unrelated":true}',
+    ),
+    (ReadMeasureNote("file"), '{"mode":"file"}'),
+    (
+        SearchMeasureNote("say \ud800", ("/w/a.py",), 2, "code", "src"),
+        '{"query":"say \\ud800","hits":2,"where":"code","scope":"src","paths":["/w/a.py"]}',
+    ),
+    (SearchMeasureNote("x"), '{"query":"x","where":"stored"}'),
     (RecordedNote(), "{}"),
     (
         RecordedNote("claude-code/subagent", "/srv/shop", "s-1"),

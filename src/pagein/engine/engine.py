@@ -31,8 +31,7 @@ from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import SAFE, Valve
 from pagein.policy.eviction.residency import PRICED, Residency
-from pagein.policy.guards.limits import USUAL as USUAL_GUARDS
-from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
 from pagein.policy.stubs.manifest import BUDGET
@@ -46,8 +45,7 @@ from pagein.providers.wire.tool_offers import ToolOffer
 T = TypeVar("T")
 
 Hint: TypeAlias = str | Callable[[Mapping[str, bytes]], str | None] | None
-"""The client's own name for its session, which no other conversation shares, or a function that finds this name among
-the fields of a body; None to use the first message."""
+"""The client's own name for its session, a function that finds it in a body's fields, or None for the first message."""
 
 _SHORT: Final = 0.2  # seconds to wait for a busy session: the caller has waited before
 _IN_USE: Final = "there is a session {!r} already; choose another name"
@@ -66,11 +64,9 @@ class Settings:
     guards: how the reads of a model are guarded.
     manifest: whether evicted objects are listed for the model, one page at each epoch's edge.
     manifest_budget: most tokens of one page.
-    witness: whether an independent checker judges each answer and each request first (law 2); rejected answers are
-        shown in full or evicted.
+    witness: whether an independent checker judges each answer and request first (law 2); rejected ones are undone.
     rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
-    marks: whether the client's cache breakpoints are only respected, or pagein adds its own before an epoch's changes
-        and at the frontier.
+    marks: whether pagein only respects the client's cache breakpoints, or adds its own at changes and the frontier.
     floor_paging: whether tools that the store's earlier sessions did not use stay out of the prompt until the model
         searches for them, where the provider has such a search, and attachments that the window shows are not sent twice.
     """
@@ -87,7 +83,7 @@ class Settings:
     rereads: bool = True
     marks: Literal["respected", "extended"] = "extended"
     floor_paging: bool = False
-    guards: GuardSettings = USUAL_GUARDS
+    guards: GuardSettings = DEFAULT_GUARDS
 
     def __post_init__(self) -> None:
         if self.manifest_budget < 1:
@@ -141,9 +137,8 @@ class Engine:
         workspace: folder for relative paths of its reads; None for the engine's own.
         model: name of the session's model, if known.
 
-        A session that is not in use and was idle for a while may be closed and later reopened from the store, without
-        `workspace` and `model`. An unavailable store is no error here: reads and requests report it. Raises BadInput
-        for a name that is empty or not a text.
+        A session that was idle for a while may be closed and later reopened from the store, without `workspace` and
+        `model`. An unavailable store is no error here: reads and requests report it. Raises BadInput for a wrong name.
         """
         if not isinstance(name, str):
             raise BadInput(f"a session's name is a text, not {name!r}")

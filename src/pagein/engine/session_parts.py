@@ -11,8 +11,7 @@ from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
 from pagein.policy.eviction.residency import Residency
-from pagein.policy.guards.limits import USUAL as USUAL_GUARDS
-from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 
@@ -54,4 +53,4 @@ class SessionParts:
     snapshots: SnapshotStore | None = None
     floor_paging: bool = False
     tool_uses: ToolUses | None = None
-    guards: GuardSettings = USUAL_GUARDS
+    guards: GuardSettings = DEFAULT_GUARDS

@@ -1,13 +1,14 @@
 """Interfaces to the outside world, as Protocols whose docstrings are contracts."""
 
 from pagein.ports.layers import DerivedLayer, Progress
-from pagein.ports.machine import Clock, Files, IdSource, Signal, TokenCounter
+from pagein.ports.machine import Clock, CodeSearcher, Files, IdSource, Signal, TokenCounter
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
 from pagein.ports.whole_stores import ForgettingStore, WholeStore
 
 __all__ = [
     "BlobStore",
     "Clock",
+    "CodeSearcher",
     "DerivedLayer",
     "Files",
     "ForgettingStore",

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal, Protocol
 
+from pagein.model.code_search import CodeQuery, CodeResults
 from pagein.model.documents import Document, LocatedFile
 
 
@@ -65,4 +66,15 @@ class Files(Protocol):
 
     def same_file(self, located: LocatedFile, among: Iterable[str]) -> str | None:
         """Return the key in `among` of the same file under another name through a hard link, or None."""
+        ...
+
+
+class CodeSearcher(Protocol):
+    """The search of the files below a folder. Nothing outside of the folder, ignored by git or excluded is ever read.
+
+    Called from any thread.
+    """
+
+    def search(self, query: CodeQuery, signal: Signal | None = None, /) -> CodeResults:
+        """Return the places of a pattern. Raises BadInput for an unusable pattern or path, and Aborted."""
         ...

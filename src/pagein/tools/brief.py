@@ -65,6 +65,8 @@ OFFERS_OF_EVERYTHING: Final = (
     ),
 )
 """The tools of a gateway whose user lets its sessions read each other."""
+_OF_MACHINE: Final = frozenset({"search_type"})
+"""Arguments that reach the files of the gateway's own machine, which a client of it may not have."""
 _OF_SESSION: Final = {PEEK.name: {*_PEEK, "around"}, SEARCH.name: {*_SEARCH}}
 """The arguments that reach nothing but the session's own content."""
 
@@ -107,7 +109,8 @@ def answer_call(
     if tool is None:
         return refusal_result(f"There is no tool {name!r} here; there are {PEEK.name} and {SEARCH.name}.")
     if everything:
-        return tool.answer(session, Call(arguments, id=call_id))
+        stored = {name: value for name, value in arguments.items() if name not in _OF_MACHINE}
+        return tool.answer(session, Call(stored, id=call_id))
     own = {name: value for name, value in arguments.items() if name in _OF_SESSION[tool.name]}
     held = session.recalls.holdings
     for told in _names(own.get("id") if tool is PEEK else own.get("scope")):

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -123,6 +123,11 @@ class ArgumentReader:
     def yes(self, name: str) -> bool:
         """Return whether a flag is true."""
         return self._arguments.get(name) is True
+
+    def is_one_of(self, name: str, words: Sequence[str]) -> bool:
+        """Return whether an argument is missing or one of these words."""
+        value = self._arguments.get(name)
+        return value is None or value in words
 
     def problem(self) -> ReadResult | None:
         """Return the errors in a form that a model can act on, or None for valid arguments."""

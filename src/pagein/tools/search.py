@@ -1,22 +1,27 @@
-"""The tool `search`: find a text in the evicted results, or in everything stored."""
+"""The tool `search`: find a text in the evicted results, in everything stored, or in the files of the workspace."""
 
 import time
 from typing import Final
 
+from pagein.engine.reads.session_guards import ServedSearch
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.recall.object_search import Hits, Lookup
 from pagein.engine.recall.session_recall import Bounds
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
 from pagein.model.search_query import CONTENT, ObjectMatch, Search
+from pagein.policy.guards.judgement import NextCall, search_call
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.stubs.match_texts import heading_text, match_text
 from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
+from pagein.tools.code_search import search_code
 from pagein.tools.moments import moment
 
 _TRUNCATED: Final = "[Search results truncated. Use scope to narrow search.]"
 # Bytes reserved below the matches for notes about them.
 _ROOM: Final = 4 * 1024
+_MOST: Final = 1_000_000
+_TYPES: Final = ("stored", "code")
 _SEARCHED: Final = frozenset({CONTENT, "args", "turns"})
 """Fields of stored versions: metadata repeats them, and would be most of an answer."""
 FILTERS: Final = ("session", "agent", "since", "until", "type", "path", "chat")
@@ -25,7 +30,16 @@ FILTERS: Final = ("session", "agent", "since", "until", "type", "path", "chat")
 
 def _search(session: Session, call: Call) -> ReadResult:
     given = ArgumentReader("search", call.arguments)
-    pattern, scope, skip = given.text("pattern"), given.texts("scope"), given.whole("skip", 0)
+    pattern = given.text("query" if given.has("query") and not given.has("pattern") else "pattern")
+    if not given.is_one_of("search_type", _TYPES):
+        return given.problem() or refusal_result(f"'search_type' must be one of: {', '.join(_TYPES)}")
+    if call.arguments.get("search_type") == "code":
+        return given.problem() or search_code(session, given, pattern, call)
+    return _search_stored(session, given, pattern, call)
+
+
+def _search_stored(session: Session, given: ArgumentReader, pattern: str, call: Call) -> ReadResult:
+    scope, skip, limit = given.texts("scope"), given.whole("skip", 0), given.whole("limit", _MOST)
     problem = given.problem()
     if problem is not None:
         return problem
@@ -40,7 +54,8 @@ def _search(session: Session, call: Call) -> ReadResult:
     except (CallerError, HostError) as why:
         return refusal_result(str(why))
     bounds = session.recalls.bounds
-    shown = _count_fitting(found.hits, bounds)
+    fitting = _count_fitting(found.hits, bounds)
+    shown = min(fitting, max(1, limit))
     more = found.more or shown < len(found.hits)
     return ReadResult(
         _text(found, shown, lookup.skip + shown if more else None, bounds),
@@ -51,9 +66,34 @@ def _search(session: Session, call: Call) -> ReadResult:
             ],
             "next": {"skip": lookup.skip + shown} if more else None,
             "unsearched": [{"id": name, "why": why} for name, why in found.unsearched],
+            "meta": {"stabilization": _note(session, call, pattern, found, is_cut=fitting < len(found.hits))},
         },
         failure=found.failure,
     )
+
+
+def _note(session: Session, call: Call, pattern: str, found: Hits, *, is_cut: bool) -> dict[str, object]:
+    """Count the search. Returns `meta.stabilization`."""
+    paths = [hit.hit.where.path for hit in found.hits if hit.hit is not None and hit.hit.where.path is not None]
+    scope = call.arguments.get("path")
+    served = ServedSearch(
+        pattern,
+        [*dict.fromkeys(paths)],
+        len(found.hits),
+        scope=scope if isinstance(scope, str) else "",
+        degraded=is_cut,
+        next_calls=(_peek_call(found.hits[0]),) if found.hits else (search_call(pattern),),
+    )
+    return session.guards.stabilization(session.guards.note_search(served))
+
+
+def _peek_call(match: ObjectMatch) -> NextCall:
+    """Return the call that shows a match with the text around it."""
+    place: dict[str, object] = {"id": match.object_id, "offset": match.offset}
+    if match.hit is not None:
+        turn = None if match.hit.place is None else match.hit.place.turn
+        place = {"id": match.object_id, **({"line": match.hit.match.line} if turn is None else {"turns": str(turn)})}
+    return {"tool": "peek", "arguments": place}
 
 
 def _stored(given: ArgumentReader, pattern: str) -> Search:
@@ -157,6 +197,13 @@ SEARCH: Final = Offer(
         until={"type": "string", "description": "Everything up to this time."},
         type={"type": "string", "description": "Everything of this kind: user, chat, toolcall, file, note."},
         path={"type": "string", "description": "Every version of files at this path, in this folder, or by a glob."},
+        search_type={
+            "type": "string",
+            "enum": [*_TYPES],
+            "description": "stored: what pagein stored (the default). code: the files of the workspace as they are now, line by "
+            "line, the likeliest file first; takes only pattern, path and limit.",
+        },
+        limit={"type": "number", "description": "How many matches to show at most."},
         chat={"type": "string", "description": "Everything of the chat with this id, one branch of a session."},
     ),
     _search,

@@ -116,6 +116,7 @@ class _Search:
 
     def _walk(self, base: Path, glob: str | None) -> None:
         wanted = None if glob is None else "/" + glob
+        is_key = paths.path_key(str(base)) == str(base)
         waiting = [(base, _rules_above(base, self.root))]
         while waiting:
             folder, rules = waiting.pop()
@@ -131,7 +132,27 @@ class _Search:
                 elif is_folder:
                     waiting.append((path, rules))
                 elif wanted is None or path_matches(wanted, path.relative_to(base).as_posix()):
-                    self._take(path, Path(os.path.realpath(path)))
+                    if is_key and entry.is_file(follow_symlinks=False):
+                        self._take_listed(entry)
+                    else:
+                        self._take(path, Path(os.path.realpath(path)))
+
+    def _take_listed(self, entry: "os.DirEntry[str]") -> None:
+        """Add a regular file that was listed, and is no link: its path is its key."""
+        key = entry.path
+        if key in self.keys:
+            return
+        name = key.removeprefix(f"{self.root.as_posix()}/")
+        try:
+            about = entry.stat(follow_symlinks=False)
+        except OSError:
+            self.left.append((name, "unreadable"))
+            return
+        self.keys.add(key)
+        excluded = is_excluded(key, self.tree.excluded)
+        if not excluded and about.st_nlink > 1:
+            excluded = names_an_excluded(key, str(self.root), self.tree.excluded)
+        self.files[name] = TreeFile(name, key, about.st_size, excluded)
 
     def _take(self, path: Path, real: Path) -> None:
         """Add a regular file inside the folder, under the first of its names only."""

@@ -128,7 +128,7 @@ class SessionGuards:
             served.query, (*keys,)[:TOP_PATHS], served.hits, served.where, served.scope, served.degraded
         )
         self._note(note)
-        return after_search(self.state, self.settings, served.query, served.next_calls)
+        return after_search(self.state, served.query, self.settings, served.next_calls, found=served.hits > 0)
 
     def stabilization(self, verdict: Verdict) -> dict[str, object]:
         """Return `meta.stabilization` of an answer: the judgement, and the metrics of the branch as they are now."""

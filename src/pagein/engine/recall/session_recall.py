@@ -23,6 +23,7 @@ from pagein.engine.recall.ingest import WIDE, Ingester, IngestStore, IngestTree,
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.errors import Aborted, BadInput, BadSetting, HostError, NotRecallable, PageinError, StoreError
+from pagein.model.code_search import CodeQuery, CodeResults
 from pagein.model.entries import EpochEntry, NoteEntry, PagedOut, TurnsLeft
 from pagein.model.journal_notes import Note, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
@@ -31,7 +32,7 @@ from pagein.model.search_query import ObjectMatch, Results, Search
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
 from pagein.policy.recall import pattern_search, text_slices
-from pagein.ports import Signal
+from pagein.ports import CodeSearcher, Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class RecallResources:
     """External resources of recall and ingest, besides the store of evicted content.
 
     tree: returns the files below a folder; None for sessions without ingest.
+    code: returns the search of the files below a folder; None for sessions without one.
     archive: other stored texts; None if unavailable.
     objects: the stored objects; None if unavailable.
     trajectory: log of operations; None for no log.
@@ -98,6 +100,7 @@ class RecallResources:
     trajectory: Trajectory | None = None
     bounds: Bounds = USUAL
     limits: Limits = WIDE
+    code: Callable[[str], CodeSearcher] | None = None
 
     def close(self) -> None:
         """Close the archive."""
@@ -230,6 +233,15 @@ class SessionRecall:
         if self._reach.tree is None:
             return None
         return Ingester(self, self._keeper, self._reach.tree(folder), self._reach.limits)
+
+    def search_code(self, folder: str, query: CodeQuery, signal: Signal | None = None) -> CodeResults:
+        """Search the files below a folder. Raises BadInput, Aborted, and HostError for a session without such a search."""
+        if self._reach.code is None:
+            raise HostError("this session has no search of the workspace")
+        began = self._clock()
+        found = self._reach.code(folder).search(query, signal)
+        self._log("search", (), {"pattern": query.pattern, "matchCount": found.total, "engine": found.engine}, began)
+        return found
 
     def figures(self) -> RecallFigures:
         """Return figures on the session's objects, its recalls and the store."""

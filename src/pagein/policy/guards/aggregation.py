@@ -72,6 +72,16 @@ def bundle_id(items: Iterable[str]) -> str:
     return _digest(joined) if joined else ""
 
 
+def candidate_id(query: str, path: str, index: int) -> str:
+    """Return the name of a place that a search found.
+
+    path: the file, as shown to the model.
+    index: position of the place in the answer, from 0.
+    """
+    name = path.rpartition("/")[2]
+    return "cand_" + _digest(f"{query}|{path}|{name}|{index}")[:12]
+
+
 def merge_places(places: Iterable[tuple[str, Run]]) -> tuple[tuple[str, Spans], ...]:
     """Return the lines of several places of files, each line once.
 

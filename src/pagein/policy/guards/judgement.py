@@ -141,26 +141,23 @@ def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
 
 
 def after_search(
-    state: GuardState, settings: GuardSettings, query: str, next_calls: tuple[NextCall, ...] = ()
+    state: GuardState, query: str, settings: GuardSettings, next_calls: tuple[NextCall, ...], *, found: bool
 ) -> Verdict:
     """Return the judgement of what comes after a search: reads of its places, or another search if it found none.
 
-    next_calls: the calls that read its places.
+    next_calls: the calls to make next.
     """
-    limits, spent = settings.limits, state.spent
-    verdict = Verdict(ReadAsk("snippet", query), limits=_allowed(ReadAsk("snippet"), limits))
-    verdict = replace(verdict, next_calls=next_calls)
-    if not next_calls:
-        verdict = replace(verdict, action="search", next_calls=(search_call(query),))
+    ask, limits, spent = ReadAsk("snippet", query), settings.limits, state.spent
+    verdict = Verdict(ask, limits=_allowed(ask, limits), action="read" if found else "search", next_calls=next_calls)
     if spent.exceeds(limits):
         return replace(_with_reason(verdict, HARD_REASON), state="HARD_LIMIT", warnings=(EXCEEDED,), action="search")
     near = spent.warnings(limits)
     return verdict if not near else replace(_with_reason(verdict, SOFT_REASON), state="SOFT_LIMIT", warnings=near)
 
 
-def search_call(query: str) -> NextCall:
-    """Return the call of a search of the workspace."""
-    arguments = {"query": query or _NO_TARGET, "search_type": "code", "limit": _SEARCH_RESULTS}
+def search_call(pattern: str) -> NextCall:
+    """Return the call of a search of the workspace's files."""
+    arguments = {"pattern": pattern or _NO_TARGET, "search_type": "code", "limit": _SEARCH_RESULTS}
     return {"tool": "search", "arguments": arguments}
 
 

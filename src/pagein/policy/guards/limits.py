@@ -65,4 +65,4 @@ class GuardSettings:
         return PROFILES[self.profile]
 
 
-USUAL: Final = GuardSettings()
+DEFAULT_GUARDS: Final = GuardSettings()

@@ -1,0 +1,45 @@
+"""The order of the files that a search found: by hits for their length, and by words of the query in their paths."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pagein.model.code_search import CodeFile
+
+_SATURATION: Final = 1.2
+_LENGTH: Final = 0.75
+_PATH: Final = 1.0
+_NAME: Final = 2.0
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
+_LEAST: Final = 2
+
+
+def rank_files(query: str, files: Sequence[CodeFile]) -> list[CodeFile]:
+    """Return the files, the best first; files of the same score by their paths.
+
+    The score is the term weight of BM25 for hits and lines, plus a bonus for each word of the query in the file's name, or
+    in its folders.
+    """
+    words = words_of(query)
+    mean = sum(one.lines for one in files) / len(files) if files else 1.0
+    return sorted(files, key=lambda one: (-round(_score(one, words, mean), 9), one.path))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words in a text, a name or an expression, in lower case: `parseURL` has `parse` and `url`."""
+    return frozenset(word.lower() for word in _WORD.findall(text) if len(word) >= _LEAST)
+
+
+def _score(file: CodeFile, words: frozenset[str], mean: float) -> float:
+    length = 1 - _LENGTH + _LENGTH * file.lines / max(mean, 1.0)
+    weight = file.hits * (_SATURATION + 1) / (file.hits + _SATURATION * length) if file.hits else 0.0
+    folders, _, name = file.path.rpartition("/")
+    return weight + _NAME * _share(words, name.partition(".")[0]) + _PATH * _share(words, folders)
+
+
+def _share(words: Iterable[str], text: str) -> float:
+    """Return how much of the query's words a text has, from 0 to 1, less for each further word."""
+    wanted, found = frozenset(words), words_of(text)
+    common = len(wanted & found)
+    return common / math.sqrt(len(wanted) * max(len(found), 1)) if common else 0.0
