@@ -3,6 +3,7 @@
 from pagein.ports.layers import DerivedLayer, Progress
 from pagein.ports.machine import Clock, CodeSearcher, Files, IdSource, Signal, TokenCounter
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
+from pagein.ports.symbols import SymbolCache
 from pagein.ports.whole_stores import ForgettingStore, WholeStore
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Progress",
     "Signal",
     "SnapshotStore",
+    "SymbolCache",
     "TokenCounter",
     "WholeStore",
 ]

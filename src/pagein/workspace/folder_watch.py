@@ -79,7 +79,7 @@ class Watcher:
 
     def _watch(self) -> None:
         compared, watched = None, _identity(self._folder)
-        for paths in _events(self._folder, self._stopped):
+        for paths in folder_events(self._folder, self._stopped):
             if _identity(self._folder) != watched:
                 raise FileNotFoundError(f"{self._folder} is another folder now")
             now = time.monotonic()
@@ -122,8 +122,11 @@ class Watcher:
         return done
 
 
-def _events(folder: str, stopped: threading.Event) -> Iterator[set[str]]:
-    """Yield sets of changed paths; an empty set after a quiet moment, and at once in the beginning."""
+def folder_events(folder: str, stopped: threading.Event) -> Iterator[set[str]]:
+    """Yield sets of changed paths; an empty set after a quiet moment, and at once in the beginning.
+
+    Raises OSError or RuntimeError where no more can be watched.
+    """
     from watchfiles import watch
 
     depth = len(PurePath(folder).parts)

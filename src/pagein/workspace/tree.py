@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pagein.errors import Aborted, BadInput
+from pagein.model.documents import Document
 from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.exclusions import EXCLUDED, is_excluded
 from pagein.policy.recall.path_filter import path_matches
@@ -56,28 +57,56 @@ class FileTree:
 
         Raises BadInput for an invalid pattern, and Aborted.
         """
-        search = _Search(self, Path(os.path.realpath(self.folder)), signal)
+        search = _Search(self, Path(self.root), signal)
         for pattern in patterns:
             for one in _alternatives(pattern.strip()):
                 search.look_for(one)
         files = tuple(search.files[path] for path in sorted(search.files))
         return TreeMatches(files, tuple(search.left), search.ignored)
 
-    def text(self, file: TreeFile, signal: Signal | None = None) -> str:
-        """Return the file's text, read once.
+    def match_changed(self, changed: Iterable[str], signal: Signal | None = None) -> TreeMatches:
+        """Return which files `match` would find in the whole folder at these absolute paths, or below them.
 
-        Raises BadInput with a short reason for the list of skipped files; Aborted.
+        A path that is gone, or that the workspace ignores, gives no file. Raises Aborted.
         """
-        root = Path(os.path.realpath(self.folder))
+        search = _Search(self, Path(self.root), signal)
+        for path in changed:
+            search.look_at(Path(path))
+        files = tuple(search.files[path] for path in sorted(search.files))
+        return TreeMatches(files, tuple(search.left), search.ignored)
+
+    @property
+    def root(self) -> str:
+        """The real path of the folder."""
+        return os.path.realpath(self.folder)
+
+    def place_of(self, path: str) -> str:
+        """Return an absolute path with the links above its last part resolved, as a walk of the folder names it."""
+        above, _, name = path.rstrip("/").rpartition("/")
+        return f"{os.path.realpath(above or '/').rstrip('/')}/{name}"
+
+    def document(self, file: TreeFile, signal: Signal | None = None) -> Document:
+        """Return the file's content, read once; it need not be UTF-8.
+
+        Raises BadInput with a short reason for a file that is unreadable, outside of the folder or binary; Aborted.
+        """
         try:
             document = load_document(file.key, file.key, signal, max_bytes=MAX_FILE_BYTES)
         except BadInput as problem:
             raise BadInput("unreadable") from problem
         # the name may have become a link to another place meanwhile; then the content must not count
-        if os.path.realpath(file.key) != file.key or not Path(file.key).is_relative_to(root):
+        if os.path.realpath(file.key) != file.key or not Path(file.key).is_relative_to(self.root):
             raise BadInput("outside the workspace")
         if document.media_type is not None or b"\0" in document.content[:_SNIFFED]:
             raise BadInput("binary")
+        return document
+
+    def text(self, file: TreeFile, signal: Signal | None = None) -> str:
+        """Return the file's text, read once.
+
+        Raises BadInput with a short reason for the list of skipped files; Aborted.
+        """
+        document = self.document(file, signal)
         if not document.strict:
             raise BadInput("not UTF-8")
         return document.text
@@ -113,6 +142,30 @@ class _Search:
             self.left.append((pattern, "unreadable" if base.exists() else "no such file"))
         else:
             self._walk(base, glob)
+
+    def look_at(self, path: Path) -> None:
+        """Add the file at a path, or the files below it, as far as a walk of the whole folder comes there."""
+        # the folder's own links are resolved, so that the path has the form that a walk gives it
+        path = Path(self.tree.place_of(str(path)))
+        if not path.is_relative_to(self.root) or path == self.root:
+            return
+        below = path.relative_to(self.root).parts
+        rules: tuple[_Rules, ...] = _rules_above(self.root / below[0], self.root)
+        place = self.root
+        for part in below:
+            place /= part
+            is_folder = place.is_dir() and not place.is_symlink()
+            if is_folder and part in NEVER:
+                return
+            if _is_ignored(place, rules, is_folder=is_folder):
+                self.ignored += 1
+                return
+            if is_folder and place != path:
+                rules = (*rules, *_rules_in(place))
+        if path.is_dir() and not path.is_symlink():
+            self._walk(path, None)
+        elif path.is_file():
+            self._take(path, Path(os.path.realpath(path)))
 
     def _walk(self, base: Path, glob: str | None) -> None:
         wanted = None if glob is None else "/" + glob

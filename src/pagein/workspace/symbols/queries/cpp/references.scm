@@ -1,0 +1,4 @@
+(call_expression function: (identifier) @ref)
+(call_expression function: (field_expression field: (field_identifier) @ref))
+(call_expression function: (qualified_identifier name: (identifier) @ref))
+(type_identifier) @ref

@@ -1,0 +1,7 @@
+(invocation_expression function: (identifier) @ref)
+(invocation_expression function: (member_access_expression name: (identifier) @ref))
+(object_creation_expression type: (identifier) @ref)
+(base_list (identifier) @ref)
+(parameter type: (identifier) @ref)
+(variable_declaration type: (identifier) @ref)
+(attribute name: (identifier) @ref)

@@ -1,0 +1,8 @@
+(call_expression function: (identifier) @ref)
+(call_expression function: (member_expression property: (property_identifier) @ref))
+(new_expression constructor: (identifier) @ref)
+(new_expression constructor: (member_expression property: (property_identifier) @ref))
+(class_heritage (identifier) @ref)
+(import_specifier name: (identifier) @ref)
+(jsx_opening_element name: (identifier) @ref)
+(jsx_self_closing_element name: (identifier) @ref)

@@ -1,0 +1,8 @@
+(call function: (identifier) @ref)
+(call function: (attribute attribute: (identifier) @ref))
+(class_definition superclasses: (argument_list [(identifier) @ref (attribute attribute: (identifier) @ref)]))
+(decorator [(identifier) @ref (attribute attribute: (identifier) @ref)])
+(type (identifier) @ref)
+(type (attribute attribute: (identifier) @ref))
+(import_from_statement name: (dotted_name (identifier) @ref))
+(import_from_statement name: (aliased_import name: (dotted_name (identifier) @ref)))

@@ -1,0 +1,204 @@
+"""Find the symbols of one file in its syntax tree.
+
+Rules of this file
+------------------
+1. Places are of bytes, and lines end at line feeds, so that byte order marks, CRLF and unusual line separators change nothing.
+2. A definition itself begins behind its decorators and attributes, also where the grammar puts these into it.
+3. Variables count only at the level of modules and types. What stands in a function is local to it.
+4. A syntax error costs what it covers, and is told.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from pagein.model.symbols import CONTAINERS, Definition, FileSymbols, ImportLine, SymbolKind
+from pagein.workspace.symbols.grammars import Grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Captures: TypeAlias = "Mapping[str, Sequence[Node]]"
+_BLANK: Final = b" \t\r\n\f"
+_LEADING: Final = frozenset(
+    ("decorator", "attribute_list", "attribute_item", "attribute_declaration", "annotation", "marker_annotation")
+)
+"""Nodes in front of a definition that do not belong to the definition itself."""
+_LOCAL: Final = frozenset(("variable", "constant", "property"))
+_SEPARATORS: Final = ("::", "\\", "/")
+_QUOTES: Final = "\"'`<>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A definition or a named scope, before its neighbours are known. kind: "" for a scope."""
+
+    start: int
+    end: int
+    order: int
+    kind: str
+    name: str
+    owner: str
+    first: int
+    last: int
+    head_end: int
+
+
+def extract_symbols(grammar: Grammar, content: bytes) -> FileSymbols:
+    """Return the symbols of a file with this content."""
+    from tree_sitter import QueryCursor
+
+    root = grammar.parser.parse(content).root_node
+    found: dict[tuple[int, int, str], _Found] = {}
+    imports: list[ImportLine] = []
+    heads: dict[int, int] = {}
+    prefix = ""
+    for order, captures in QueryCursor(grammar.definitions).matches(root):
+        if "head" in captures:
+            _add_head(heads, captures["head"][0], content)
+        elif "import" in captures:
+            imports += _imports(captures, content)
+        elif "namespace" in captures:
+            prefix = _dotted(_text(captures["name"][0], content)) + "."
+        elif "name" in captures:
+            for one in _definitions(order, captures, content):
+                key = (one.start, one.end, one.name)
+                if key not in found or order < found[key].order:
+                    found[key] = one
+    definitions = _nested(sorted(found.values(), key=lambda one: (one.start, -one.end, one.order)), heads, prefix)
+    referred = QueryCursor(grammar.references).captures(root).get("ref", ())
+    counts = Counter(content[node.start_byte : node.end_byte] for node in referred)
+    return FileSymbols(
+        grammar.language,
+        tuple(definitions),
+        {_decoded(name): count for name, count in sorted(counts.items())},
+        tuple(sorted(imports, key=lambda one: (one.first, one.last, one.module))),
+        root.has_error,
+    )
+
+
+def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[_Found]:
+    key, node = next((key, nodes[0]) for key, nodes in captures.items() if key == "scope" or key.startswith("def."))
+    kind = key.partition(".")[2]
+    start, first = _own_start(node)
+    end = _trimmed(content, start, node.end_byte)
+    # a newline that belongs to the node, as after a macro, is not a line of it
+    last = node.end_point.row + 1 - content.count(b"\n", end, node.end_byte)
+    body = captures["body"][0] if "body" in captures else node.child_by_field_name("body")
+    owner = _dotted(_text(captures["owner"][0], content)) if "owner" in captures else ""
+    if body is not None and kind not in _LOCAL:
+        head_end = _trimmed(content, start, body.start_byte)
+    else:
+        line_end = content.find(b"\n", start, end)
+        head_end = end if line_end < 0 else _trimmed(content, start, line_end)
+    for name in captures["name"]:
+        yield _Found(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end)
+
+
+def _own_start(node: "Node") -> tuple[int, int]:
+    """Return where a definition itself starts: its byte and its line."""
+    child = node.child(0)
+    if child is not None and child.type == "modifiers":
+        inner = next((one for one in child.children if one.type not in _LEADING), None)
+        chosen = inner if inner is not None else child.next_sibling
+        return (node.start_byte, node.start_point.row + 1) if chosen is None else _place(chosen)
+    while child is not None and (child.type in _LEADING or child.is_extra):
+        child = child.next_sibling
+    return _place(node if child is None else child)
+
+
+def _place(node: "Node") -> tuple[int, int]:
+    return node.start_byte, node.start_point.row + 1
+
+
+def _nested(found: Iterable[_Found], heads: Mapping[int, int], prefix: str) -> list[Definition]:
+    """Return the definitions with their parents and qualified names. `found` is sorted by place, outer ones first."""
+    out: list[Definition] = []
+    around: list[tuple[_Found, str, int]] = []  # with the qualified name, and the place of the definition that holds it
+    seen: set[tuple[int, str]] = set()
+    for one in found:
+        while around and not (one.end <= around[-1][0].end and (one.start, one.end) != _extent(around[-1][0])):
+            around.pop()
+        outer, above, parent = around[-1] if around else (None, prefix.rstrip("."), -1)
+        inside = outer is None or outer.kind == "" or outer.kind in CONTAINERS
+        qualified = ".".join(part for part in (above, one.owner, one.name) if part)
+        if one.kind == "":
+            around.append((one, qualified, parent))
+            continue
+        if one.kind in _LOCAL and (not inside or (parent, qualified) in seen):
+            continue
+        seen.add((parent, qualified))
+        kind = _settled_kind(one, outer)
+        name = one.name.rpartition(".")[2]
+        whole = _whole(one.first, heads)
+        out.append(
+            Definition(
+                name, qualified, kind, one.first, one.last, whole, one.start, one.end, one.head_end, parent
+            )
+        )
+        around.append((one, qualified, len(out) - 1))
+    return out
+
+
+def _extent(one: _Found) -> tuple[int, int]:
+    return one.start, one.end
+
+
+def _settled_kind(one: _Found, outer: _Found | None) -> SymbolKind:
+    """Return the kind; a function in a type is a method."""
+    is_member = outer is not None and (outer.kind == "" or outer.kind in CONTAINERS - {"module", "namespace"})
+    if one.kind == "function" and (is_member or ("." in one.name and outer is None)):
+        return "method"
+    return cast(SymbolKind, one.kind)
+
+
+def _whole(first: int, heads: Mapping[int, int]) -> int:
+    """Return the first line of what stands directly above a line: decorators, attributes, comments."""
+    while first - 1 in heads:
+        first = heads[first - 1]
+    return first
+
+
+def _add_head(heads: dict[int, int], node: "Node", content: bytes) -> None:
+    """Note the lines of a comment or decorator that begins its line, by its last line."""
+    start = node.start_byte
+    line = content.rfind(b"\n", 0, start) + 1
+    if content[line:start].strip(_BLANK + b"\xef\xbb\xbf"):
+        return
+    end = _trimmed(content, start, node.end_byte)
+    last = node.end_point.row + 1 - content.count(b"\n", end, node.end_byte)
+    first = node.start_point.row + 1
+    heads[last] = min(first, heads.get(last, first))
+
+
+def _imports(captures: Captures, content: bytes) -> Iterator[ImportLine]:
+    node = captures["import"][0]
+    last = node.end_point.row + (1 if node.end_point.column else 0)
+    modules = [" ".join(_text(one, content).split()).strip(_QUOTES) for one in captures.get("module", ())]
+    for module in modules or ["__future__"]:
+        yield ImportLine(module, node.start_point.row + 1, last)
+
+
+def _trimmed(content: bytes, start: int, end: int) -> int:
+    """Return the end without trailing blanks."""
+    while end > start and content[end - 1] in _BLANK:
+        end -= 1
+    return end
+
+
+def _dotted(name: str) -> str:
+    """Return a name with dots between its parts, whatever the language writes there."""
+    for separator in _SEPARATORS:
+        name = name.replace(separator, ".") if separator != "/" or len(name) > 1 else name
+    return " ".join(name.split()).strip(".") or name
+
+
+def _text(node: "Node", content: bytes) -> str:
+    return _decoded(content[node.start_byte : node.end_byte])
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "replace")
+
+
