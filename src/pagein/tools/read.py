@@ -1,7 +1,7 @@
 """The tools `read` and `readcache_refresh`, as offered by a host to a model.
 
-`read` has the name and the arguments of the host's own read tool, so that no prompt needs to change. It also accepts
-`bypass_cache`, if a host chooses to offer this argument.
+`READ` has modes (`tools.reading`). `HOST_READ` has the name and the arguments of the host's own read tool, so that no prompt
+needs to change; it also accepts `bypass_cache`, if a host chooses to offer this argument. Both answer a call in either shape.
 """
 
 import json
@@ -12,6 +12,8 @@ from typing import Any, Final
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.ports import Signal
+from pagein.tools.reading.argument_matrix import json_schema
+from pagein.tools.reading.unified_read import answer_unified_read, has_modes
 
 Arguments = Mapping[str, object]
 
@@ -36,6 +38,8 @@ def _schema(**described: tuple[str, str]) -> dict[str, Any]:
 
 
 def _answer_read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
+    if has_modes(arguments):
+        return answer_unified_read(session, arguments, signal)
     problem = _problem("read", arguments)
     if problem is not None:
         return problem
@@ -58,6 +62,15 @@ def _refresh(session: Session, arguments: Arguments, signal: Signal | None) -> R
 
 
 READ: Final = Tool(
+    "read",
+    "Read a file, a symbol, some lines, or how a file differs from another state of it; mode says which. Lines that you were "
+    "shown before and that are still the same are answered by a [readcache: ...] line that says so, changes by a diff; line "
+    "numbers in such an answer count as in the file. An answer that was cut tells how to go on.",
+    json_schema(),
+    _answer_read,
+)
+
+HOST_READ: Final = Tool(
     "read",
     "Read a file. Text comes as it is, images as attachments. At most 2000 lines or 50KB are shown at once; go on with "
     "offset until the file is complete. Text that you were shown before and that is still the same is answered by a "

@@ -19,6 +19,7 @@ GitTrouble: TypeAlias = Literal["NO_GIT", "NO_REPOSITORY", "UNKNOWN_BASE", "UNME
 _LINK: Final = 0o120000
 _SUBMODULE: Final = 0o160000
 _POINTER: Final = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*?oid sha256:([0-9a-f]{64})\n")
+_HASH: Final = re.compile(r"[0-9a-fA-F]{4,64}")
 _POINTER_BYTES: Final = 1_024
 _MOST_CANDIDATES: Final = 200
 _MOST_COMPARED: Final = 1_000_000
@@ -138,7 +139,7 @@ def _version(git: Any, repository: Any, name: str, path: str, against: str) -> G
     has_commit = not repository.head_is_unborn
     if against == "HEAD":
         if not has_commit:
-            state = "HEAD, which has no commit yet"
+            state = "HEAD (no commit yet)"
             return GitVersion(None, name, 0, state, has_commit=False, ignores_line_ends=converts)
         commit = repository.head.peel(git.Commit)
     else:
@@ -175,12 +176,12 @@ def _in_index(git: Any, repository: Any, name: str, path: str, *, converts: bool
 
 
 def _commit(git: Any, repository: Any, named: str) -> Any:  # noqa: ANN401
+    why = f"There is no commit {named[:64]!r}, or several begin so. Take the whole hash of a commit."
+    if not _HASH.fullmatch(named):  # names of branches and other expressions of git are not taken
+        raise GitProblem("UNKNOWN_BASE", why)
     try:
-        if not re.fullmatch(r"[0-9a-fA-F]{4,64}", named):
-            raise ValueError  # names of branches and other expressions of git are not taken
         return repository.revparse_single(named).peel(git.Commit)
     except (KeyError, ValueError, git.GitError) as problem:
-        why = f"There is no commit {named[:64]!r}, or several begin so. Take the whole hash of a commit."
         raise GitProblem("UNKNOWN_BASE", why) from problem
 
 
@@ -191,7 +192,7 @@ def _entry(tree: Any, name: str) -> Any:  # noqa: ANN401
         return None
 
 
-def _of_entry(  # noqa: PLR0913 - the facts of a version
+def _of_entry(
     repository: Any,  # noqa: ANN401
     object_id: Any,  # noqa: ANN401
     mode: int,

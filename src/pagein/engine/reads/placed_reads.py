@@ -6,10 +6,11 @@ markers, and later reads know what was shown here.
 
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads.session_reads import ReadResult, SessionReads
-from pagein.errors import Aborted
+from pagein.errors import Aborted, BadSetting
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.read_caps import ReadCaps
 from pagein.model.spans import Spans
+from pagein.model.symbols import SymbolAnswer
 from pagein.policy.reads import markers
 from pagein.policy.reads.baseline import Baseline, baseline, closing_notice
 from pagein.policy.reads.knowledge import PathKnown
@@ -35,6 +36,17 @@ class PlacedReads:
     def withhold(self, text: str) -> None:
         """Keep a text that shows a file which must not be stored out of the store."""
         self._log.withhold(text)
+
+    def symbol(
+        self, folder: str, name: str, *, path: str | None, include_context: bool, signal: Signal | None = None
+    ) -> SymbolAnswer:
+        """Return the definition with this name (see `ports.SymbolSource`).
+
+        Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; Aborted.
+        """
+        if self._reads.symbols is None:
+            raise BadSetting("this session finds no symbols; open it from an engine")
+        return self._reads.symbols.read(folder, name, path=path, include_context=include_context, signal=signal)
 
     def known(self, located: LocatedFile) -> PathKnown:
         """Return what the model knows of a file at the current entry."""

@@ -41,7 +41,7 @@ from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide, decide_lines
 from pagein.policy.reads.read_request import DEFAULTS, RangeRead, ReadDecision, ReadingSettings, ReadRequest
 from pagein.policy.reads.trust import rule_of
-from pagein.ports import BlobStore, Files, Signal
+from pagein.ports import BlobStore, Files, Signal, SymbolSource
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
 
@@ -56,6 +56,7 @@ class Outside:
     now: returns seconds since 1970.
     settings: settings of read answers.
     witness: True to check each answer by the witness first.
+    symbols: finds definitions by name; None for none.
     """
 
     blobs: BlobStore
@@ -64,6 +65,7 @@ class Outside:
     now: Callable[[], float]
     settings: ReadingSettings = DEFAULTS
     witness: bool = False
+    symbols: SymbolSource | None = None
 
     @property
     def witness_source(self) -> Callable[[ContentHash], bytes | None] | None:
@@ -112,6 +114,7 @@ class SessionReads:
     """Reads of a session. Thread-safe.
 
     proofs: the read answers that the window proves, at each entry.
+    symbols: finds definitions by name; None for none.
     """
 
     def __init__(self, log: SessionLog, proofs: Fold[Evidence], outside: Outside, files: Files) -> None:
@@ -123,6 +126,7 @@ class SessionReads:
         self._settings = outside.settings
         self._watched = outside.witness
         self._files = files
+        self.symbols = outside.symbols
 
     @property
     def files(self) -> Files:

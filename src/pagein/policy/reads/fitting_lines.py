@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from pagein.model.spans import Run, Spans
+from pagein.model.spans import Run
 
 NOTICE_ROOM: Final = 90
 """Characters for a closing notice with large numbers."""
@@ -17,11 +17,6 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
         if used > room:
             return count
     return len(lines)
-
-
-def windows(places: Iterable[int], context: int, total: int) -> Spans:
-    """Return the lines around some lines, inside of a file of `total` lines; windows that touch are one."""
-    return Spans.of(*((max(1, line - context), min(total, line + context)) for line in places))
 
 
 def size_of(lines: Sequence[str], shown: Iterable[Run]) -> int:

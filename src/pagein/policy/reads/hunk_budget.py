@@ -44,15 +44,16 @@ class Hunk:
 class HunkChoice:
     """The hunks of a diff that fit into a size.
 
-    text: the list of hunks, if there are several, and the hunks shown.
-    shown: the hunks in it. left: numbers of the others, from the wanted one on.
+    listed: the list of hunks, if there are several. text: the hunks shown.
+    shown: these hunks. left: numbers of the others, from the wanted one on.
     next_offset: the hunk to go on with; None if none is left.
     """
 
-    text: str
-    shown: tuple[Hunk, ...]
-    left: tuple[int, ...]
-    next_offset: int | None
+    listed: str = ""
+    text: str = ""
+    shown: tuple[Hunk, ...] = ()
+    left: tuple[int, ...] = ()
+    next_offset: int | None = None
 
 
 def hunks_of(old: str, new: str) -> tuple[Hunk, ...]:
@@ -85,7 +86,7 @@ def choose_hunks(hunks: Sequence[Hunk], offset: int, limit: int | None, room: in
         spare -= len(hunk.text)
     following = offset + len(shown)
     left = tuple(range(following, len(hunks) + 1))
-    return HunkChoice(listed + "".join(one.text for one in shown), tuple(shown), left, following if left else None)
+    return HunkChoice(listed, "".join(one.text for one in shown), tuple(shown), left, following if left else None)
 
 
 def _listed(hunks: Sequence[Hunk], room: int) -> str:

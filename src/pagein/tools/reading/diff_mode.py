@@ -1,21 +1,21 @@
 """`read` with mode=diff_preview: how a file differs from another state of it, hunk by hunk, and whether it can be parsed."""
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import NotRecallable
 from pagein.model.read_contract import NextCall, ReadPlace
-from pagein.policy.guards.judgement import Cut, ReadAsk
+from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
 from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
-from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, head_text
+from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text, served_facts
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
 from pagein.tools.reading.targets import NamedFile, check_state, find_target
 from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
-from pagein.workspace.syntax_check import syntax_errors
+from pagein.workspace.syntax_check import syntax_faults
 from pagein.workspace.target_state import mode_of
 
 _TAIL: Final = 400  # characters for the lines behind the hunks
@@ -28,6 +28,7 @@ class Side:
 
     content: bytes; None where there is no such file. name: of the file there. mode: as git writes it; 0 for unknown.
     state: for people. mixes_ends: whether git is told to convert the line ends of the file.
+    is_renamed: whether the file has another name in the other state.
     """
 
     content: bytes | None
@@ -35,6 +36,7 @@ class Side:
     mode: int
     state: str
     mixes_ends: bool = False
+    is_renamed: bool = False
 
 
 def read_diff(call: ReadCall) -> ModeAnswer:
@@ -55,40 +57,75 @@ def read_diff(call: ReadCall) -> ModeAnswer:
         chars=asked.max_preview_chars,
     )
     verdict, room = call.judge(ask)
-    more: dict[str, Any] = {"against": asked.against, "base": old.state}
-    facts = [*_facts(old, new, named)]
+    found = _compare(old, new, named)
+    if (asked.offset or 1) > max(1, len(found.hunks)):
+        why = f"Hunk {asked.offset} is behind the last of {len(found.hunks)} hunks."
+        raise ReadRefusal("OUT_OF_RANGE", why, (next_read("diff_preview", named.target),))
+    more: dict[str, Any] = {"against": asked.against, "base": old.state, **found.figures}
+    return _answer(call, named, found, Judged(verdict, room), more)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The judgement of the guards, and the sizes that they allow."""
+
+    verdict: Verdict
+    room: Room
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two sides compared.
+
+    facts: lines about the whole file, the first one a summary. labels: the names of both sides, as a diff gives them.
+    """
+
+    facts: tuple[str, ...]
+    labels: str
+    hunks: tuple[Hunk, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
+    is_same, facts = old.content == new.content, tuple(_facts(old, new, named))
     texts = _texts(old, new)
-    choice, hunks = HunkChoice("", (), (), None), tuple[Hunk, ...]()
     if texts is None:
-        facts.append(f"binary files differ: {_size(old)} became {_size(new)}")
-    else:
-        hunks = hunks_of(*texts)
-        errors = _errors(named, new, texts[1])
-        facts += [*_syntax(errors)]
-        more |= {"hunks": len(hunks), "added": sum(one.added for one in hunks)}
-        more |= {"removed": sum(one.removed for one in hunks), "syntax_errors": errors}
-    summary = _summary(old, new, hunks, is_same=old.content == new.content)
-    head = head_text(verdict, "\n".join([summary, *facts]), room)
-    offset = asked.offset or 1
-    if hunks and offset > len(hunks):
-        raise ReadRefusal("OUT_OF_RANGE", f"Hunk {offset} is behind the last of {len(hunks)} hunks.")
-    is_bare = asked.tells_places_only
-    if hunks:
-        spare = room.without(head) - min(_TAIL, room.chars // 3)
-        choice = choose_hunks(hunks, offset, 0 if is_bare else asked.limit, spare)
-    is_cut = choice.next_offset is not None and not is_bare and not (asked.limit and len(choice.shown) == asked.limit)
-    labels = _labels(old, new) if choice.shown else ""
-    tail, calls = _left_out(named, hunks, choice, is_bare=is_bare)
-    text = head + labels + choice.text + tail
-    text = text if len(text) <= room.chars else text[: room.chars]
+        said = "" if is_same else f"binary files differ: {_size(old)} became {_size(new)}"
+        return Comparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
+    hunks = hunks_of(*texts)
+    errors = _errors(named, new, texts[1])
+    figures = {
+        "hunks": len(hunks),
+        "added": sum(one.added for one in hunks),
+        "removed": sum(one.removed for one in hunks),
+        "syntax_errors": errors,
+    }
+    summary = _summary(old, new, hunks, is_same=is_same)
+    return Comparison((summary, *facts, *_syntax(errors)), _labels(old, new), hunks, figures)
+
+
+def _answer(call: ReadCall, named: NamedFile, found: Comparison, judged: Judged, more: dict[str, Any]) -> ModeAnswer:
+    asked, room, hunks = call.asked, judged.room, found.hunks
+    head = head_text(judged.verdict, "\n".join(found.facts), room) or found.facts[0][: room.chars // 2] + "\n"
+    choice, tail = HunkChoice(), ""
+    calls: list[NextCall] = []
+    if hunks and not asked.tells_places_only:
+        spare = room.without(head + found.labels) - min(_TAIL, room.chars // 3)
+        choice = choose_hunks(hunks, asked.offset or 1, asked.limit, spare)
+        tail, calls = _left_out(named, hunks, choice)
+    body = choice.listed + (found.labels if choice.shown else "") + choice.text + tail
+    if asked.tells_places_only and hunks:
+        body = choose_hunks(hunks, 1, 0, max(1, room.without(head) * 3)).listed
+    text = (head + body)[: room.chars]
     if choice.next_offset is not None:
         more |= {"next_offset": choice.next_offset, "left_out": list(choice.left), "next_calls": calls}
+    is_cut = choice.next_offset is not None and (asked.limit is None or len(choice.shown) < asked.limit)
     cut: set[Cut] = {"chars"} if is_cut else set()
     rows = sum(hunk.text.count("\n") for hunk in choice.shown)
     served = ServedRead("diff_preview", named.located.absolute, lines=rows, chars=len(text), content=text, cut=cut)
     first, last = (choice.shown[0].first, choice.shown[-1].last) if choice.shown else (None, None)
-    place = ReadPlace(named.shown, first, last)
-    return ModeAnswer(ReadResult(text), place, verdict, served, choice.next_offset is not None, more)
+    place, is_more = ReadPlace(named.shown, first, last), choice.next_offset is not None
+    return ModeAnswer(ReadResult(text), place, judged.verdict, served, is_more, more)
 
 
 # --- the two sides ---
@@ -107,7 +144,7 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
     content = found.content
     if content is not None and found.ignores_line_ends:
         content = content.replace(b"\r\n", b"\n")
-    return Side(content, found.name, found.mode, found.state, found.ignores_line_ends)
+    return Side(content, found.name, found.mode, found.state, found.ignores_line_ends, found.renamed)
 
 
 def _other_ways(named: NamedFile, code: str) -> tuple[NextCall, ...]:
@@ -175,7 +212,7 @@ def _facts(old: Side, new: Side, named: NamedFile) -> Iterator[str]:
     elif new.content is None:
         yield "deleted file: it is not on the disk"
     if old.content is not None and new.content is not None:
-        if not new.name.endswith(old.name.rpartition("/")[2]) or _is_renamed(old, new):
+        if old.is_renamed:
             yield f"renamed from {old.name}"
         if old.mode and new.mode and old.mode != new.mode:
             yield f"mode changed from {old.mode:06o} to {new.mode:06o}"
@@ -183,10 +220,6 @@ def _facts(old: Side, new: Side, named: NamedFile) -> Iterator[str]:
     if pointer is not None and new.content is not None and pointer_of(new.content) is None:
         same = hashlib.sha256(new.content).hexdigest() == pointer
         yield f"git keeps a pointer to a large file (git-lfs); the file on the disk is {'the same' if same else 'another'}"
-
-
-def _is_renamed(old: Side, new: Side) -> bool:
-    return not f"/{new.name}".endswith(f"/{old.name}") and not f"/{old.name}".endswith(f"/{new.name}")
 
 
 def _size(side: Side) -> str:
@@ -203,7 +236,7 @@ def _errors(named: NamedFile, new: Side, text: str) -> list[dict[str, Any]] | No
     """Return the places where the new text cannot be parsed; None if it was not parsed."""
     if new.content is None:
         return None
-    found = syntax_errors(named.shown, text)
+    found = syntax_faults(named.shown, text)
     return None if found is None else [{"line": one.line, "message": one.message} for one in found[:_MOST_ERRORS]]
 
 
@@ -212,11 +245,9 @@ def _syntax(errors: list[dict[str, Any]] | None) -> Iterator[str]:
         yield f"syntax: line {error['line']}: {error['message']}"
 
 
-def _left_out(
-    named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice, *, is_bare: bool
-) -> tuple[str, list[NextCall]]:
+def _left_out(named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice) -> tuple[str, list[NextCall]]:
     """Return what tells which hunks are left out and how to get them, in words and as calls."""
-    if choice.next_offset is None or is_bare:
+    if choice.next_offset is None:
         return "", []
     first, last = choice.left[0], choice.left[-1]
     which = f"hunk {first}" if first == last else f"hunks {first}-{last}"
@@ -248,7 +279,7 @@ def _submodule(call: ReadCall, named: NamedFile) -> ModeAnswer:
     then = before.content.decode() if before.content is not None else "nothing"
     state = "at the same commit as" if then == now else f"now at {now}, and at {then} in"
     text = head_text(verdict, f"{named.shown} is a submodule, {state} {before.state}", room)
-    served = ServedRead("diff_preview", named.located.absolute, chars=len(text), content=text)
+    served = served_facts(call, named, text)
     more = {"against": against, "base": before.state, "submodule": {"from": then, "to": now}, "hunks": 0}
     return ModeAnswer(ReadResult(text), ReadPlace(named.shown), verdict, served, more=more)
 

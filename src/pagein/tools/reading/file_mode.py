@@ -1,9 +1,8 @@
 """`read` with mode=file: the text of a file, with markers and diffs for what the model was shown before."""
 
-from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult, picture
 from pagein.model.documents import Document
-from pagein.model.read_caps import ReadCaps
+from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
 from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import Spans
 from pagein.policy.guards.judgement import Cut, ReadAsk
@@ -14,14 +13,13 @@ from pagein.tools.reading.mode_answers import (
     ModeAnswer,
     ReadCall,
     head_text,
-    known_before,
+    open_text,
     part_of_line,
+    served_facts,
     served_lines,
 )
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
 from pagein.tools.reading.targets import NamedFile, find_target, read_any
-
-_NO_CAPS = ReadCaps(10**9, 10**12)
 
 
 def read_file(call: ReadCall) -> ModeAnswer:
@@ -32,7 +30,7 @@ def read_file(call: ReadCall) -> ModeAnswer:
     if document.media_type is not None:
         return _picture(call, named, document)
     first, last = requested_lines(named, document)
-    before = known_before(call, named, document)
+    text = open_text(call, named, document)
     ask = ReadAsk(
         "file",
         asked.target,
@@ -40,35 +38,31 @@ def read_file(call: ReadCall) -> ModeAnswer:
         lines=last - first + 1,
         has_limit=named.located.limit is not None,
         chars=asked.max_preview_chars,
-        is_known=before.holds(first, last) and not asked.bypass_cache,
+        is_known=text.known.holds(first, last) and not asked.bypass_cache,
     )
     verdict, room = call.judge(ask)
-    total = len(document.lines)
+    total = len(text.lines)
     more = {"total_lines": total, "bytes": len(document.content)}
     if asked.tells_places_only:
-        text = f"{named.shown}: lines {first}-{last} of {total}, {len(document.content)} bytes"
-        served = ServedRead("file", named.located.absolute, chars=len(text))
-        return ModeAnswer(ReadResult(text), ReadPlace(named.shown, first, last), verdict, served, more=more)
+        said = f"{named.shown}: lines {first}-{last} of {total}, {len(document.content)} bytes"
+        place, served = ReadPlace(named.shown, first, last), served_facts(call, named, said)
+        return ModeAnswer(ReadResult(said), place, verdict, served, more=more)
     head = head_text(verdict, "", room)
     shown = shorten_lines(document, named.located.given, (first, last), room.lines, room.without(head))
-    cut: set[Cut] = set()
-    if shown.last < last:
-        cut = {"lines"} if last - first + 1 > room.lines and shown.shown == room.lines else {"chars"}
-    is_part = shown.shown == 0 and bool(document.lines[first - 1])
-    if is_part:
+    if shown.shown == 0 and text.lines[first - 1]:
         result = ReadResult(head + part_of_line(document, first, room.without(head)))
     else:
-        read = RangeRead(
-            named.located, document, shown, first, last, asked.bypass_cache, head, room=room.without(head)
-        )
+        spare, bypass = room.without(head), asked.bypass_cache
+        read = RangeRead(named.located, document, shown, first, last, bypass, head, room=spare)
         result = call.session.placed.show(read, call.signal)
-    stands_for = Spans.of((first, shown.last))
-    is_cut = bool(cut) and _is_shortened(result)
-    served = served_lines("file", named, document, stands_for, result, before, cut if is_cut else set())
-    if shown.last < total:
-        more["next_offset"] = max(first, shown.last) + 1
-    place = ReadPlace(named.shown, first, max(first, shown.last) if is_cut else last)
-    return ModeAnswer(result, place, verdict, served, truncated=is_cut, more=more)
+    cut: set[Cut] = set()
+    if shown.last < last and _is_text(result):
+        cut = {"lines"} if shown.shown == room.lines else {"chars"}
+    served = served_lines("file", text, Spans.of((first, shown.last)), result, cut)
+    end = max(first, shown.last) if cut else last
+    if end < total:
+        more["next_offset"] = end + 1
+    return ModeAnswer(result, ReadPlace(named.shown, first, end), verdict, served, bool(cut), more)
 
 
 def requested_lines(named: NamedFile, document: Document) -> tuple[int, int]:
@@ -96,11 +90,11 @@ def shorten_lines(document: Document, given: str, lines: tuple[int, int], most: 
     if fits == 0:
         return Baseline("", "", first, 0, len(every))
     limit = None if last == len(every) else len(wanted)
-    caps = _NO_CAPS if fits == len(wanted) else ReadCaps(fits, 10**12)
+    caps = ReadCaps(fits, max(DEFAULT_CAPS.bytes, 4 * room))
     return baseline(document.text, given, offset=first, limit=limit, caps=caps)
 
 
-def _is_shortened(result: ReadResult) -> bool:
+def _is_text(result: ReadResult) -> bool:
     """Return whether an answer is one that shows text; a marker or a diff says all that it stands for."""
     record = result.details.get("readcache")
     return not isinstance(record, dict) or record.get("mode") in ("full", "baseline_fallback", "partly_known")
@@ -109,6 +103,6 @@ def _is_shortened(result: ReadResult) -> bool:
 def _picture(call: ReadCall, named: NamedFile, document: Document) -> ModeAnswer:
     verdict, _ = call.judge(ReadAsk("file", call.asked.target, named.located.key))
     result = picture(document)
-    served = ServedRead("file", named.located.absolute, chars=len(result.text))
+    served = served_facts(call, named, result.text)
     more = {"media_type": document.media_type, "bytes": len(document.content)}
     return ModeAnswer(result, ReadPlace(named.shown), verdict, served, more=more)

@@ -1,6 +1,6 @@
 """What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.documents import Document
+from pagein.model.guard_notes import ReadMode
 from pagein.model.read_contract import ReadPlace
 from pagein.model.read_events import FileRead
 from pagein.model.read_records import decode
@@ -101,38 +102,46 @@ def part_of_line(document: Document, number: int, room: int) -> str:
     return (line[: max(0, room - len(notice))] + notice)[:room]
 
 
-def served_lines(  # noqa: PLR0913 - the facts of an answer
-    mode: str,
-    named: NamedFile,
-    document: Document,
-    lines: Spans,
-    result: ReadResult,
-    before: Spans,
-    cut: set[Cut],
-) -> ServedRead:
+@dataclass(frozen=True, slots=True)
+class OpenText:
+    """A text file that a call names, as it is now.
+
+    lines: its lines. known: those that the model knows already.
+    """
+
+    named: NamedFile
+    document: Document
+    lines: Sequence[str]
+    known: Spans
+
+
+def open_text(call: ReadCall, named: NamedFile, document: Document) -> OpenText:
+    """Return a text file with what the model knows of it."""
+    found = call.session.placed.known(named.located).lines_known(document.hash)
+    return OpenText(named, document, document.lines, NO_LINES if found is None else found.spans)
+
+
+def served_lines(mode: ReadMode, text: OpenText, lines: Spans, result: ReadResult, cut: set[Cut]) -> ServedRead:
     """Return what the guards count of an answer with lines of a file.
 
-    lines: what the answer stands for. before: lines of this version that the model knew.
+    lines: what the answer stands for.
     """
     event = decode(result.details) if "readcache" in result.details else None
     sent = lines if not isinstance(event, FileRead) else event.emitted or NO_LINES
-    every = document.lines
-    content = "\n".join("\n".join(every[first - 1 : last]) for first, last in lines)
     first, last = (lines.runs[0][0], lines.runs[-1][1]) if lines else (0, 0)
     return ServedRead(
-        mode,  # type: ignore[arg-type]
-        named.located.absolute,
+        mode,
+        text.named.located.absolute,
         first,
         last,
         lines=sent.count,
         chars=len(result.text),
-        new=sent.subtract(before).count,
-        content=content,
+        new=sent.subtract(text.known).count,
+        content="\n".join("\n".join(text.lines[first - 1 : last]) for first, last in lines) if event else "",
         cut=cut,
     )
 
 
-def known_before(call: ReadCall, named: NamedFile, document: Document) -> Spans:
-    """Return the lines of the file as it is now that the model knows already."""
-    found = call.session.placed.known(named.located).lines_known(document.hash)
-    return NO_LINES if found is None else found.spans
+def served_facts(call: ReadCall, named: NamedFile, text: str) -> ServedRead:
+    """Return what the guards count of an answer without lines of a file."""
+    return ServedRead(call.asked.mode, named.located.absolute, chars=len(text), content=text)

@@ -8,6 +8,7 @@ Rules of this file
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
@@ -21,16 +22,18 @@ from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict, read_call, search_call
 from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
-from pagein.policy.reads.fitting_lines import NOTICE_ROOM, count_fitting, size_of, windows
+from pagein.policy.reads.fitting_lines import NOTICE_ROOM, count_fitting, size_of
 from pagein.policy.recall.line_search import LineMatch, match_lines
 from pagein.policy.recall.pattern_search import Pattern, parse_pattern
 from pagein.tools.reading.mode_answers import (
     ModeAnswer,
+    OpenText,
     ReadCall,
     Room,
     head_text,
-    known_before,
+    open_text,
     part_of_line,
+    served_facts,
     served_lines,
 )
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
@@ -62,19 +65,18 @@ def _read_lines(call: ReadCall) -> ModeAnswer:
         raise ReadRefusal(
             "INVALID_ARGS", "mode='snippet' needs 'start_line' or 'pattern'. Add one, or switch to mode='file'."
         )
-    document = read_text(call.session, named, call.signal)
-    every = document.lines
+    text = open_text(call, named, read_text(call.session, named, call.signal))
+    total = len(text.lines)
     first = int(named.located.offset)
-    if first > len(every):
+    if first > total:
         raise ReadRefusal(
             "OUT_OF_RANGE",
-            f"Line {first} is beyond end of file ({len(every)} lines total)",
-            (next_read("file", named.shown, offset=max(1, len(every) - 49)),),
+            f"Line {first} is beyond end of file ({total} lines total)",
+            (next_read("file", named.shown, offset=max(1, total - 49)),),
         )
-    last = min(len(every), first + int(named.located.limit or 1) - 1)
-    before = known_before(call, named, document)
-    wide = windows((first, last), asked.context_lines or 0, len(every)).unite(Spans.of((first, last)))
-    is_known = before.contains(wide) and not asked.bypass_cache
+    last = min(total, first + int(named.located.limit or 1) - 1)
+    wished = asked.context_lines or 0
+    is_known = text.known.holds(max(1, first - wished), min(total, last + wished))
     ask = ReadAsk(
         "snippet",
         asked.target,
@@ -83,23 +85,26 @@ def _read_lines(call: ReadCall) -> ModeAnswer:
         has_limit=True,
         chars=asked.max_preview_chars,
         context=asked.context_lines,
-        is_known=is_known,
+        is_known=is_known and not asked.bypass_cache,
     )
     verdict, room = call.judge(ask)
-    context = min(asked.context_lines or 0, room.context)
-    start, stop = max(1, first - context), min(len(every), last + context)
-    cut: set[Cut] = {"context"} if context < (asked.context_lines or 0) else set()
+    context = min(wished, room.context)
+    start, stop = max(1, first - context), min(total, last + context)
+    cut: set[Cut] = {"context"} if context < wished else set()
+    if asked.tells_places_only:
+        said = f"{named.shown}: lines {start}-{stop} of {total}"
+        place, served = ReadPlace(named.shown, start, stop), served_facts(call, named, said)
+        return ModeAnswer(ReadResult(said), place, verdict, served, more={"total_lines": total})
     end = min(stop, start + room.lines - 1)
     cut |= {"lines"} if end < stop else set()
-    more = {"total_lines": len(every)}
-    if asked.tells_places_only:
-        return _places_only(call, named, (start, stop), verdict, more)
-    head = head_text(verdict, f"{named.shown}:{start}-{end} of {len(every)}", room)
-    fits = count_fitting(every[start - 1 : end], room.without(head) - NOTICE_ROOM)
+    spare = room.without(head_text(verdict, f"{named.shown}:{start}-{end} of {total}", room))
+    fits = count_fitting(text.lines[start - 1 : end], spare - NOTICE_ROOM)
     if fits < end - start + 1:
-        cut |= {"chars"}
-        head = head_text(verdict, f"{named.shown}:{start}-{start + max(1, fits) - 1} of {len(every)}", room)
-    return _show(call, named, document, Spans.of((start, start + fits - 1)), head, verdict, room, before, cut, more, start)
+        cut.add("chars")
+        end = start + max(1, fits) - 1
+    head = head_text(verdict, f"{named.shown}:{start}-{end} of {total}", room)
+    lines = Spans.of((start, end)) if fits else NO_LINES
+    return _show(call, text, Draft(lines, start, head, verdict, room, cut, {"total_lines": total}))
 
 
 # --- the places of a pattern in a file ---
@@ -107,9 +112,9 @@ def _read_lines(call: ReadCall) -> ModeAnswer:
 
 def _read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     asked = call.asked
-    document = read_text(call.session, named, call.signal)
+    text = open_text(call, named, read_text(call.session, named, call.signal))
     pattern = _pattern(asked.pattern or "")
-    places = list(islice(match_lines(pattern, document.text), _MOST_PLACES))
+    places = list(islice(match_lines(pattern, text.document.text), _MOST_PLACES))
     start = (asked.offset or 1) - 1
     if start >= len(places):
         raise _nothing(call, pattern, named.shown, len(places))
@@ -122,89 +127,91 @@ def _read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
         context=asked.context_lines,
     )
     verdict, room = call.judge(ask)
-    wished = _CONTEXT if asked.context_lines is None else asked.context_lines
-    context = min(wished, room.context)
-    count = min(asked.limit or room.results, room.results)
-    chosen = places[start : start + count]
-    cut: set[Cut] = {"context"} if context < (asked.context_lines or 0) else set()
-    if start + count < len(places) and count == room.results and asked.limit != room.results:
-        cut.add("results")
-    more: dict[str, Any] = {"total_lines": len(document.lines), "matches": len(places), "notice": pattern.notice}
-    if asked.tells_places_only:
-        more["hits"] = _hits(chosen)
-        text = f"{named.shown}: {_lines_of(chosen)}"
-        served = ServedRead("snippet", named.located.absolute, chars=len(text))
-        place = ReadPlace(named.shown, chosen[0].first, chosen[-1].last)
-        return ModeAnswer(ReadResult(text), place, verdict, served, len(chosen) < len(places), more)
-    lines, chosen, is_smaller = _fitting_windows(document, chosen, context, room)
-    cut |= {"chars"} if is_smaller else set()
+    context = min(_CONTEXT if asked.context_lines is None else asked.context_lines, room.context)
+    chosen: Sequence[LineMatch] = places[start : start + min(asked.limit or room.results, room.results)]
+    cut = _cut_by_room(call, room, is_more=start + len(chosen) < len(places))
+    total = len(text.lines)
+    more: dict[str, Any] = {"total_lines": total, "matches": len(places)}
+    if pattern.notice is not None:
+        more["notice"] = pattern.notice
+    lines = Spans.of(*(run for one in chosen for run in _window(one, context, total)))
+    if not asked.tells_places_only:
+        before = len(chosen)
+        lines, chosen = _fitting_windows(text.document, chosen, context, room)
+        if len(chosen) < before or lines != Spans.of(*(run for one in chosen for run in _window(one, context, total))):
+            cut.add("chars")
     more["hits"] = _hits(chosen)
     if start + len(chosen) < len(places):
         more["next_offset"] = start + len(chosen) + 1
     number = f"{len(chosen)} of {len(places)} matches" if len(chosen) < len(places) else f"{len(places)} matches"
-    where = f"{named.shown}:{lines.runs[0][0]}-{lines.runs[-1][1]} of {len(document.lines)}"
-    head = head_text(verdict, f"{where}, {number}: {_lines_of(chosen)}", room)
-    before = known_before(call, named, document)
-    made = _show(call, named, document, lines, head, verdict, room, before, cut, more, chosen[0].first)
-    return made
+    where = f"{named.shown}:{lines.runs[0][0]}-{lines.runs[-1][1]} of {total}, {number}: {_lines_of(chosen)}"
+    if asked.tells_places_only:
+        place, served = ReadPlace(named.shown, chosen[0].first, chosen[-1].last), served_facts(call, named, where)
+        return ModeAnswer(ReadResult(where), place, verdict, served, "next_offset" in more, more)
+    return _show(call, text, Draft(lines, chosen[0].first, head_text(verdict, where, room), verdict, room, cut, more))
+
+
+def _cut_by_room(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
+    """Return what the budget shortens before anything is measured: lines around the places, and their number."""
+    asked = call.asked
+    cut: set[Cut] = {"context"} if room.context < (asked.context_lines or 0) else set()
+    if is_more and (asked.limit is None or asked.limit > room.results):
+        cut.add("results")
+    return cut
 
 
 def _fitting_windows(
     document: Document, places: Sequence[LineMatch], context: int, room: Room
-) -> tuple[Spans, Sequence[LineMatch], bool]:
-    """Return the lines around as many places as fit, these places, and whether something was cut for their size."""
-    every, chosen = document.lines, list(places)
+) -> tuple[Spans, Sequence[LineMatch]]:
+    """Return the lines around as many places as fit, and these places; at least the first line of the first."""
+    every, chosen = document.lines, places
     spare = room.chars - room.chars // 4  # the rest is for what stands in front
     while True:
         lines = Spans.of(*(run for one in chosen for run in _window(one, context, len(every))))
         if lines.count <= room.lines and size_of(every, lines) <= spare:
-            return lines, chosen, len(chosen) < len(places)
+            return lines, chosen
         if len(chosen) > 1:
-            chosen = chosen[: max(1, len(chosen) - max(1, len(chosen) // 8))]
+            chosen = chosen[: len(chosen) - max(1, len(chosen) // 8)]
         elif context:
             context //= 2
         else:
-            return Spans.of((chosen[0].first, chosen[0].first)), chosen, True
+            return Spans.of((chosen[0].first, chosen[0].first)), chosen
 
 
 def _window(place: LineMatch, context: int, total: int) -> Iterator[tuple[int, int]]:
     yield max(1, place.first - context), min(total, place.last + context)
 
 
-def _show(  # noqa: PLR0913 - the facts of an answer
-    call: ReadCall,
-    named: NamedFile,
-    document: Document,
-    lines: Spans,
-    head: str,
-    verdict: Verdict,
-    room: Room,
-    before: Spans,
-    cut: set[Cut],
-    more: dict[str, Any],
-    first: int,
-) -> ModeAnswer:
-    """Show lines of a file under their place; the beginning of the first line, if not even that fits."""
-    spare = room.without(head)
-    if not lines or size_of(document.lines, lines) - NOTICE_ROOM > spare:
-        result, cut = ReadResult(head + part_of_line(document, first, spare)), cut | {"chars"}
-        place, lines = ReadPlace(named.shown, first, first), NO_LINES
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer with lines of a file, before it is made.
+
+    lines: what to show. first: the line whose beginning is shown where not even one line fits.
+    """
+
+    lines: Spans
+    first: int
+    head: str
+    verdict: Verdict
+    room: Room
+    cut: set[Cut]
+    more: dict[str, Any]
+
+
+def _show(call: ReadCall, text: OpenText, draft: Draft) -> ModeAnswer:
+    """Show lines of a file under their place."""
+    spare, lines, cut, more = draft.room.without(draft.head), draft.lines, draft.cut, draft.more
+    if not lines or size_of(text.lines, lines) - NOTICE_ROOM > spare:
+        part = part_of_line(text.document, draft.first, spare)
+        result, cut, lines = ReadResult(draft.head + part), cut | {"chars"}, NO_LINES
+        place = ReadPlace(text.named.shown, draft.first, draft.first)
     else:
         bypass = call.asked.bypass_cache
-        read = chosen_lines(named.located, document, lines, head, room=spare, bypass=bypass)
+        read = chosen_lines(text.named.located, text.document, lines, draft.head, room=spare, bypass=bypass)
         result = call.session.placed.show(read, call.signal)
-        place = ReadPlace(named.shown, lines.runs[0][0], lines.runs[-1][1])
-    served = served_lines("snippet", named, document, lines, result, before, cut)
-    is_truncated = bool(cut) or "next_offset" in more
-    return ModeAnswer(result, place, verdict, served, is_truncated, {k: v for k, v in more.items() if v is not None})
-
-
-def _places_only(
-    call: ReadCall, named: NamedFile, lines: tuple[int, int], verdict: Verdict, more: dict[str, Any]
-) -> ModeAnswer:
-    text = f"{named.shown}: lines {lines[0]}-{lines[1]} of {more['total_lines']}"
-    served = ServedRead(call.asked.mode, named.located.absolute, chars=len(text))
-    return ModeAnswer(ReadResult(text), ReadPlace(named.shown, *lines), verdict, served, more=more)
+        place = ReadPlace(text.named.shown, lines.runs[0][0], lines.runs[-1][1])
+    served = served_lines("snippet", text, lines, result, cut)
+    return ModeAnswer(result, place, draft.verdict, served, bool(cut) or "next_offset" in more, more)
 
 
 # --- the places of a pattern in a folder ---
@@ -227,9 +234,7 @@ def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
     number = f"{found.total} matches in {len(found.files)} files"
     head = head_text(verdict, f"{number}{', and time was up' if found.is_partial else ''}", room)
     fits = count_fitting(rows, room.without(head))
-    cut: set[Cut] = {"context"} if context < (asked.context_lines or 0) else set()
-    if start + count < found.total and count == room.results and asked.limit != room.results:
-        cut.add("results")
+    cut = _cut_by_room(call, room, is_more=start + count < found.total)
     cut |= {"chars"} if fits < len(rows) else set()
     text = head + ("\n".join(rows[:fits]) if fits else rows[0][: room.without(head)])
     shown = hits[: max(1, fits)]
@@ -245,7 +250,9 @@ def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
         more["notice"] = found.notice
     if start + len(shown) < found.total:
         more["next_offset"] = start + len(shown) + 1
-    served = ServedRead("snippet", lines=text.count("\n") + 1 - head.count("\n"), chars=len(text), content=text, cut=cut)
+    served = ServedRead(
+        "snippet", lines=text.count("\n") + 1 - head.count("\n"), chars=len(text), content=text, cut=cut
+    )
     place = ReadPlace(named.shown)
     return ModeAnswer(ReadResult(text), place, verdict, served, "next_offset" in more or found.is_partial, more)
 

@@ -108,7 +108,7 @@ def check_state(named: NamedFile) -> None:
                 "IS_DIRECTORY",
                 f"{shown} is a folder. Name a file in it"
                 + (f", such as {', '.join(inside)}." if inside else "; it is empty."),
-                (search_call(name),),
+                () if shown == "." else (search_call(name),),
             )
         case "special":
             raise ReadRefusal("NOT_A_FILE", f"{shown} is a pipe, a device or a socket, and no file. Name a file.")

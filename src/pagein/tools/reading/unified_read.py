@@ -25,9 +25,11 @@ from pagein.tools.reading.file_mode import read_file
 from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall
 from pagein.tools.reading.read_problems import ReadRefusal
 from pagein.tools.reading.snippet_mode import read_snippet
+from pagein.tools.reading.symbol_mode import read_symbol
 
 _MODES: Final[Mapping[ReadMode, Callable[[ReadCall], ModeAnswer]]] = {
     "file": read_file,
+    "symbol": read_symbol,
     "snippet": read_snippet,
     "diff_preview": read_diff,
 }
@@ -54,12 +56,12 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
         return _refused(session, asked, ReadRefusal("ABORTED", str(problem)))
     except HostError as problem:
         return _refused(session, asked, ReadRefusal("NO_WORKSPACE", str(problem)))
-    verdict = session.guards.note_read(made.verdict, made.served)
-    meta = ReadMeta(
-        truncated=made.truncated,
-        preview_degraded=bool(made.served.cut),
-        more={**made.more, "stabilization": session.guards.stabilization(verdict)},
-    )
+    served = made.served if not session.is_private(made.served.content) else replace(made.served, content="")
+    verdict = session.guards.note_read(made.verdict, served)
+    stabilization = session.guards.stabilization(verdict)
+    bundle = {name: stabilization[name] for name in ("context_bundle_id", "bundle_items")}
+    more = {**made.more, **bundle, "stabilization": stabilization}
+    meta = ReadMeta(made.truncated, preview_degraded=bool(made.served.cut), more=more)
     reply = ReadReply(asked.mode, asked.target, made.result.text, made.location, meta)
     return _result(session, reply, made.result, made.result.details)
 
