@@ -133,7 +133,6 @@ def _read_by_mode(
 ) -> None:
     from pagein import wiring
     from pagein.tools import read_commands as commands
-
     from pagein.ui.figures import plain
 
     if session is None and str(arguments["against"]).startswith("snapshot:"):
@@ -147,7 +146,8 @@ def _read_by_mode(
             raise typer.Exit(1)
         return
     if not answer["ok"]:
-        sys.stderr.write(f"pagein: {answer['error']['code']}: {plain(answer['error']['message'])}\n")
+        message = "\n".join(map(plain, str(answer["error"]["message"]).split("\n")))
+        sys.stderr.write(f"pagein: {answer['error']['code']}: {message}\n")
         raise typer.Exit(1)
     text = str(answer["text"])
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -35,7 +35,9 @@ def state_of(path: str) -> TargetState:
     except (OSError, ValueError):
         return TargetState("unreadable")
     if stat.S_ISDIR(about.st_mode):
-        return TargetState("folder", names=tuple(one for one in _names_in(Path(path)) if not one.startswith("."))[:_MOST_NAMES])
+        return TargetState(
+            "folder", names=tuple(one for one in _names_in(Path(path)) if not one.startswith("."))[:_MOST_NAMES]
+        )
     return TargetState("file" if stat.S_ISREG(about.st_mode) else "special", about.st_size)
 
 

@@ -285,7 +285,7 @@ class SessionReads:
             if event.mode in testimony.KEPT or (asked.head and not rule_of(event).anchors):
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
-            sizes = byte_length(shown.text), byte_length(text)
+            sizes = byte_length(asked.head + shown.text), byte_length(text)
             self._log.note(ReadNote(event, trace_of(text), given, *sizes, before=len(asked.head)))
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
