@@ -7,20 +7,33 @@ from pathlib import Path
 
 import pytest
 from tests.laws.reading_world import ALIASES, FILES, Window, World
+from tests.laws.test_reads_in_windows import Heard, Talk
+from tests.laws.test_reads_in_windows import World as RequestWorld
 
 import pagein
 from pagein.engine.engine import Engine, Settings
+from pagein.engine.session import Session
 from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import ReadNote
+from pagein.model.messages import Message
 from pagein.model.names import ContentHash
-from pagein.model.read_events import FileRead, claim_of
+from pagein.model.read_events import FileRead, ReadClaim, claim_of
 from pagein.model.read_records import decode
 from pagein.policy.audit.witness import witness
 from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.reads.baseline import baseline
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer
 
 EXPECTED = {"OUT_OF_RANGE", "NO_RESULTS", "UNKNOWN_SYMBOL", "AMBIGUOUS_SYMBOL", "UNPARSABLE"}
+
+
+def last_read(session: Session) -> ReadNote:
+    """The note about the file of the last answer; the measure of the guards stands behind it."""
+    for entry in reversed(list(session.journal.branch(session.leaf))):
+        if isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, ReadNote):
+            return entry.body.note
+    raise AssertionError
 
 
 class ModeWorld(World):
@@ -66,18 +79,11 @@ class ModeWorld(World):
             return
         event = decode(details)
         assert isinstance(event, FileRead)
-        note = self.note_of(window)
+        note = last_read(window.session)
         assert note.event == event
         self.shown += 1
         self.markers += event.mode not in ("full", "baseline_fallback")
         window.heard(arguments, result.text, replace(claim_of(event), before=note.before))
-
-    def note_of(self, window: Window) -> ReadNote:
-        """The note about the file of the last answer; the measure of the guards stands behind it."""
-        for entry in reversed(list(window.session.journal.branch(window.session.leaf))):
-            if isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, ReadNote):
-                return entry.body.note
-        raise AssertionError
 
     def call(self, name: str) -> dict[str, object]:
         draw, total = self.draw, self.now(name).count("\n") + 1
@@ -150,3 +156,53 @@ def test_random_reads_have_every_kind_of_answer(tmp_path: Path, worlds: list[Wor
     assert any("unchanged in lines" in text for text in texts)
     assert any("function function_" in text for text in texts)
     assert ContentHash.of((world.folder / FILES[0]).read_bytes()) in world.versions
+
+
+# --- in whole requests: with evictions, forks, and results that a host orders otherwise
+
+
+class ModeTalks(RequestWorld):
+    """Agents whose reads go through the tool with modes as often as through the host's own."""
+
+    def read(self, talk: Talk, call: str, path: str, offset: int | None, limit: int | None) -> str:
+        if self.draw.random() < 0.4:
+            return super().read(talk, call, path, offset, limit)
+        lines = self.lines(path)
+        first = min(offset or 1, len(lines))
+        asked: dict[str, object] = {
+            "mode": "snippet",
+            "target": path,
+            "start_line": first,
+            "end_line": first + (limit or 9),
+        }
+        if self.draw.random() < 0.5:
+            asked = {"mode": "snippet", "target": path, "pattern": "/line [0-9]*[05] /", "context_lines": 3, "limit": 4}
+        result = answer(talk.session, "read", Call(asked))
+        assert result.failure is None
+        if result.is_error:
+            return result.text
+        event = decode(result.details)
+        assert isinstance(event, FileRead)
+        note = last_read(talk.session)
+        head = result.text[: note.before]
+        whole = baseline("\n".join(lines), path, offset=event.first, limit=event.last - event.first + 1)
+        claim = replace(claim_of(event), before=note.before)
+        talk.heard[call] = Heard(result.text, claim, head + whole.text)
+        return result.text
+
+    def claims(self, talk: Talk, messages: list[Message]) -> dict[str, ReadClaim]:
+        before = {call: heard.claim.before for call, heard in talk.heard.items()}
+        return {call: replace(claim, before=before[call]) for call, claim in super().claims(talk, messages).items()}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_witness_agrees_to_every_request_with_reads_by_mode(seed: int, tmp_path: Path) -> None:
+    world = ModeTalks(random.Random(500 + seed), tmp_path)  # noqa: S311  reproducible, not secret
+    for _ in range(70):
+        world.step()
+    assert world.requests > 20
+    assert any(heard.claim.before for talk in world.talks for heard in talk.heard.values())
+    for talk in world.talks:
+        talk.session.keep()
+    world.engine.close()
+    # and what `pagein check` says is asserted behind every test (see `stores_are_sound`)
