@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from pagein.engine.reads.placed_reads import chosen_lines
+from pagein.engine.reads.placed_reads import chosen_lines, plain_text
 from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import BadInput
@@ -201,15 +201,15 @@ class Draft:
 def _show(call: ReadCall, text: OpenText, draft: Draft) -> ModeAnswer:
     """Show lines of a file under their place."""
     spare, lines, cut, more = draft.room.without(draft.head), draft.lines, draft.cut, draft.more
-    if not lines or size_of(text.lines, lines) - NOTICE_ROOM > spare:
-        part = part_of_line(text.document, draft.first, spare)
-        result, cut, lines = ReadResult(draft.head + part), cut | {"chars"}, NO_LINES
-        place = ReadPlace(text.named.shown, draft.first, draft.first)
-    else:
+    place = ReadPlace(text.named.shown, draft.first, draft.first)
+    if lines and len(plain_text(text.document, text.named.located.given, lines).text) <= spare:
         bypass = call.asked.bypass_cache
         read = chosen_lines(text.named.located, text.document, lines, draft.head, room=spare, bypass=bypass)
         result = call.session.placed.show(read, call.signal)
         place = ReadPlace(text.named.shown, lines.runs[0][0], lines.runs[-1][1])
+    else:
+        part = part_of_line(text.document, draft.first, spare)
+        result, cut, lines = ReadResult(draft.head + part), cut | {"chars"}, NO_LINES
     served = served_lines("snippet", text, lines, result, cut)
     return ModeAnswer(result, place, draft.verdict, served, bool(cut) or "next_offset" in more, more)
 

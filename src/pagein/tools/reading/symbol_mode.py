@@ -51,10 +51,11 @@ def read_symbol(call: ReadCall) -> ModeAnswer:
         place, served = ReadPlace(named.shown, found.first, found.last), served_facts(call, named, said)
         return ModeAnswer(ReadResult(said), place, verdict, served, more=more)
 
-    def head(end: int) -> str:
-        return head_text(verdict, f"{named.shown}:{first}-{end} of {total}, {title}", room)
+    def head(end: int, begin: int = first) -> str:
+        context = f", with context from line {begin}" if begin < first else ""
+        return head_text(verdict, f"{named.shown}:{first}-{end} of {total}, {title}{context}", room)
 
-    spare = room.without(head(last))
+    spare = room.without(head(last, 1))
     fits = min(room.lines, count_fitting(text.lines[first - 1 : last], spare - NOTICE_ROOM))
     end = first + min(last - first + 1, max(1, fits)) - 1
     cut: set[Cut] = set()
@@ -65,7 +66,9 @@ def read_symbol(call: ReadCall) -> ModeAnswer:
         more["next_calls"] = [next_read("symbol", found.symbol.id, offset=more["next_offset"])]
     lines = NO_LINES if fits == 0 else _with_context(found, text, Spans.of((first, end)), spare, room.lines)
     if lines:
-        read = chosen_lines(named.located, text.document, lines, head(end), room=spare, bypass=asked.bypass_cache)
+        read = chosen_lines(
+            named.located, text.document, lines, head(end, lines.runs[0][0]), room=spare, bypass=asked.bypass_cache
+        )
         result = call.session.placed.show(read, call.signal)
     else:
         result = ReadResult(head(end) + part_of_line(text.document, first, spare))
