@@ -190,6 +190,53 @@ def test_a_missing_object_is_reported_with_a_reason(run: Run, asked: list[str], 
     assert said in str(result.exception)
 
 
+# --- search in the workspace ---
+
+
+def test_search_of_code_prints_hits_as_grep_does(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.py").write_text("x = 1\ndef login():\n\x1b[31m\n")
+    shown = run("search", "--code", "def login", "--workspace", str(tmp_path / "w"))
+    assert shown.exit_code == 0
+    assert "a.py  1\n     2: def login():\n" in shown.output
+    assert "1 hits, 1 shown; 1 files searched by " in shown.output
+    assert "\x1b" not in run("search", "--code", "31m", "--workspace", str(tmp_path / "w")).output
+    told = answer(run("search", "--code", r"LOGIN\(", "-e", "-i", "--workspace", str(tmp_path / "w"), "--json"))
+    assert [(hit["path"], hit["line"], hit["text"]) for hit in told["hits"]] == [("a.py", 2, "def login():")]
+
+
+def test_search_of_code_takes_a_literal_as_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.txt").write_text("see /usr/is\nuses\n")
+    told = answer(run("search", "--code", "/usr/is", "--workspace", str(tmp_path / "w"), "--json"))
+    assert [hit["line"] for hit in told["hits"]] == [1]
+
+
+def test_search_of_code_in_a_session_counts_for_its_guards(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.py").write_text("needle\n")
+    asked = ("search", "--code", "needle", "--workspace", str(tmp_path / "w"), "--session", "fix", "--json")
+    counts = [answer(run(*asked))["meta"]["stabilization"]["metrics_snapshot"]["search_count"] for _ in range(2)]
+    assert counts == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--type", "file"], "--type is only valid for a search of what is stored"),
+        (["-C", "2"], "--context is only valid for a search of what is stored"),
+        (["-e", "(?=a)"], "lookahead"),
+    ],
+)
+def test_what_a_search_of_code_does_not_take_is_named(
+    run: Run, tmp_path: Path, options: list[str], message: str
+) -> None:
+    pattern = [] if "-e" in options else ["x"]
+    refused = run("search", "--code", *pattern, *options, "--workspace", str(tmp_path)).exception
+    assert isinstance(refused, PageinError)
+    assert message in str(refused)
+
+
 # --- search ---
 
 

@@ -21,6 +21,7 @@ from pagein import archive, erasure, upkeep, wiring
 from pagein.cli.cli import app
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.reads.session_guards import ServedRead, ServedSearch
 from pagein.engine.recall.object_search import Lookup
 from pagein.errors import BadInput
 from pagein.model.identifiers import uuid7
@@ -28,6 +29,7 @@ from pagein.model.journal_notes import OtherNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
+from pagein.policy.guards.judgement import ReadAsk
 from pagein.policy.privacy.erasure import SAYS_SO, ErasedTexts, finder, forms_of, tombstone
 from pagein.ports import ForgettingStore
 from pagein.providers.validity import Api
@@ -178,6 +180,25 @@ def test_files_versions_and_searches_are_told_anew(tmp_path: Path) -> None:
         assert dict(again.read("plan.md").details) == {}
     assert SAID.encode() not in stored(tmp_path / "kept")
     assert clean(tmp_path / "kept")
+
+
+def test_what_the_guards_noted_is_forgotten_too(tmp_path: Path) -> None:
+    work, kept = tmp_path / "work", tmp_path / "kept"
+    work.mkdir()
+    kept.mkdir()
+    (work / "plan.md").write_text(SAID + "\n")
+    with opened(kept) as engine:
+        session = engine.session("one", workspace=work)
+        text = session.read("plan.md").text
+        session.guards.note_search(ServedSearch(SAID, ["plan.md"], 1, "code"))
+        read = ServedRead("file", "plan.md", 1, 1, 1, len(text), content=text)
+        session.guards.note_read(session.guards.judge(ReadAsk("file", "plan.md", "plan.md")), read)
+        [item] = session.guards.state.bundle.items
+        assert item.encode() in stored(kept)
+        assert forgot(kept, SAID)["left"] == []
+        assert SAID.encode() not in stored(kept)
+        assert item.encode() not in stored(kept)
+    assert clean(kept)
 
 
 def test_a_whole_session_is_forgotten_and_goes_on(tmp_path: Path) -> None:

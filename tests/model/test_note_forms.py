@@ -123,7 +123,7 @@ STORED: list[tuple[Note, str]] = [
     (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
     (
         ReadMeasureNote("snippet", "/w/a.py", 3, 9, 5, 80, 4, "ab", degraded=True, unrelated=True),
-        '{"mode":"snippet","pathKey":"/w/a.py","first":3,"last":9,"lines":5,"chars":80,"new":4,"item":"ab","degraded":true,"unrelated":true}',
+        '{"mode":"snippet","pathKey":"/w/a.py","first":3,"last":9,"lines":5,"chars":80,"new":4,"textHash":"ab","degraded":true,"unrelated":true}',
     ),
     (ReadMeasureNote("file"), '{"mode":"file"}'),
     (

@@ -14,6 +14,7 @@ from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON
 from pagein.policy.eviction.presets import PRESETS, Preset
+from pagein.policy.guards.limits import GuardSettings
 from pagein.settings.keys import GATEWAY, KEYS
 from pagein.settings.layers import Config, SettingsLayer, merge_layers, of_environment, of_file
 from pagein.settings.sources import load_config
@@ -69,6 +70,14 @@ def test_a_workspace_cannot_send_requests_elsewhere_nor_open_what_is_closed(name
     text = f"{name} = {'true' if name == 'subscriptions' else '8790' if name == 'port' else repr('https://elsewhere.test')}"
     with pytest.raises(BadSetting, match=f"'{name}' cannot be set by a workspace.*PAGEIN_{name.upper()}"):
         of_file("pagein.toml", text, own=False)
+
+
+def test_guards_are_chosen_by_name() -> None:
+    names = {"PROFILE": "strict", "RELEVANCE": "refuse", "FOLDERS": "warn"}
+    told = of_environment({f"PAGEIN_GUARD_{name}": value for name, value in names.items()})
+    assert merge_layers([told]).engine.guards == GuardSettings("strict", "refuse", "warn")
+    with pytest.raises(BadSetting, match="PAGEIN_GUARD_PROFILE"):
+        of_environment({"PAGEIN_GUARD_PROFILE": "lax"})
 
 
 def test_excluded_files_are_added_to_and_never_taken_away() -> None:

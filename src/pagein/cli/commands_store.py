@@ -5,6 +5,7 @@ Heavy imports are inside the commands, as in `cli`.
 
 import contextlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
@@ -19,8 +20,9 @@ from pagein.cli.archive_access import (
     moment,
     print_answer,
 )
+from pagein.cli.code_search import WorkspaceSearch, search_workspace
 from pagein.cli.options import AsJson, Store
-from pagein.errors import StoreError
+from pagein.errors import BadInput, StoreError
 
 if TYPE_CHECKING:
     from pagein.archive import Archive
@@ -51,7 +53,8 @@ def add_to(app: typer.Typer) -> None:
     )
     app.command(
         epilog="Examples:\n\npagein search 'connection refused'\n\npagein search -e 'def \\w+_test' --path 'src/**/*.py' -C 2\n\n"
-        "pagein search 'rate limit' --type user --agent codex --since 1w\n\npagein search TODO --versions current --json"
+        "pagein search 'rate limit' --type user --agent codex --since 1w\n\npagein search TODO --versions current --json\n\n"
+        "pagein search --code 'def login' --path src"
     )(search)
     app.command(epilog="Examples:\n\npagein backlinks src/app.py\n\npagein backlinks auth-notes@2 --ever")(backlinks)
 
@@ -94,6 +97,10 @@ def objects(  # noqa: PLR0913 - a command has as many options as it has
 def search(  # noqa: PLR0913 - a command has as many options as it has
     pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="The text to look for.")],
     *,
+    code: Annotated[
+        bool,
+        typer.Option("--code", help="Search the files of the workspace as they are now; --session counts the search."),
+    ] = False,
     regex: Annotated[bool, typer.Option("--regex", "-e", help="PATTERN is a regular expression (RE2).")] = False,
     ignore_case: Annotated[
         bool, typer.Option("--ignore-case", "-i", help="Upper and lower case are the same.")
@@ -143,11 +150,36 @@ def search(  # noqa: PLR0913 - a command has as many options as it has
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search everything stored, newest first: what was said, read, written and answered, in every version."""
+    """Search everything stored, newest first: what was said, read, written and answered, in every version.
+
+    With --code, search the files of the workspace instead, the likeliest file first.
+    """
     from pagein.model.search_query import Search
     from pagein.tools import store_commands as commands
     from pagein.ui.store_views import show_hits
 
+    if code:
+        others: dict[str, object] = {
+            "--type": types,
+            "--agent": agent,
+            "--chat": chat,
+            "--since": since,
+            "--until": until,
+            "--in": within,
+        }
+        others |= {"--field": field, "--each": each, "--next": following, "--context": context or None}
+        others["--versions"] = None if versions == "newest" else versions
+        wrong = next((name for name, value in others.items() if value is not None), None)
+        if wrong is not None:
+            raise BadInput(f"{wrong} is only valid for a search of what is stored; leave it out, or leave out --code")
+        search_workspace(
+            WorkspaceSearch(pattern, regex, ignore_case, path, limit, timeout),
+            session=session,
+            workspace=workspace or Path(),
+            store=store,
+            as_json=as_json,
+        )
+        return
     asked = Search(
         pattern=pattern,
         regex=regex,

@@ -57,6 +57,7 @@ from pagein.model.pins import ACTS, Act, Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 
 _N = TypeVar("_N")
+_MEASURE_NAMES: Final = {"path": "pathKey", "item": "textHash"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,14 +285,15 @@ def _decode_object_view(data: str) -> ObjectViewNote:
 
 
 def _encode_read_measure(note: ReadMeasureNote) -> str:
-    """Encode the path under the name used in read records, because an export redacts fields by name."""
-    values = {"pathKey" if one.name == "path" else one.name: getattr(note, one.name) for one in fields(note)}
+    """Encode path and digest under the names used in read records, because an export redacts fields by name."""
+    values = {_MEASURE_NAMES.get(one.name, one.name): getattr(note, one.name) for one in fields(note)}
     return encode_json(_nonempty(**values)).decode()
 
 
 def _decode_read_measure(data: str) -> ReadMeasureNote:
-    record = dict(_record(data))
-    return msgspec.convert({"path": record.pop("pathKey", ""), **record}, ReadMeasureNote)
+    names = {stored: name for name, stored in _MEASURE_NAMES.items()}
+    record = {names.get(name, name): value for name, value in _record(data).items()}
+    return msgspec.convert(record, ReadMeasureNote)
 
 
 def _encode_search_measure(note: SearchMeasureNote) -> str:

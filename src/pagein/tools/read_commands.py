@@ -42,7 +42,7 @@ def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, 
 
 def reads(session: Session) -> dict[str, object]:
     """Return statistics of the reads on the session's branch since its last compaction."""
-    now = session.status()
+    now, guards = session.status(), session.guards.figures()
     return {
         "session": session.name,
         "files": now.files,
@@ -57,8 +57,24 @@ def reads(session: Session) -> dict[str, object]:
         "malformed": now.malformed,
         "store": None if now.store is None else {"blobs": now.store.blobs, "bytes": now.store.size},
         "failure": "the store cannot be asked" if now.store is None else None,
-        "text": now.text,
+        "guards": guards,
+        "text": "\n".join([now.text, *_budget_lines(guards)]),
     }
+
+
+def _budget_lines(guards: Mapping[str, Any]) -> list[str]:
+    """Return the lines about the read budget; none for a session that was never guarded."""
+    metrics = guards["metrics"]
+    if not metrics["reads_count"] and not metrics["search_count"]:
+        return []
+    reads, lines = (
+        f"{guards[name]} of {'any number of' if guards[f'{name}_limit'] is None else guards[f'{name}_limit']}"
+        for name in ("reads", "lines")
+    )
+    return [
+        f"read budget ({guards['profile']}): {guards['budget_state']}, {reads} reads and {lines} new lines since it was restored",
+        "read metrics: " + ", ".join(f"{name}={value}" for name, value in metrics.items()),
+    ]
 
 
 def result_values(result: ReadResult) -> dict[str, object]:

@@ -28,6 +28,7 @@ from pagein.engine.log.lazy_messages import Unread
 from pagein.engine.log.state import State
 from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.reread_notes import ClientReadState
+from pagein.engine.reads.session_guards import ServedRead, ServedSearch
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.sent_changes import RenderedWindow
 from pagein.engine.send.splice import SpliceMemory
@@ -37,6 +38,7 @@ from pagein.model.graphs import Graphs
 from pagein.model.journal_notes import BreakpointChoice, PrefixDigests
 from pagein.model.messages import Message, Text, Usage
 from pagein.policy.clients.profile import Profile
+from pagein.policy.guards.judgement import ReadAsk
 from pagein.testing.eager_residency import eager
 
 EAGER = Settings(eager(batch_tokens=300, keep_calls=1, min_tokens=60))
@@ -111,6 +113,22 @@ STEPS = st.lists(
     min_size=6,
     max_size=16,
 )
+
+
+def test_what_the_guards_counted_is_part_of_a_snapshot(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        ask(engine, 3)
+        guards = engine.session("one").guards
+        guards.note_search(ServedSearch("needle", ["a.py"], 1, "code"))
+        guards.note_read(guards.judge(ReadAsk("file", "a.py")), ServedRead("file", "a.py", 1, 9, 9, 90, content="text"))
+        for turns in range(4, 9):
+            ask(engine, turns)
+        known = guards.state
+    with opened(tmp_path) as engine:
+        session = engine.session("one")
+        assert session.guards.state == known
+        assert known.metrics.reads == 1
+        assert not session.journal.is_loaded
 
 
 @given(steps=STEPS)

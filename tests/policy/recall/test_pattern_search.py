@@ -79,3 +79,7 @@ def test_of_a_long_match_only_its_beginning_is_shown() -> None:
 def test_nothing_and_too_much_are_refused(pattern: str) -> None:
     with pytest.raises(BadInput):
         parse_pattern(pattern)
+
+
+def test_no_match_of_zero_width_is_inside_a_character() -> None:
+    assert [(one.offset, one.matched) for one in parse_pattern(r"/a*?\B/").matches("aé")] == [(2, "")]

@@ -1,3 +1,4 @@
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -5,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from pagein.model.entries import Entry, MessageEntry, NoteEntry
+from pagein.model.guard_notes import ReadMeasureNote
 from pagein.model.identifiers import uuid7
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
 from pagein.policy.privacy.redaction import WITHHELD
+from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.exchange.exporter import export
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.upkeep_contract import export_all, import_all
@@ -130,3 +133,10 @@ def test_a_redacted_export_imports_and_exports_unchanged(store: SqliteUpkeep, fr
     lines = export_all(store)
     import_all(fresh, lines)
     assert export_all(fresh) == lines
+
+
+def test_measures_of_files_that_came_to_be_excluded_later_are_left_out() -> None:
+    item = hashlib.sha256(b"x").hexdigest()
+    notes = [NoteEntry.of(ReadMeasureNote("file", path, item=item)) for path in ("/w/id_rsa", "/w/a.txt")]
+    redacted = [ExportRedaction().entry(Entry("x", None, note)).body for note in notes]
+    assert redacted == [NoteEntry("withheld", "{}"), notes[1]]

@@ -20,7 +20,7 @@ from pagein.policy.guards import guard_state
 from pagein.policy.guards.aggregation import item_id
 from pagein.policy.guards.budgets import TOP_PATHS
 from pagein.policy.guards.guard_state import GuardState
-from pagein.policy.guards.judgement import Cut, NextCall, ReadAsk, Verdict, after_search, complete, judge
+from pagein.policy.guards.judgement import Cut, NextCall, ReadAsk, Verdict, after_search, budget_state, complete, judge
 from pagein.policy.guards.limits import GuardSettings
 from pagein.policy.guards.relevance import shown_path
 from pagein.ports import Files
@@ -95,6 +95,19 @@ class SessionGuards:
     def metrics(self) -> dict[str, int | float]:
         """The metrics of the branch, by their public names."""
         return self.state.metrics.snapshot()
+
+    def figures(self) -> dict[str, object]:
+        """Return the budget and the metrics of the branch, as plain values."""
+        state, limits = self.state, self.settings.limits
+        return {
+            "profile": self.settings.profile,
+            "budget_state": budget_state(state, limits),
+            "reads": state.spent.reads,
+            "reads_limit": limits.reads,
+            "lines": state.spent.lines,
+            "lines_limit": limits.total_lines,
+            "metrics": state.metrics.snapshot(),
+        }
 
     def judge(self, ask: ReadAsk) -> Verdict:
         """Return the judgement of a read. Its path may have any spelling. Changes nothing."""

@@ -129,6 +129,13 @@ def judge(state: GuardState, ask: ReadAsk, settings: GuardSettings, root: str = 
     return _shorten(verdict, _reductions(ask, limits))
 
 
+def budget_state(state: GuardState, limits: Limits) -> BudgetState:
+    """Return the state of the budget before a further read."""
+    if state.spent.exceeds(limits):
+        return "HARD_LIMIT"
+    return "SOFT_LIMIT" if state.spent.warnings(limits) else "OK"
+
+
 def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
     """Return the judgement after the answer is made, with the warnings about what was shortened.
 

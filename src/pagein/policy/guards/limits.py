@@ -1,6 +1,6 @@
 """The limits of a session's reads, as profiles: `strict`, `balanced` and `off`.
 
-The numbers of `strict` are those of the unified-read design. The numbers of `balanced` are read off recorded sessions
+The numbers of `strict` are those of the design of `read`. The numbers of `balanced` are read off recorded sessions
 (`scripts/measure_budgets.py`), so that ordinary work meets no hard limit.
 """
 
@@ -41,7 +41,7 @@ class Limits:
 UNLIMITED: Final = Limits()
 PROFILES: Final[Mapping[ProfileName, Limits]] = {
     "strict": Limits(reads=25, total_lines=2_500, lines=300, chars=12_000, results=20, context=20),
-    "balanced": Limits(reads=150, total_lines=25_000, lines=2_000, chars=50 * 1024, results=50, context=50),
+    "balanced": Limits(reads=80, total_lines=20_000, lines=2_000, chars=50 * 1024, results=50, context=50),
     "off": UNLIMITED,
 }
 

@@ -27,6 +27,7 @@ from pagein.model.entries import (
     PreviewEntry,
     TurnsLeft,
 )
+from pagein.model.guard_notes import ReadMeasureNote
 from pagein.model.journal_notes import ForgottenReadNote, ReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Block, Image, Withheld
@@ -42,7 +43,7 @@ FORGOTTEN: Final = "forgotten"
 SAYS_SO: Final = "forgotten by order of the user"
 _WINDOW: Final = 16
 _PRIME: Final = (1 << 61) - 1
-_READING: Final = f'"kind":"{kind_of(ReadNote)}"'.encode()
+_READINGS: Final = tuple(f'"kind":"{kind_of(one)}"'.encode() for one in (ReadNote, ReadMeasureNote))
 _NESTED: Final = 2
 _ELLIPSES: Final = ("\u2026", "\\u2026")
 _LONGEST_CUT: Final = 400
@@ -252,7 +253,7 @@ class EntryRedaction:
 
 def path_of_reading(line: bytes) -> str | None:
     """Return the file of a note on a reading; None for any different line of a journal."""
-    if _READING not in line:
+    if not any(one in line for one in _READINGS):
         return None
     entry = decode_entry(line)
     if not isinstance(entry, Entry) or not isinstance(entry.body, NoteEntry):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pagein.policy.recall.pattern_search import LONGEST_MATCH, Pattern
+from pagein.policy.recall.pattern_search import LONGEST_MATCH, Pattern, is_inside_character
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,13 @@ def _by_line(expression: str, data: bytes) -> Iterator[tuple[int, int]]:
     compiled = _compile(expression)
     # a text that ends with a line feed has no further line behind it
     end, at = len(data) - data.endswith(b"\n"), 0
-    while at <= end and (match := compiled.search(data, at)) is not None:
+    while data and at <= end and (match := compiled.search(data, at)) is not None:
         start, stop = match.span()
         if start > end:
             return
+        if is_inside_character(data, start):
+            at = start + 1
+            continue
         yield start, stop
         following = data.find(b"\n", start)
         if following < 0:

@@ -70,6 +70,9 @@ class Pattern:
         at = passed = chars = 0
         while (match := compiled.search(data, at)) is not None:
             start, end = match.span()
+            if is_inside_character(data, start):
+                at = start + 1
+                continue
             if not plain:
                 chars, passed = chars + len(data[passed:start].decode()), start
             first = start if plain else chars
@@ -123,9 +126,14 @@ def _compile(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
     return re2.compile(expression.encode(), options)
 
 
+def is_inside_character(data: bytes, at: int) -> bool:
+    """Return whether a place is between two bytes of one character, where RE2 finds matches of zero width."""
+    return at < len(data) and data[at] & 0xC0 == 0x80  # noqa: PLR2004  the bytes of a character after its first
+
+
 def _next_character(data: bytes, at: int) -> int:
     at += 1
-    while at < len(data) and data[at] & 0xC0 == 0x80:  # noqa: PLR2004  the bytes of a character after its first
+    while is_inside_character(data, at):
         at += 1
     return at
 
