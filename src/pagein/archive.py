@@ -1,4 +1,4 @@
-"""Open a store's objects together with the search over them, the index, and the watcher of a working folder."""
+"""Open a store's objects together with the search over them, the index, the watcher of a working folder, and its symbols."""
 
 import contextlib
 import os
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pagein.ports import ObjectStore, Progress, WholeStore
     from pagein.workspace.folder_watch import Tell, Watcher
     from pagein.workspace.followed_files import FileObjects
+    from pagein.workspace.symbols.symbol_index import SymbolIndex
 
 _MOST_NAMED: Final = 3
 
@@ -153,3 +154,27 @@ def archive_of(kept: "WholeStore") -> Iterator[Archive]:
     """Return the archive of an open store. On exit, close the index; the store stays open."""
     with contextlib.closing(StoreSearch(kept)) as searcher:
         yield Archive(kept, searcher, SearchLayer(kept))
+
+
+@contextlib.contextmanager
+def open_symbols(
+    store: str | Path | None = None, *, workspace: str | Path = ".", jobs: int = 0
+) -> "Iterator[SymbolIndex]":
+    """Open the symbols of a workspace's files. They are kept in the store, named as for `wiring.open`, if it is a
+    file that exists; none is made.
+
+    jobs: number of processes that parse; 0: one per core. Raises BadSetting without the extra `pagein[symbols]`.
+    """
+    from pagein.workspace.symbols.kept_symbols import KeptSymbols
+    from pagein.workspace.symbols.symbol_index import SymbolIndex
+
+    home = os.path.realpath(workspace)
+    with contextlib.ExitStack() as stack:
+        cache = None
+        with contextlib.suppress(StoreError):  # without a store, everything is parsed
+            file = wiring.store_file(store, workspace=workspace)
+            if file is not None and file.is_file():
+                kept = wiring.open_kept_store(file, home)
+                cache = KeptSymbols(stack.enter_context(contextlib.closing(kept)), home)
+        excluded = load_config(workspace).engine.excluded
+        yield stack.enter_context(SymbolIndex(home, excluded=excluded, cache=cache, jobs=jobs))

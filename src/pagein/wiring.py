@@ -105,7 +105,7 @@ def _open(
         reach = _reach(memory, settings, None, None)
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
         return engine, ()
-    kept = _open_kept_store(store, place, patience)
+    kept = open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings, kept)
     layers = layers_of(kept)
     reach = _reach(kept, settings, _log_beside(store, place), layers[0])
@@ -240,7 +240,7 @@ def open_intake(
 
 def _intake_store(store: str | Path | None, *, looks: bool) -> "PostgresStore | SqliteStore":
     if not (looks and isinstance(store, Path) and store.is_file()):
-        return _open_kept_store(store, "", _PATIENCE_OF_INTAKE)
+        return open_kept_store(store, "", _PATIENCE_OF_INTAKE)
     from pagein.store.sqlite.sqlite_database import is_outdated
     from pagein.store.sqlite.sqlite_store import SqliteStore
 
@@ -310,9 +310,10 @@ def _store_address(store: str | Path | None, workspace: str | Path) -> str | Pat
     return Path(named).expanduser() if is_file and isinstance(named, str) else named
 
 
-def _open_kept_store(
+def open_kept_store(
     store: str | Path | None, place: str, patience: float | None = None
 ) -> "PostgresStore | SqliteStore":
+    """Open a store by its file or address, for any thread. place: the workspace, for its own store."""
     if isinstance(store, str) and store.startswith(_ADDRESSES):
         with _extra("postgres"):
             from pagein.store.postgres.postgres_store import PostgresStore

@@ -27,6 +27,7 @@ from pagein.cli import (
     commands_status,
     commands_store,
     commands_switch,
+    commands_symbols,
     commands_upkeep,
     commands_versions,
 )
@@ -144,7 +145,7 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
 
 _add_to("Measure", commands_replay.add_to)
 _add_to("Serve", commands_serve.add_to, commands_doctor.add_to, commands_switch.add_to, commands_status.add_to)
-_add_to("Read and recall", commands_reads.add_to, commands_recall.add_to)
+_add_to("Read and recall", commands_reads.add_to, commands_symbols.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_pins.add_to)
 _add_to(
     "Memory",

@@ -11,9 +11,7 @@ SymbolKind: TypeAlias = Literal[
     "class", "constant", "enum", "function", "interface", "macro", "method", "module", "namespace", "property", "struct",
     "trait", "type", "variable",
 ]  # fmt: skip
-CONTAINERS: Final[frozenset[str]] = frozenset(
-    ("class", "enum", "interface", "module", "namespace", "struct", "trait", "type")
-)
+CONTAINERS: Final[frozenset[str]] = frozenset(("class", "enum", "interface", "module", "namespace", "struct", "trait"))
 """Kinds whose members have names of their own outside of them. What a function holds is local to it."""
 
 

@@ -5,8 +5,10 @@ import re
 from typing import Final
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
-_ENDINGS: Final = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", ""))
-_SHORTEST: Final = 4
+_PLURALS: Final = (("ies", "y"), ("sses", "ss"), ("es", "e"), ("s", ""))
+_FORMS: Final = ("ing", "ed")
+_SHORTEST: Final = 3
+_DOUBLED: Final = re.compile(r"([^\Wals])\1$")
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -16,7 +18,10 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def _stem(word: str) -> str:
-    for ending, instead in _ENDINGS:
+    for ending, instead in _PLURALS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST and not word.endswith("ss"):
             return word.removesuffix(ending) + instead
+    for ending in _FORMS:
+        if word.endswith(ending) and len(word) - len(ending) > _SHORTEST:
+            return _DOUBLED.sub(r"\1", word.removesuffix(ending))
     return word

@@ -6,7 +6,6 @@ A process that dies or takes too long costs the file that it was parsing, and is
 import contextlib
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -111,7 +110,9 @@ class Crew:
             self._idle.pop().end()
 
 
-def _work(process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[Parsed]") -> None:
+def _work(
+    process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[Parsed]"
+) -> None:
     while (order := inbox.get()) is not None:
         outbox.put(Parsed(order.path, order.hash, process.ask(order)))
     process.end_if_unwanted()
@@ -123,7 +124,7 @@ class _Process:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._since: float | None = None
-        self._is_unwanted = False
+        self._is_slow = self._is_unwanted = False
         self._decode = msgspec.msgpack.Decoder(FileSymbols | str).decode
 
     def ask(self, order: ParseOrder) -> FileSymbols | str:
@@ -141,16 +142,18 @@ class _Process:
             frame = None
         self._since = None
         if frame is not None:
-            return self._decode(frame)
+            answer: FileSymbols | str = self._decode(frame)
+            return answer
         self._process = None
-        status = process.poll()
         _end(process)
-        return "parsing took too long" if status == -signal.SIGKILL else "the parser died"
+        is_slow, self._is_slow = self._is_slow, False
+        return "parsing took too long" if is_slow else "the parser died"
 
     def end_if_slow(self, seconds: float) -> None:
         """End the process if its file takes too long."""
         since, process = self._since, self._process
         if since is not None and process is not None and time.monotonic() - since > seconds:
+            self._is_slow = True
             process.kill()
 
     def end(self) -> None:
@@ -168,7 +171,7 @@ class _Process:
 def _start() -> "subprocess.Popen[bytes]":
     # The worker finds the modules where this process does. Its messages have no reader: why a file failed comes as an answer.
     paths = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - this project's own module
         [sys.executable, "-m", _WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

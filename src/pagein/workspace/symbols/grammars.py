@@ -17,7 +17,7 @@ from pagein.workspace.symbols.languages import LANGUAGES, language_named
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query
 
-_REMEDY: Final = "symbols need more than is installed: pip install 'pagein[symbols]'"
+_REMEDY: Final = "symbols need more than is installed: pip install 'pagein[{}]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def check_grammars() -> None:
             cause = problem
         else:
             return
-    raise BadSetting(f"{_REMEDY} ({cause})") from cause
+    raise BadSetting(f"{_REMEDY.format('symbols')} ({cause})") from cause
 
 
 @functools.cache
@@ -55,9 +55,13 @@ def load_grammar(name: str) -> Grammar:
 
         module = importlib.import_module(language.module)
     except ImportError as problem:
-        raise BadSetting(f"{_REMEDY} ({problem})") from problem
+        extra = "symbols-all" if language.is_extra else "symbols"
+        raise BadSetting(f"{_REMEDY.format(extra)} ({problem})") from problem
     try:
-        grammar = Language(getattr(module, language.function)())
+        if language.is_extra:
+            grammar: Language = module.get_language(language.function)
+        else:
+            grammar = Language(getattr(module, language.function)())
         definitions = Query(grammar, _queries(language.queries, "definitions.scm"))
         references = Query(grammar, _queries(language.queries, "references.scm"))
         return Grammar(name, Parser(grammar), definitions, references)

@@ -1,5 +1,7 @@
 """The languages whose symbols can be found: how their files are named, and which grammar and queries they take."""
 
+import functools
+import importlib.util
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +10,7 @@ from typing import Final
 class Language:
     """A language with a grammar.
 
-    module, function: what gives the grammar: a module of the extra `symbols`, and its function
+    module, function: what gives the grammar: a module of an extra, and its function, or in `semble_grammars` its name for the language
     endings: of the names of its files
     queries: folders in `queries/`; their queries are taken together
     """
@@ -19,7 +21,13 @@ class Language:
     endings: tuple[str, ...]
     queries: tuple[str, ...]
 
+    @property
+    def is_extra(self) -> bool:
+        """Whether the grammar comes with the extra `symbols-all`; without it, the language has none."""
+        return self.module == BREADTH
 
+
+BREADTH: Final = "semble_grammars"
 LANGUAGES: Final = (
     Language("python", "tree_sitter_python", "language", (".py", ".pyi"), ("python",)),
     Language("javascript", "tree_sitter_javascript", "language", (".js", ".mjs", ".cjs", ".jsx"), ("javascript",)),
@@ -40,9 +48,19 @@ LANGUAGES: Final = (
     Language("ruby", "tree_sitter_ruby", "language", (".rb", ".rake", ".gemspec"), ("ruby",)),
     Language("php", "tree_sitter_php", "language_php", (".php",), ("php",)),
     Language("bash", "tree_sitter_bash", "language", (".sh", ".bash"), ("bash",)),
+    Language("kotlin", BREADTH, "kotlin", (".kt", ".kts"), ("kotlin",)),
+    Language("lua", BREADTH, "lua", (".lua",), ("lua",)),
+    Language("scala", BREADTH, "scala", (".scala", ".sc"), ("scala",)),
+    Language("swift", BREADTH, "swift", (".swift",), ("swift",)),
 )
 _BY_NAME: Final = {one.name: one for one in LANGUAGES}
 _BY_ENDING: Final = {ending: one for one in LANGUAGES for ending in one.endings}
+
+
+@functools.cache
+def has_breadth() -> bool:
+    """Return whether the extra `symbols-all` is installed."""
+    return importlib.util.find_spec(BREADTH) is not None
 
 
 def language_named(name: str) -> Language:

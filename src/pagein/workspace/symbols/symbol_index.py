@@ -21,7 +21,7 @@ from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import Signal, SymbolCache
 from pagein.workspace.symbols.crew import Crew, ParseOrder
 from pagein.workspace.symbols.grammars import check_grammars
-from pagein.workspace.symbols.languages import Language, language_of
+from pagein.workspace.symbols.languages import Language, has_breadth, language_of
 from pagein.workspace.symbols.stored_form import KnownFile, SymbolShelf
 from pagein.workspace.tree import FileTree
 
@@ -91,7 +91,9 @@ class SymbolIndex:
             root = self.tree.root
             below = tuple(path.removeprefix(f"{root}/") for path in map(self.tree.place_of, paths))
             matches = self.tree.match_changed(paths, signal)
-            return self._look(matches, lambda path: any(path == one or path.startswith(f"{one}/") for one in below), signal)
+            return self._look(
+                matches, lambda path: any(path == one or path.startswith(f"{one}/") for one in below), signal
+            )
 
     def close(self) -> None:
         """End the processes. The index can be used again."""
@@ -101,7 +103,9 @@ class SymbolIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _look(
@@ -135,7 +139,9 @@ class SymbolIndex:
     def _scan(self, known: Mapping[str, KnownFile], parsed: int) -> SymbolScan:
         last = self._state.scan
         failed = tuple((path, one.reason) for path, one in sorted(known.items()) if one.symbols is None)
-        partial = tuple(path for path, one in sorted(known.items()) if one.symbols is not None and one.symbols.has_errors)
+        partial = tuple(
+            path for path, one in sorted(known.items()) if one.symbols is not None and one.symbols.has_errors
+        )
         return replace(last, files=len(known) - len(failed), parsed=parsed, failed=failed, partial=partial)
 
 
@@ -161,6 +167,8 @@ class _Look:
 
     def _language(self, file: TreeFile) -> Language | None:
         language = language_of(file.path)
+        if language is not None and language.is_extra and not has_breadth():
+            language = None
         self.excluded += file.excluded
         self.other += language is None and not file.excluded
         return None if file.excluded else language

@@ -8,6 +8,7 @@ Rules of this file
 4. A syntax error costs what it covers, and is told.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,10 @@ _LEADING: Final = frozenset(
     ("decorator", "attribute_list", "attribute_item", "attribute_declaration", "annotation", "marker_annotation")
 )
 """Nodes in front of a definition that do not belong to the definition itself."""
+_MOST_LEADING: Final = 32
 _LOCAL: Final = frozenset(("variable", "constant", "property"))
 _SEPARATORS: Final = ("::", "\\", "/")
+_LUA_METHOD: Final = re.compile(r"^([\w.]+):(\w+)$")
 _QUOTES: Final = "\"'`<>"
 
 
@@ -50,25 +53,25 @@ def extract_symbols(grammar: Grammar, content: bytes) -> FileSymbols:
     from tree_sitter import QueryCursor
 
     root = grammar.parser.parse(content).root_node
-    found: dict[tuple[int, int, str], _Found] = {}
+    found: dict[int, _Found] = {}  # by the place of the name
     imports: list[ImportLine] = []
     heads: dict[int, int] = {}
     prefix = ""
     for order, captures in QueryCursor(grammar.definitions).matches(root):
         if "head" in captures:
-            _add_head(heads, captures["head"][0], content)
+            _add_head(heads, captures, content)
         elif "import" in captures:
             imports += _imports(captures, content)
         elif "namespace" in captures:
             prefix = _dotted(_text(captures["name"][0], content)) + "."
         elif "name" in captures:
-            for one in _definitions(order, captures, content):
-                key = (one.start, one.end, one.name)
-                if key not in found or order < found[key].order:
-                    found[key] = one
+            for place, one in _definitions(order, captures, content):
+                if place not in found or order < found[place].order:
+                    found[place] = one
     definitions = _nested(sorted(found.values(), key=lambda one: (one.start, -one.end, one.order)), heads, prefix)
     referred = QueryCursor(grammar.references).captures(root).get("ref", ())
-    counts = Counter(content[node.start_byte : node.end_byte] for node in referred)
+    places = ((node.start_byte, node.end_byte) for node in referred)
+    counts = Counter(content[start:end] for start, end in places if start not in found)
     return FileSymbols(
         grammar.language,
         tuple(definitions),
@@ -78,7 +81,7 @@ def extract_symbols(grammar: Grammar, content: bytes) -> FileSymbols:
     )
 
 
-def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[_Found]:
+def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tuple[int, _Found]]:
     key, node = next((key, nodes[0]) for key, nodes in captures.items() if key == "scope" or key.startswith("def."))
     kind = key.partition(".")[2]
     start, first = _own_start(node)
@@ -93,19 +96,18 @@ def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[_Fo
         line_end = content.find(b"\n", start, end)
         head_end = end if line_end < 0 else _trimmed(content, start, line_end)
     for name in captures["name"]:
-        yield _Found(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end)
+        yield (
+            name.start_byte,
+            _Found(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end),
+        )
 
 
 def _own_start(node: "Node") -> tuple[int, int]:
     """Return where a definition itself starts: its byte and its line."""
-    child = node.child(0)
-    if child is not None and child.type == "modifiers":
-        inner = next((one for one in child.children if one.type not in _LEADING), None)
-        chosen = inner if inner is not None else child.next_sibling
-        return (node.start_byte, node.start_point.row + 1) if chosen is None else _place(chosen)
-    while child is not None and (child.type in _LEADING or child.is_extra):
-        child = child.next_sibling
-    return _place(node if child is None else child)
+    children: list[Node] = node.children[:_MOST_LEADING]
+    if children and children[0].type == "modifiers":
+        children = [*children[0].children, *children[1:]]
+    return _place(next((one for one in children if one.type not in _LEADING and not one.is_extra), node))
 
 
 def _place(node: "Node") -> tuple[int, int]:
@@ -126,18 +128,18 @@ def _nested(found: Iterable[_Found], heads: Mapping[int, int], prefix: str) -> l
         if one.kind == "":
             around.append((one, qualified, parent))
             continue
-        if one.kind in _LOCAL and (not inside or (parent, qualified) in seen):
-            continue
-        seen.add((parent, qualified))
+        if one.kind in _LOCAL:
+            if not inside or (parent, qualified) in seen or one.name == "_":
+                continue
+            seen.add((parent, qualified))
         kind = _settled_kind(one, outer)
         name = one.name.rpartition(".")[2]
         whole = _whole(one.first, heads)
         out.append(
-            Definition(
-                name, qualified, kind, one.first, one.last, whole, one.start, one.end, one.head_end, parent
-            )
+            Definition(name, qualified, kind, one.first, one.last, whole, one.start, one.end, one.head_end, parent)
         )
-        around.append((one, qualified, len(out) - 1))
+        if kind != "type":  # `typedef struct a { } b` holds a, which is no part of b
+            around.append((one, qualified, len(out) - 1))
     return out
 
 
@@ -160,14 +162,15 @@ def _whole(first: int, heads: Mapping[int, int]) -> int:
     return first
 
 
-def _add_head(heads: dict[int, int], node: "Node", content: bytes) -> None:
-    """Note the lines of a comment or decorator that begins its line, by its last line."""
-    start = node.start_byte
+def _add_head(heads: dict[int, int], captures: Captures, content: bytes) -> None:
+    """Note the lines of a comment, decorator or template head that begins its line, by its last line."""
+    node = captures["head"][0]
+    start, until = node.start_byte, captures.get("head.end", (node,))[0]
     line = content.rfind(b"\n", 0, start) + 1
     if content[line:start].strip(_BLANK + b"\xef\xbb\xbf"):
         return
-    end = _trimmed(content, start, node.end_byte)
-    last = node.end_point.row + 1 - content.count(b"\n", end, node.end_byte)
+    end = _trimmed(content, start, until.end_byte)
+    last = until.end_point.row + 1 - content.count(b"\n", end, until.end_byte)
     first = node.start_point.row + 1
     heads[last] = min(first, heads.get(last, first))
 
@@ -176,7 +179,7 @@ def _imports(captures: Captures, content: bytes) -> Iterator[ImportLine]:
     node = captures["import"][0]
     last = node.end_point.row + (1 if node.end_point.column else 0)
     modules = [" ".join(_text(one, content).split()).strip(_QUOTES) for one in captures.get("module", ())]
-    for module in modules or ["__future__"]:
+    for module in modules or _text(node, content).split()[1:2]:
         yield ImportLine(module, node.start_point.row + 1, last)
 
 
@@ -191,6 +194,9 @@ def _dotted(name: str) -> str:
     """Return a name with dots between its parts, whatever the language writes there."""
     for separator in _SEPARATORS:
         name = name.replace(separator, ".") if separator != "/" or len(name) > 1 else name
+    name = _LUA_METHOD.sub(r"\1.\2", name)
+    if name.startswith("operator "):  # C++: `operator bool() const`
+        name = name.partition("(")[0]
     return " ".join(name.split()).strip(".") or name
 
 
@@ -200,5 +206,3 @@ def _text(node: "Node", content: bytes) -> str:
 
 def _decoded(name: bytes) -> str:
     return name.decode("utf-8", "replace")
-
-

@@ -29,8 +29,7 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 def write_frame(stream: BinaryIO, *parts: bytes) -> None:
     """Write one frame from parts."""
     stream.write(LENGTH.pack(sum(map(len, parts))))
-    for part in parts:
-        stream.write(part)
+    stream.writelines(parts)
     stream.flush()
 
 

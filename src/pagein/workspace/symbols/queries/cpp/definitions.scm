@@ -25,3 +25,4 @@
 (preproc_include path: (_) @module) @import
 
 (comment) @head
+(template_declaration parameters: (_) @head.end) @head

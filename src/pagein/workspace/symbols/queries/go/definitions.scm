@@ -11,9 +11,8 @@
 (type_spec name: (type_identifier) @name type: (interface_type)) @def.interface
 (type_spec name: (type_identifier) @name) @def.type
 (type_alias name: (type_identifier) @name) @def.type
-(source_file (const_declaration (const_spec name: (identifier) @name) @def.constant))
-(source_file (var_declaration [(var_spec name: (identifier) @name) @def.variable
-                               (var_spec_list (var_spec name: (identifier) @name) @def.variable)]))
+(const_spec (identifier) @name) @def.constant
+(var_spec name: (identifier) @name) @def.variable
 (import_spec path: (interpreted_string_literal (interpreted_string_literal_content) @module)) @import
 
 (comment) @head

@@ -10,10 +10,10 @@
   left: [(identifier) @name (member_expression property: (property_identifier) @name)]
   right: [(arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)])) @def.function
 (method_definition name: (_) @name) @def.method
-(program [(lexical_declaration (variable_declarator name: (identifier) @name))
-          (variable_declaration (variable_declarator name: (identifier) @name))] @def.variable)
-(program (export_statement [(lexical_declaration (variable_declarator name: (identifier) @name))
-                            (variable_declaration (variable_declarator name: (identifier) @name))] @def.variable))
+(program [(lexical_declaration (variable_declarator name: [(identifier) @name (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)]) (array_pattern (identifier) @name)]))
+          (variable_declaration (variable_declarator name: [(identifier) @name (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)]) (array_pattern (identifier) @name)]))] @def.variable)
+(program (export_statement [(lexical_declaration (variable_declarator name: [(identifier) @name (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)]) (array_pattern (identifier) @name)]))
+                            (variable_declaration (variable_declarator name: [(identifier) @name (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)]) (array_pattern (identifier) @name)]))] @def.variable))
 
 (import_statement source: (string (string_fragment) @module)) @import
 (export_statement source: (string (string_fragment) @module)) @import

@@ -10,6 +10,6 @@
 (property_declaration (property_element name: (variable_name (name) @name))) @def.property
 (const_declaration (const_element (name) @name)) @def.constant
 
-(namespace_use_declaration (namespace_use_clause [(name) @module (qualified_name) @module])) @import
+(namespace_use_declaration (namespace_use_clause . [(name) @module (qualified_name) @module])) @import
 
 (comment) @head

@@ -2,7 +2,8 @@
 (class_definition name: (identifier) @name) @def.class
 (function_definition name: (identifier) @name) @def.function
 (type_alias_statement left: (type (identifier) @name)) @def.type
-(expression_statement (assignment left: (identifier) @name)) @def.variable
+(expression_statement (assignment left: [(identifier) @name (pattern_list (identifier) @name)])) @def.variable
+(expression_statement (assignment right: (assignment left: [(identifier) @name (pattern_list (identifier) @name)]))) @def.variable
 
 (import_statement name: (dotted_name) @module) @import
 (import_statement name: (aliased_import name: (dotted_name) @module)) @import

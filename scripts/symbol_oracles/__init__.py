@@ -1,0 +1,1 @@
+"""Definitions as other programs find them, to compare with pagein's."""
