@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
+from pagein.engine.engine import Settings
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.tools import read
@@ -35,17 +36,18 @@ READING: Final = tuple(_read_offer(tool) for tool in read.TOOLS)
 RECALL: Final = (PEEK, SEARCH, EXPAND, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
 DEPRECATED: Final = LEGACY_TOOLS
-"""Tools that `read` has replaced. They are answered, and offered only where a host asks for them."""
+"""Tools that `read` has replaced. They are answered, and offered only if the settings ask for them."""
+USUAL: Final = Settings()
 
 
-def offer_tools(names: Names = "pagein", *, deprecated: bool = False) -> tuple[Offer, ...]:
+def offer_tools(names: Names = "pagein", settings: Settings = USUAL) -> tuple[Offer, ...]:
     """Return every tool, under the names of this scheme.
 
     Hosts that use the names of Pi-RLM have a read tool of their own: there `read` has its arguments, and no modes.
 
-    deprecated: also the tools that `read` has replaced
+    settings: tell whether the tools that `read` has replaced are offered, too
     """
-    old = DEPRECATED if deprecated else ()
+    old = DEPRECATED if settings.deprecated_tools else ()
     if names == "pagein":
         return (*TOOLS, *old)
     own = (_read_offer(read.HOST_READ), *TOOLS[1:], *old)

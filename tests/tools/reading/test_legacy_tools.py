@@ -6,6 +6,7 @@ from tests.tools.recall_sessions import Room
 
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.settings.layers import merge_layers, of_environment
 from pagein.testing.desk import numbered_text
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import DEPRECATED, TOOLS, answer, offer_tools, tool_named
@@ -56,11 +57,12 @@ def test_a_wrong_call_gets_the_errors_of_read(room: Room, tool: str) -> None:
 
 
 def test_they_are_deprecated_and_hidden_unless_asked_for() -> None:
+    asked = merge_layers([of_environment({"PAGEIN_DEPRECATED_TOOLS": "yes"})])
     names = {tool.name for tool in DEPRECATED}
     assert names == {"read_file", "read_symbol", "get_snippet", "dry_run_diff"}
     assert all(tool.description.startswith("Deprecated: use read with mode=") for tool in DEPRECATED)
     assert names.isdisjoint(tool.name for tool in (*TOOLS, *offer_tools(), *offer_tools("pi-rlm")))
-    assert names <= {tool.name for tool in offer_tools(deprecated=True)}
+    assert names <= {tool.name for tool in offer_tools(settings=asked.engine)}
     assert all(tool_named(name) is not None for name in names)
     for tool in DEPRECATED:
         assert set(tool.schema["required"]) <= set(tool.schema["properties"])

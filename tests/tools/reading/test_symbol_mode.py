@@ -124,8 +124,8 @@ def test_a_long_symbol_is_cut_at_a_line_and_goes_on_with_offset(room: Room) -> N
     assert (meta["preview_degraded"], meta["truncated"]) == (True, True)
     assert meta["stabilization"]["budget_state"] == "SOFT_LIMIT"
     following = read(session, "symbol", "long", offset=meta["next_offset"])
-    last = told.details["location"]["end_line"]  # type: ignore[index,call-overload]
-    assert following.details["location"]["line"] == last + 1  # type: ignore[index,call-overload]
+    last = told.details["location"]["end_line"]  # type: ignore[index]
+    assert following.details["location"]["line"] == last + 1  # type: ignore[index]
     assert meta["next_calls"] == [
         {"tool": "read", "arguments": {"mode": "symbol", "target": "long.py#long", "offset": meta["next_offset"]}}
     ]

@@ -23,6 +23,7 @@ from pagein.tools.reading.mode_answers import (
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
 from pagein.tools.reading.targets import check_state, find_target, read_text
 from pagein.workspace.symbols.languages import language_of
+from pagein.workspace.target_state import root_of
 
 _GLOB: Final = frozenset("*?[{")
 _ATTEMPTS: Final = 3
@@ -144,7 +145,7 @@ def _ask(call: ReadCall, path: str | None) -> SymbolAnswer:
     asked = call.asked
     try:
         return call.session.placed.symbol(
-            call.session.folder or ".",
+            root_of(call.session.folder or "."),
             asked.target,
             path=None if path == "." else path,
             include_context=asked.include_context,
