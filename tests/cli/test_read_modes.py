@@ -29,7 +29,7 @@ def test_each_mode_prints_its_text_and_counts_as_seen(desk: Desk) -> None:
     lines = pagein(desk, "--mode", "snippet", "src/a.py", "--start-line", "4", "--context-lines", "1", "-s", "s")
     assert lines.stdout.startswith("src/a.py:3-5 of 6\n\ndef greet(name):\n")
     found = pagein(desk, "--mode", "snippet", ".", "--pattern", "/def \\w+/")
-    assert found.stdout == "1 matches in 1 files\nsrc/a.py:4: def greet(name):\n"
+    assert found.stdout == "1 match in 1 file\nsrc/a.py:4: def greet(name):\n"
     again = pagein(desk, "--mode", "file", "src/a.py", "-s", "s", "--limit", "5")
     assert "import os" not in again.stdout or "readcache" not in again.stdout
 

@@ -114,7 +114,7 @@ def test_the_workspace_is_searched_with_every_place_and_a_call_for_it(room: Room
         arguments = dict(call["arguments"])
         assert read(session, arguments.pop("mode"), arguments.pop("target"), **arguments).details["ok"]
     inside = read(session, "snippet", "src", pattern="needle", context_lines=1)
-    assert inside.text == "1 matches in 1 files\nsrc/a.py:1-3\nimport x\nneedle = 1\n"
+    assert inside.text == "1 match in 1 file\nsrc/a.py:1-3\nimport x\nneedle = 1\n"
 
 
 def test_a_search_of_the_workspace_goes_on_behind_its_last_match(room: Room) -> None:
@@ -136,9 +136,7 @@ def test_without_preview_only_places_are_told(room: Room) -> None:
     said = read(session, "snippet", "a.txt", pattern="line 3", preview_mode="none").text
     assert said.startswith("a.txt:1-")
     assert "::" not in said
-    assert (
-        read(session, "snippet", ".", pattern="line 33", preview_mode="none").text == "1 matches in 1 files\na.txt:33"
-    )
+    assert read(session, "snippet", ".", pattern="line 33", preview_mode="none").text == "1 match in 1 file\na.txt:33"
     assert read(session, "snippet", "a.txt", start_line=3, preview_mode="none").text == "a.txt: lines 3-3 of 61"
     assert "readcache" not in read(session, "file", "a.txt").text
 

@@ -143,7 +143,8 @@ def _read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     more["hits"] = _hits(chosen)
     if start + len(chosen) < len(places):
         more["next_offset"] = start + len(chosen) + 1
-    number = f"{len(chosen)} of {len(places)} matches" if len(chosen) < len(places) else f"{len(places)} matches"
+    matches = _count(len(places), "match", "matches")
+    number = f"{len(chosen)} of {matches}" if len(chosen) < len(places) else matches
     where = f"{named.shown}:{lines.runs[0][0]}-{lines.runs[-1][1]} of {total}, {number}: {_lines_of(chosen)}"
     if asked.tells_places_only:
         place, served = ReadPlace(named.shown, chosen[0].first, chosen[-1].last), served_facts(call, named, where)
@@ -231,7 +232,7 @@ def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
     context = min(asked.context_lines or 0, room.context)
     hits = found.hits[start : start + count]
     rows = [_row(call, hit, context, is_bare=asked.tells_places_only) for hit in hits]
-    number = f"{found.total} matches in {len(found.files)} files"
+    number = f"{_count(found.total, 'match', 'matches')} in {_count(len(found.files), 'file', 'files')}"
     head = head_text(verdict, f"{number}{', and time was up' if found.is_partial else ''}", room)
     fits = count_fitting(rows, room.without(head))
     cut = _cut_by_room(call, room, is_more=start + count < found.total)
@@ -303,6 +304,10 @@ def _lines_of(places: Sequence[LineMatch]) -> str:
     named = ", ".join(str(one.first) for one in places[:_MOST_NAMED])
     more = f" and {len(places) - _MOST_NAMED} more" if len(places) > _MOST_NAMED else ""
     return f"line {named}" if len(places) == 1 else f"lines {named}{more}"
+
+
+def _count(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _hits(places: Sequence[LineMatch]) -> list[dict[str, int]]:
