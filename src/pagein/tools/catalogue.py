@@ -32,7 +32,7 @@ def _read_offer(tool: read.Tool) -> Offer:
     )
 
 
-READING: Final = tuple(_read_offer(tool) for tool in read.TOOLS)
+READING: Final = (_read_offer(read.READ_BY_MODE), _read_offer(read.REFRESH))
 RECALL: Final = (PEEK, SEARCH, EXPAND, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
 DEPRECATED: Final = LEGACY_TOOLS
@@ -50,7 +50,7 @@ def offer_tools(names: Names = "pagein", settings: Settings = USUAL) -> tuple[Of
     old = DEPRECATED if settings.deprecated_tools else ()
     if names == "pagein":
         return (*TOOLS, *old)
-    own = (_read_offer(read.HOST_READ), *TOOLS[1:], *old)
+    own = (_read_offer(read.READ), *TOOLS[1:], *old)
     return tuple(replace(tool, name=tool.legacy, legacy=tool.name) if tool.legacy else tool for tool in own)
 
 

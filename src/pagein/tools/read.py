@@ -1,7 +1,8 @@
 """The tools `read` and `readcache_refresh`, as offered by a host to a model.
 
-`READ` has modes (`tools.reading`). `HOST_READ` has the name and the arguments of the host's own read tool, so that no prompt
-needs to change; it also accepts `bypass_cache`, if a host chooses to offer this argument. Both answer a call in either shape.
+`READ` has the name and the arguments of the host's own read tool, so that no prompt needs to change. It also accepts
+`bypass_cache`, if a host chooses to offer this argument. `READ_BY_MODE` has modes (`tools.reading`), and also answers a call
+in the shape of a host.
 """
 
 import json
@@ -37,9 +38,13 @@ def _schema(**described: tuple[str, str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["path"]}
 
 
-def _answer_read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
+def _answer_by_mode(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
     if has_modes(arguments):
         return answer_unified_read(session, arguments, signal)
+    return _answer_read(session, arguments, signal)
+
+
+def _answer_read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
     problem = _problem("read", arguments)
     if problem is not None:
         return problem
@@ -63,15 +68,6 @@ def _refresh(session: Session, arguments: Arguments, signal: Signal | None) -> R
 
 READ: Final = Tool(
     "read",
-    "Read a file, a symbol, some lines, or how a file differs from another state of it; mode says which. Lines that you were "
-    "shown before and that are still the same are answered by a [readcache: ...] line that says so, changes by a diff; line "
-    "numbers in such an answer count as in the file. An answer that was cut tells how to go on.",
-    json_schema(),
-    _answer_read,
-)
-
-HOST_READ: Final = Tool(
-    "read",
     "Read a file. Text comes as it is, images as attachments. At most 2000 lines or 50KB are shown at once; go on with "
     "offset until the file is complete. Text that you were shown before and that is still the same is answered by a "
     "[readcache: ...] line that says so, changes by a diff. Line numbers in such an answer count as in the file.",
@@ -81,6 +77,15 @@ HOST_READ: Final = Tool(
         limit=("number", "How many lines to show."),
     ),
     _answer_read,
+)
+
+READ_BY_MODE: Final = Tool(
+    "read",
+    "Read a file, a symbol, some lines, or how a file differs from another state of it; mode says which. Lines that you were "
+    "shown before and that are still the same are answered by a [readcache: ...] line that says so, changes by a diff; line "
+    "numbers in such an answer count as in the file. An answer that was cut tells how to go on.",
+    json_schema(),
+    _answer_by_mode,
 )
 
 REFRESH: Final = Tool(

@@ -10,7 +10,7 @@ Rules of this file
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -43,7 +43,7 @@ class GitVersion:
     """A file in a state that git keeps.
 
     content: bytes; None where the state has no such file. For a submodule its commit, as text.
-    name: path from the repository's folder on, in that state.
+    folder: of the repository. name: path from there on, in that state.
     mode: of the file, as git writes it; 0 without a file.
     state: the state, for people, such as `HEAD (1a2b3c4d5e)`.
     renamed: whether the state has the file under another name.
@@ -58,6 +58,7 @@ class GitVersion:
     renamed: bool = False
     has_commit: bool = True
     ignores_line_ends: bool = False
+    folder: str = ""
 
     @property
     def is_submodule(self) -> bool:
@@ -83,7 +84,7 @@ def git_version(path: str, against: str) -> GitVersion:
     folder = os.path.realpath(repository.workdir)
     name = os.path.relpath(path, folder)
     try:
-        return _version(git, repository, name, path, against)
+        return replace(_version(git, repository, name, path, against), folder=folder)
     except git.GitError as problem:
         raise GitProblem("NO_REPOSITORY", f"git cannot read the repository: {problem}") from problem
 

@@ -190,6 +190,18 @@ def test_a_renamed_file_is_compared_with_its_earlier_name(repository: Room, agai
     assert diff(told).startswith("--- a/a.txt\n+++ b/sub/b.txt\n@@ -27,7 +27,7 @@")
 
 
+def test_an_excluded_file_is_not_shown_as_the_earlier_name_of_another(repository: Room) -> None:
+    repository.put(".env", "".join(f"SETTING_{number}=secret\n" for number in range(9)))
+    git(repository.folder, "add", ".")
+    git(repository.folder, "commit", "-qm", "by accident")
+    text = (repository.folder / ".env").read_text()
+    (repository.folder / ".env").unlink()
+    repository.put("settings.txt", text.replace("SETTING_8=secret\n", ""))
+    told = read(guarded(repository), "diff_preview", "settings.txt")
+    assert "SETTING_8" not in told.text
+    assert "renamed" not in told.text
+
+
 def test_a_repository_without_a_commit(room: Room) -> None:
     git(room.folder, "init", "-q")
     room.put("a.txt", "one\n")

@@ -130,6 +130,13 @@ def test_a_search_of_the_workspace_goes_on_behind_its_last_match(room: Room) -> 
     assert sorted(seen) == [(f"{name}.txt", line) for name in "abc" for line in (1, 2, 3, 4)]
 
 
+def test_a_search_of_an_excluded_folder_follows_the_setting(room: Room) -> None:
+    room.put("vendor/a.py", "needle\n")
+    assert error_of(read(guarded(room), "snippet", "vendor", pattern="needle"))["code"] == "EXCLUDED_FOLDER"
+    told = read(guarded(room, name="b", folders="warn"), "snippet", "vendor", pattern="needle")
+    assert told.text.endswith("vendor/a.py:1: needle")
+
+
 def test_without_preview_only_places_are_told(room: Room) -> None:
     room.put("a.txt", numbered_text(60))
     session = guarded(room)

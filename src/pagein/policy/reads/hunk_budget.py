@@ -15,7 +15,6 @@ from pagein.policy.reads.line_diff import LineChange, changes, hunk_groups, spli
 
 _CONTEXT: Final = 3
 _NAMES_SHARE: Final = 3  # a third of the room, at most, is for the list of the hunks
-_TAIL: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def choose_hunks(hunks: Sequence[Hunk], offset: int, limit: int | None, room: in
     spare = room - len(listed)
     shown: list[Hunk] = []
     for hunk in hunks[offset - 1 :]:
-        is_last = hunk.number == len(hunks)
-        if (limit is not None and len(shown) >= limit) or len(hunk.text) + (0 if is_last else _TAIL) > spare:
+        if (limit is not None and len(shown) >= limit) or len(hunk.text) > spare:
             break
         shown.append(hunk)
         spare -= len(hunk.text)

@@ -141,6 +141,8 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
         found: GitVersion = git_version(named.located.key, against)
     except GitProblem as problem:
         raise ReadRefusal(problem.code, str(problem), _other_ways(named, problem.code)) from problem
+    if found.renamed and call.session.placed.locate(f"{found.folder}/{found.name}", offset=1).excluded:
+        return Side(None, named.shown, 0, found.state)  # whose text is never shown, under no other name either
     content = found.content
     if content is not None and found.ignores_line_ends:
         content = content.replace(b"\r\n", b"\n")

@@ -221,6 +221,8 @@ def _show(call: ReadCall, text: OpenText, draft: Draft) -> ModeAnswer:
 def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
     asked = call.asked
     pattern = _pattern(asked.pattern or "")
+    if not EXCLUDED_FOLDERS.isdisjoint(named.shown.split("/")) and call.session.guards.settings.folders == "refuse":
+        raise ReadRefusal("EXCLUDED_FOLDER", f"{named.shown} is in an excluded folder. Search another folder.")
     ask = ReadAsk(
         "snippet", asked.target, chars=asked.max_preview_chars, results=asked.limit, context=asked.context_lines
     )
@@ -261,7 +263,8 @@ def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
 def _search(call: ReadCall, named: NamedFile, count: int) -> CodeResults:
     folder = call.session.folder or "."
     path = None if named.shown == "." else named.shown
-    query = CodeQuery(call.asked.pattern or "", path, limit=count, per_file=count, skipped=EXCLUDED_FOLDERS)
+    skipped = EXCLUDED_FOLDERS if call.session.guards.settings.folders == "refuse" else frozenset[str]()
+    query = CodeQuery(call.asked.pattern or "", path, limit=count, per_file=count, skipped=skipped)
     try:
         return call.session.recalls.search_code(folder, query, call.signal)
     except BadInput as problem:
@@ -273,7 +276,10 @@ def _row(call: ReadCall, hit: CodeHit, context: int, *, is_bare: bool) -> str:
         return f"{hit.path}:{hit.first}"
     if context == 0:
         return f"{hit.path}:{hit.first}: {hit.text}"
-    document = read_text(call.session, find_target(call.session, hit.path, offset=1), call.signal)
+    try:
+        document = read_text(call.session, find_target(call.session, hit.path, offset=1), call.signal)
+    except ReadRefusal:  # it changed since it was searched
+        return f"{hit.path}:{hit.first}: {hit.text}"
     first, last = next(_window(LineMatch(hit.first, hit.last, 1, ""), context, len(document.lines)))
     return "\n".join([f"{hit.path}:{first}-{last}", *document.lines[first - 1 : last]])
 
