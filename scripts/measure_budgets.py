@@ -24,6 +24,7 @@ from pagein.policy.clients.profiles import profile_by_calls
 from pagein.policy.guards.budgets import TOP_PATHS
 from pagein.policy.guards.guard_state import START, step
 from pagein.policy.guards.limits import PROFILES, Limits, ProfileName
+from pagein.policy.guards.relevance import excluded_folder, is_unrelated
 from pagein.replay.readers import Source, find, read_source
 
 _SEARCH_TOOL: Final = re.compile(r"grep|glob|search|find|^ls$", re.IGNORECASE)
@@ -35,11 +36,17 @@ _WAYS: Final = ("as written", "restored", "new lines", "restored, new lines")
 
 @dataclass
 class Worst:
-    """The most that a session ever had spent, by way of counting; and the longest read."""
+    """The most that a session ever had spent, by way of counting; and the longest read.
+
+    answered, unrelated, excluded: reads, those that would be told to be unrelated, and those in excluded folders.
+    """
 
     reads: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     lines: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     longest: int = 0
+    answered: int = 0
+    unrelated: int = 0
+    excluded: int = 0
 
     def add(self, way: str, reads: int, lines: int) -> None:
         """Take what was spent before a further read."""
@@ -102,12 +109,25 @@ class Counting:
 
     def _read(self, note: ReadMeasureNote) -> None:
         self.worst.longest = max(self.worst.longest, note.lines)
+        state = self.states["restored"]
+        places = () if state.search is None else state.search.paths
+        told = is_unrelated("file", note.path, state.search, since=state.since, known=state.files)
+        self.worst.answered += 1
+        self.worst.unrelated += told and not _is_among(note.path, places)
+        self.worst.excluded += excluded_folder(note.path, "") is not None
         for way in _WAYS:
             spent = self.states[way].spent
             counted = note if way.endswith("new lines") else replace(note, new=note.lines)
             if counted.new:  # a read that a marker answers is never refused
                 self.worst.add(way, spent.reads, spent.lines)
             self.states[way] = step(self.states[way], NoteEntry.of(counted))
+
+
+def _is_among(path: str, found: tuple[str, ...]) -> bool:
+    """Return whether a path is one of those found, some of which are relative."""
+    return any(
+        f"/{path}".endswith("/" + one.removeprefix("./").lstrip("/")) or one.endswith(f"/{path}") for one in found
+    )
 
 
 def _is_search(call: ToolCall) -> bool:
@@ -172,11 +192,15 @@ def main(arguments: list[str]) -> int:
     if not found:
         sys.stderr.write("no session could be used\n")
         return 2
-    answer = {"sessions": len(found), "meets": table(found), "spent": quantiles(found)}
+    total = sum(one.answered for one in found)
+    told = {name: round(sum(getattr(one, name) for one in found) / total, 4) for name in ("unrelated", "excluded")}
+    answer = {"sessions": len(found), "meets": table(found), "spent": quantiles(found), "reads": total, "told": told}
     if "--json" in arguments:
         print(json.dumps(answer, indent=1))
         return 0
-    print(f"{len(found)} sessions with reads\n")
+    print(
+        f"{len(found)} sessions with {total:,} reads; {told['unrelated']:.1%} unrelated, {told['excluded']:.1%} excluded\n"
+    )
     print("| profile | counted | meet SOFT_LIMIT | meet HARD_LIMIT |\n|---|---|---|---|")
     for profile, ways in table(found).items():
         for way, shares in ways.items():

@@ -70,6 +70,17 @@ def test_the_status_is_told_in_lines(desk: Desk) -> None:
     ]
 
 
+def test_the_status_shows_budget_and_metrics_of_a_guarded_session(desk: Desk) -> None:
+    desk.put("a.txt", "needle\n")
+    pagein(desk, "search", "--code", "needle", "-s", "s")
+    told = pagein(desk, "reads", "-s", "s").stdout
+    assert "read budget (balanced): OK, 0 of 80 reads and 0 of 20000 new lines since it was restored\n" in told
+    guards = json.loads(pagein(desk, "reads", "-s", "s", "--json").stdout)["guards"]
+    assert (guards["profile"], guards["budget_state"], guards["reads_limit"]) == ("balanced", "OK", 80)
+    assert guards["metrics"]["search_count"] == 1
+    assert f"search_count={guards['metrics']['search_count']}" in told
+
+
 def test_an_unreadable_file_ends_with_status_2_and_the_reason(desk: Desk) -> None:
     missing = pagein(desk, "read", "missing.txt", "-s", "s")
     assert (missing.returncode, missing.stdout) == (2, "")

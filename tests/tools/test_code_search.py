@@ -132,6 +132,15 @@ def test_excluded_folders_are_left_out_as_reads_of_them_are_refused(room: Room) 
     assert [one["path"] for one in rows(told.details, "files")] == ["b.py"]
 
 
+def test_a_workspace_that_git_ignores_says_so(room: Room) -> None:
+    room.put(".gitignore", "*\n")
+    room.put("a.py", "needle\n")
+    session = room.session()
+    told = ask(session, "search", pattern="needle", search_type="code")
+    assert told.text.endswith("[Git ignores all 2 files and folders here. A file named by path is searched.]")
+    assert ask(session, "search", pattern="needle", search_type="code", path="a.py").text.startswith("Found 1 hits")
+
+
 def test_an_answer_fits_the_caps_and_says_what_is_missing(room: Room) -> None:
     room.put("a.py", "needle\n" * 5000)
     told = ask(room.session(), "search", pattern="needle", search_type="code", path="a.py", limit=1000)

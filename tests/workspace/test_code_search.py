@@ -129,6 +129,16 @@ def test_limits_of_hits_bytes_and_time_are_told(tmp_path: Path) -> None:
         CodeSearch(str(tmp_path)).search(CodeQuery("x"), stop)
 
 
+def test_a_large_file_is_searched_by_its_own_path_only(tmp_path: Path) -> None:
+    put(tmp_path, a_DOT_txt="needle\n" * 1_200_000, b_DOT_txt="needle\n")
+    found = look(tmp_path, "needle")
+    assert ([one.path for one in found.files], found.unsearched) == (
+        ["b.txt"],
+        (("a.txt", "larger than 8 MB; name it by path"),),
+    )
+    assert [one.path for one in look(tmp_path, "needle", "a.txt").files] == ["a.txt"]
+
+
 def test_an_unusable_pattern_says_so(tmp_path: Path) -> None:
     put(tmp_path, a_DOT_txt="(?=x)")
     found = look(tmp_path, "/(?=x)/")

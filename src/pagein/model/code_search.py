@@ -74,6 +74,7 @@ class CodeResults:
     engine: what looked through the files.
     searched: number of searched files.
     unsearched: named files that were not searched, with the reason.
+    ignored: number of files and folders that git ignores, and that were left out.
     is_partial: whether time or bytes ran out before the last file.
     notice: why an expression was taken literally.
     """
@@ -83,6 +84,7 @@ class CodeResults:
     engine: SearchEngine = "re2"
     searched: int = 0
     unsearched: tuple[tuple[str, str], ...] = ()
+    ignored: int = 0
     is_partial: bool = False
     notice: str | None = None
 

@@ -79,7 +79,7 @@ def results_values(pattern: str, found: CodeResults, shown: int) -> dict[str, An
 
     shown: number of hits to return.
 
-    Shape: `{"hits": [...], "files": [...], "total", "engine", "searched", "unsearched": [...], "partial"}`.
+    Shape: `{"hits": [...], "files": [...], "total", "engine", "searched", "unsearched": [...], "ignored", "partial", "notice"}`.
     """
     return {
         "hits": [
@@ -98,6 +98,7 @@ def results_values(pattern: str, found: CodeResults, shown: int) -> dict[str, An
         "engine": found.engine,
         "searched": found.searched,
         "unsearched": [{"path": path, "why": why} for path, why in found.unsearched],
+        "ignored": found.ignored,
         "partial": found.is_partial,
         "notice": found.notice,
     }
@@ -148,6 +149,8 @@ def _notes(found: CodeResults, shown: int) -> list[str]:
     lines = []
     if shown < found.total:
         lines.append(f"[Showing {shown} of {found.total} hits. Use path to narrow the search, or limit for more.]")
+    if not found.searched and found.ignored:
+        lines.append(f"[Git ignores all {found.ignored} files and folders here. A file named by path is searched.]")
     if found.is_partial:
         lines.append("[Not all files were searched: the time or the bytes of a search ran out. Use path to narrow it.]")
     lines += [f"{path}: {why}" for path, why in found.unsearched[:_NAMED]]

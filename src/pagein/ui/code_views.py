@@ -32,5 +32,7 @@ def _notes(answer: Answer) -> Iterator[str]:
     yield f"no matches; {looked_at}" if not total else f"{total} hits, {shown} shown; {looked_at}"
     for one in answer["unsearched"]:
         yield f"not searched: {one['path']}: {one['why']}"
+    if not answer["searched"] and answer["ignored"]:
+        yield f"git ignores all {answer['ignored']} files and folders here; a file named by --path is searched"
     if answer["partial"]:
         yield "the time or the bytes of a search ran out; narrow it by --path"

@@ -25,6 +25,8 @@ from pagein.workspace.ripgrep import files_with_matches, ripgrep_path
 from pagein.workspace.tree import FileTree
 
 _MOST_NAMED = 50
+LARGE = 8_000_000
+"""Bytes of a file from which on it is searched only by its own path: data, most of the time."""
 _MOST_HITS = 1_000
 """Most places of one file that are counted."""
 
@@ -49,9 +51,10 @@ class CodeSearch:
         matched = tree.match([query.path or "."], signal)
         run = _Run(tree, pattern, query, time.monotonic() + query.seconds, signal)
         run.unsearched += matched.left
+        run.ignored = matched.ignored
         named = query.path is not None and len(matched.files) == 1
         files = [one for one in matched.files if named or not _is_below(one.path, query.skipped)]
-        run.look_into(run.readable(files), self.ripgrep())
+        run.look_into(run.readable(files, named=named), self.ripgrep())
         return run.results()
 
 
@@ -67,16 +70,22 @@ class _Run:
     found: dict[str, tuple[CodeFile, list[CodeHit]]] = field(default_factory=dict)
     unsearched: list[tuple[str, str]] = field(default_factory=list)
     searched: int = 0
+    ignored: int = 0
     is_partial: bool = False
     engine: SearchEngine = "re2"
 
-    def readable(self, files: Sequence[TreeFile]) -> list[TreeFile]:
-        """Return the files that may be read, as many as the bytes allow."""
+    def readable(self, files: Sequence[TreeFile], *, named: bool = False) -> list[TreeFile]:
+        """Return the files that may be read, as many as the bytes allow.
+
+        named: whether the only file was named, so that it may be large.
+        """
         chosen: list[TreeFile] = []
         size = 0
         for file in files:
             if file.excluded:
                 self.unsearched.append((file.path, "excluded"))
+            elif file.size > LARGE and not named:
+                self.unsearched.append((file.path, f"larger than {LARGE // 1_000_000} MB; name it by path"))
             elif size + file.size > self.query.bytes:
                 self.is_partial = True
             else:
@@ -129,6 +138,7 @@ class _Run:
             self.engine,
             self.searched,
             tuple(self.unsearched[:_MOST_NAMED]),
+            self.ignored,
             self.is_partial,
             self.pattern.notice,
         )

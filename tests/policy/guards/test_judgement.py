@@ -200,6 +200,19 @@ def test_a_search_without_hits_forgets_the_places_before_it() -> None:
     assert judge(state, ReadAsk("file", "x.py", "/w/x.py"), STRICT, ROOT).warnings == ()
 
 
+def test_what_a_search_cannot_say_is_not_said() -> None:
+    """After a long list, after some reads, and of a file that was read before, no warning."""
+    ask = ReadAsk("file", "x.py", "/w/x.py")
+    assert judge(after(found("a.py")), ask, STRICT, ROOT).is_unrelated
+    assert not judge(after(found(*MANY)), ask, STRICT, ROOT).is_unrelated
+    two, three = (after(*[read()] * count, state=after(found("a.py"))) for count in (2, 3))
+    assert judge(two, ask, STRICT, ROOT).is_unrelated
+    assert not judge(three, ask, STRICT, ROOT).is_unrelated
+    known = after(read(path="/w/x.py"), found("a.py"))
+    assert not judge(known, ask, STRICT, ROOT).is_unrelated
+    assert judge(after(found("a.py"), state=step(known, CompactionEntry())), ask, STRICT, ROOT).is_unrelated
+
+
 # --- excluded folders (defect U4: they were answered without any guard) ---
 
 

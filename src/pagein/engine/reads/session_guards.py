@@ -135,10 +135,8 @@ class SessionGuards:
 
     def note_search(self, served: ServedSearch) -> Verdict:
         """Count an answered search, and remember the files that it found. Returns the judgement of what comes next."""
-        places = map(self._place, served.paths)
-        keys = dict.fromkeys(key for key, is_excluded in places if not is_excluded)
         note = SearchMeasureNote(
-            served.query, (*keys,)[:TOP_PATHS], served.hits, served.where, served.scope, served.degraded
+            served.query, self._first_keys(served.paths), served.hits, served.where, served.scope, served.degraded
         )
         self._note(note)
         return after_search(self.state, served.query, self.settings, served.next_calls, found=served.hits > 0)
@@ -173,6 +171,17 @@ class SessionGuards:
         except CallerError:
             return path, True
         return located.key, located.excluded
+
+    def _first_keys(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return the path keys of the first files that are not excluded. Looks at no more files than that takes."""
+        keys: dict[str, None] = {}
+        for path in paths:
+            if len(keys) == TOP_PATHS:
+                break
+            key, is_excluded = self._place(path)
+            if not is_excluded:
+                keys[key] = None
+        return (*keys,)
 
     def _root(self) -> str:
         return self.key_of(".") if self._files() is not None else ""

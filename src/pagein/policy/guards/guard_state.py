@@ -6,9 +6,12 @@ from typing import Final
 from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.messages import Message, Text
+from pagein.model.shared_map import SharedMap
 from pagein.policy.guards.aggregation import EMPTY, Bundle
 from pagein.policy.guards.budgets import UNSPENT, Spent, narrows
 from pagein.policy.guards.metrics import NO_METRICS, Metrics
+
+NO_FILES: Final = SharedMap[bool]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +22,16 @@ class GuardState:
     spent: what was spent since the budget was last restored.
     search: the last search since then; None for none.
     bundle: the reads since the last search, words of a user, or compaction.
+    since: number of those reads.
+    files: path keys of the files that were read since the last compaction.
     """
 
     metrics: Metrics = NO_METRICS
     spent: Spent = UNSPENT
     search: SearchMeasureNote | None = None
     bundle: Bundle = EMPTY
+    since: int = 0
+    files: SharedMap[bool] = NO_FILES
 
 
 START: Final = GuardState()
@@ -41,15 +48,16 @@ def step(state: GuardState, body: Body) -> GuardState:
                 metrics=state.metrics.with_read(read),
                 spent=state.spent.with_read(read),
                 bundle=state.bundle.with_read(read),
+                since=state.since + 1,
+                files=state.files.put(read.path, value=True) if read.path not in state.files else state.files,
             )
         case NoteEntry(note=SearchMeasureNote() as search):
-            return GuardState(
-                state.metrics.with_search(search), UNSPENT if narrows(state.search, search) else state.spent, search
-            )
+            spent = UNSPENT if narrows(state.search, search) else state.spent
+            return GuardState(state.metrics.with_search(search), spent, search, files=state.files)
         case CompactionEntry():
             return GuardState(state.metrics)
         case MessageEntry(message=message) if _has_words(message) and state is not START:
-            return GuardState(state.metrics)
+            return GuardState(state.metrics, files=state.files)
         case _:
             return state
 

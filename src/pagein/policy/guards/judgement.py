@@ -116,7 +116,7 @@ def judge(state: GuardState, ask: ReadAsk, settings: GuardSettings, root: str = 
     if not ask.is_known and state.spent.exceeds(limits):
         refused = _refuse(verdict, Refusal(BUDGET_EXCEEDED, EXCEEDED), HARD_REASON)
         return replace(refused, state="HARD_LIMIT")
-    if settings.relevance != "off" and is_unrelated(ask.mode, ask.path, state.search):
+    if settings.relevance != "off" and _is_unrelated(state, ask):
         instead = tuple(shown_path(path, root) for path in alternatives(state.search))
         verdict = replace(verdict, alternatives=instead, is_unrelated=True)
         if settings.relevance == "refuse":
@@ -134,6 +134,10 @@ def budget_state(state: GuardState, limits: Limits) -> BudgetState:
     if state.spent.exceeds(limits):
         return "HARD_LIMIT"
     return "SOFT_LIMIT" if state.spent.warnings(limits) else "OK"
+
+
+def _is_unrelated(state: GuardState, ask: ReadAsk) -> bool:
+    return is_unrelated(ask.mode, ask.path, state.search, since=state.since, known=state.files)
 
 
 def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
