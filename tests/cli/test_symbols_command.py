@@ -122,3 +122,21 @@ def test_one_missing_grammar_costs_its_language(monkeypatch: pytest.MonkeyPatch)
     check_grammars()
     with pytest.raises(BadSetting, match="pip install"):
         load_grammar(LANGUAGES[0].name)
+
+
+def test_a_forgotten_name_is_kept_no_more(run: Run, folder: Path, tmp_path: Path) -> None:
+    store = tmp_path / "s.pagein"
+    with contextlib.closing(SqliteStore(store)) as made:
+        made.put(b"a store exists once something is in it")
+    (folder / "src" / "own.py").write_text("def forgettable_name(): pass\n")
+    run("symbols", "--store", store, cwd=folder)
+    assert any(b"forgettable_name" in content for content in contents(store))
+    assert run("forget", "forgettable_name", "--store", store, cwd=folder).status == 0
+    found = json.loads(run("symbols", "forgettable_name", "--json", "--store", store, cwd=folder).out)
+    assert found["path"] == "src/own.py"
+    assert not any(b"forgettable_name" in content for content in contents(store))
+
+
+def contents(store: Path) -> list[bytes]:
+    with contextlib.closing(SqliteStore(store)) as kept:
+        return [kept.get(name) for name in kept.names()]

@@ -104,6 +104,9 @@ def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tup
 
 def _own_start(node: "Node") -> tuple[int, int]:
     """Return where a definition itself starts: its byte and its line."""
+    ahead = node.child(0) if node.child_count else node
+    if ahead.type != "modifiers" and ahead.type not in _LEADING and not ahead.is_extra:
+        return _place(node)
     children: list[Node] = node.children[:_MOST_LEADING]
     if children and children[0].type == "modifiers":
         children = [*children[0].children, *children[1:]]
@@ -192,6 +195,8 @@ def _trimmed(content: bytes, start: int, end: int) -> int:
 
 def _dotted(name: str) -> str:
     """Return a name with dots between its parts, whatever the language writes there."""
+    if name.isidentifier():
+        return name
     for separator in _SEPARATORS:
         name = name.replace(separator, ".") if separator != "/" or len(name) > 1 else name
     name = _LUA_METHOD.sub(r"\1.\2", name)
