@@ -69,7 +69,7 @@ bench-peers: $(STAMP)  ## Others and pagein on the same sessions: docs/benchmark
 
 lock:  ## Write requirements.lock anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-	  --no-header --extra tokens --extra symbols-all --group dev --output-file requirements.lock pyproject.toml
+	  --no-header --extra tokens --extra symbols-all --extra git --group dev --output-file requirements.lock pyproject.toml
 
 lock-peers:  ## Write benchmarks/peers/locks anew, at the versions of locks/*.in (needs uv)
 	for peer in benchmarks/peers/locks/*.in; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -42,12 +42,15 @@ from pagein.settings.keys import ENGINE, GATEWAY
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
 from pagein.tools.brief import answer_call, definitions
+from pagein.tools.reading.argument_matrix import matrix_table
+from pagein.tools.reading.read_problems import code_table
 from pagein.ui.columns import COST, DEEDS, POLICY_MEANINGS, BillColumn
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
 RESIDENCY = ROOT / "docs" / "residency.md"
+READ = ROOT / "docs" / "read.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
 MEASURED = ROOT / "docs" / "clients-measured.md"
 AGENTS = ("<!-- agents: written by scripts/generate_docs.py -->\n", "<!-- /agents -->")
@@ -76,6 +79,7 @@ def main() -> int:
         README: with_corpus_figures(with_agents(_read(README), _read(MEASURED)), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
+        READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
     if "--check" in sys.argv[1:]:

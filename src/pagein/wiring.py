@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.store.upkeep.file_soundness import FileWatch
+    from pagein.workspace.symbols.kept_symbols import LayeredBlobs
 
 # Seconds that a process of an intake waits for its neighbours, which write in turns.
 _PATIENCE_OF_INTAKE: Final = 60.0
@@ -97,7 +98,7 @@ def _open(
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
         return engine, ()
     kept = open_kept_store(store, place, patience)
-    outside = _outside(kept, home, settings)
+    outside = _outside(kept, home, settings, kept)
     layers = layers_of(kept)
     reach = _reach(kept, settings, _log_beside(store, place), layers[0])
     engine = Engine(
@@ -308,18 +309,16 @@ def _file(store: str | Path | None, place: str) -> Path:
     return path / f"store{SUFFIX}" if path.is_dir() else path
 
 
-def _outside(blobs: "BlobStore", home: str, settings: "Settings | None") -> "Outside":
-    from pagein.engine.engine import Settings
+def _outside(blobs: "BlobStore", home: str, settings: "Settings", kept: "LayeredBlobs | None" = None) -> "Outside":
     from pagein.engine.reads.session_reads import Outside
     from pagein.workspace.folder import Folder
-
-    chosen = settings if settings is not None else Settings()
+    from pagein.workspace.symbols.symbol_source import SymbolSource
 
     def folder(path: str) -> Folder:
-        return Folder(str(Path(path).absolute()), chosen.excluded)
+        return Folder(str(Path(path).absolute()), settings.excluded)
 
     now = time.time  # noqa: TID251 -- the rim reads the clock
-    return Outside(blobs, folder, home, now, chosen.reading)
+    return Outside(blobs, folder, home, now, settings.reading, symbols=SymbolSource(settings.excluded, kept))
 
 
 def _reach(

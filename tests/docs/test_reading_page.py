@@ -43,6 +43,7 @@ def test_every_marker_is_on_the_page() -> None:
         markers.moved_marker(1, 2, 7, 3),
         markers.changed_marker(5, 7),
         markers.lines_changed_marker(5, 1, 2, 7),
+        markers.left_out_marker(1, 2, 7),
     )
     shown = re.findall(r"`(\[readcache: [^`]*\])`", page)
     as_patterns = [re.compile(re.sub(r"\b[A-DKN]\b", r"\\d+", re.escape(text).replace(r"\-", "-"))) for text in shown]

@@ -104,6 +104,14 @@ STORED: list[tuple[Note, str]] = [
         ),
     ),
     (
+        ReadNote(READ, "trace", "a", 9, 7, before=4),
+        (
+            f'{{"readcache":{{"v":1,"pathKey":"/a","scopeKey":"full","servedHash":"{HASH.hex}","mode":"full","totalLines":3,'
+            '"rangeStart":1,"rangeEnd":3,"bytes":9,"spans":[[1,3]]},"baselineBytes":9,"sentBytes":7,"before":4,"textHash":"trace",'
+            '"given":"a"}'
+        ),
+    ),
+    (
         ReadNote(WRITE, "trace", "a"),
         (
             f'{{"v":1,"kind":"authored","pathKey":"/a","servedHash":"{HASH.hex}","totalLines":3,"spans":[[1,3]],"copies":[],'

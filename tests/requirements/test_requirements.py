@@ -120,3 +120,14 @@ def test_every_section_of_two_designs_has_a_row() -> None:
         "6.3",
     }
     assert {f"3.{number}" for number in range(1, 6)} | {"4.2.1"} <= every
+
+
+def test_every_section_and_every_defect_of_the_unified_read_has_a_row() -> None:
+    rows = requirements(Path(__file__).parent / "unified_read.toml")
+    sections = {str(one["source"]).partition(" / ")[0] for one in rows}
+    assert sections >= {
+        "Goal", "Scope Decision", "New Tool Surface", "Mode Routing", "Validation Rules", "Response Contract",
+        "Token Budget Policy", "Stabilization", "Integration Points", "API", "Failure Modes & Policies",
+        "Backward Compatibility Strategy", "Non-Goals", "Risks & Mitigations",
+    }  # fmt: skip
+    assert {f"defect:U{number}" for number in range(1, 10)} <= {str(one["id"]) for one in rows}

@@ -62,13 +62,12 @@ class Settings:
     recall: limits of recall.
     ingest: limits of one ingest.
     guards: how the reads of a model are guarded.
-    manifest: whether evicted objects are listed for the model, one page at each epoch's edge.
-    manifest_budget: most tokens of one page.
+    manifest: whether evicted objects are listed for the model at each epoch's edge. manifest_budget: tokens of a page.
     witness: whether an independent checker judges each answer and request first (law 2); rejected ones are undone.
     rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
     marks: whether pagein only respects the client's cache breakpoints, or adds its own at changes and the frontier.
-    floor_paging: whether tools that the store's earlier sessions did not use stay out of the prompt until the model
-        searches for them, where the provider has such a search, and attachments that the window shows are not sent twice.
+    floor_paging: whether tools that earlier sessions did not use wait for a search, and attachments are sent once.
+    deprecated_tools: whether a model is also offered the tools that `read` has replaced.
     """
 
     residency: Residency = PRICED
@@ -84,6 +83,7 @@ class Settings:
     marks: Literal["respected", "extended"] = "extended"
     floor_paging: bool = False
     guards: GuardSettings = DEFAULT_GUARDS
+    deprecated_tools: bool = False
 
     def __post_init__(self) -> None:
         if self.manifest_budget < 1:

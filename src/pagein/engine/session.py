@@ -5,6 +5,7 @@ at its current entry.
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable
 from os import PathLike, fspath
 
@@ -19,6 +20,7 @@ from pagein.engine.prepared_request import OPEN_GATE, Gate, Observation, Prepare
 from pagein.engine.provider_traffic import Traffic
 from pagein.engine.reads import testimony
 from pagein.engine.reads.evidence import Evidence
+from pagein.engine.reads.placed_reads import PlacedReads
 from pagein.engine.reads.read_figures import ReadingStatus
 from pagein.engine.reads.session_guards import SessionGuards
 from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
@@ -242,6 +244,15 @@ class Session:
         if self._window.reads is None:
             raise HostError(f"session {self.name!r} was opened without a workspace, so it cannot read files")
         return self._window.reads
+
+    @property
+    def placed(self) -> PlacedReads:
+        """Reads of chosen lines. Raises HostError without a working folder."""
+        return PlacedReads(self._log, self.reads)
+
+    def tokens_of(self, text: str) -> int:
+        """Return the estimated tokens of a tool result with this text."""
+        return math.ceil(self._parts.counter.count(text))
 
     @property
     def guards(self) -> SessionGuards:

@@ -292,6 +292,7 @@ class ReadNote:
     given: the path as the call wrote it.
     baseline, sent: bytes of the client's own answer and of the sent answer, for reads.
     at: time of a refresh in milliseconds since 1970, for people; no decision uses it.
+    before: characters in front of the lines of the file in the answer, such as a line with its place.
     """
 
     event: FileRead | FileWrite | FileRefresh
@@ -300,6 +301,7 @@ class ReadNote:
     baseline: int = 0
     sent: int = 0
     at: int = 0
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

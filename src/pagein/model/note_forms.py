@@ -176,7 +176,7 @@ def _encode_read(note: ReadNote) -> str:
     match note.event:
         case FileRead():
             sizes = {"baselineBytes": note.baseline, "sentBytes": note.sent}
-            record = {"readcache": read_records.encode(note.event), **sizes}
+            record = {"readcache": read_records.encode(note.event), **sizes, **_nonempty(before=note.before)}
         case FileWrite():
             record = read_records.encode_authored(note.event)
         case FileRefresh():
@@ -199,6 +199,7 @@ def _decode_read(data: str) -> ReadNote | MalformedRecord:
     baseline, sent = record.get("baselineBytes"), record.get("sentBytes")
     if not isinstance(baseline, int) or not isinstance(sent, int) or min(baseline, sent) < 0:
         baseline = sent = 0
+    before = record.get("before")
     return ReadNote(
         event,
         trace if isinstance(trace, str) else "",
@@ -206,6 +207,7 @@ def _decode_read(data: str) -> ReadNote | MalformedRecord:
         baseline,
         sent,
         at if isinstance(at, int) else 0,
+        before if isinstance(before, int) and before > 0 else 0,
     )
 
 

@@ -3,7 +3,7 @@
 from pagein.ports.layers import DerivedLayer, Progress
 from pagein.ports.machine import Clock, CodeSearcher, Files, IdSource, Signal, TokenCounter
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
-from pagein.ports.symbols import SymbolCache
+from pagein.ports.symbols import SymbolCache, SymbolSource
 from pagein.ports.whole_stores import ForgettingStore, WholeStore
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Signal",
     "SnapshotStore",
     "SymbolCache",
+    "SymbolSource",
     "TokenCounter",
     "WholeStore",
 ]

@@ -1,6 +1,9 @@
-"""Interface to what keeps symbols between processes."""
+"""Interfaces to the symbols of a workspace: what finds them by name, and what keeps them between processes."""
 
 from typing import Protocol
+
+from pagein.model.symbols import SymbolAnswer
+from pagein.ports.machine import Signal
 
 
 class SymbolCache(Protocol):
@@ -15,4 +18,25 @@ class SymbolCache(Protocol):
 
     def keep(self, part: int, data: bytes) -> None:
         """Keep a part in place of the previous one."""
+        ...
+
+
+class SymbolSource(Protocol):
+    """Finds definitions by name in the files below a folder. Called from any thread."""
+
+    def read(
+        self,
+        folder: str,
+        name: str,
+        /,
+        *,
+        path: str | None = None,
+        include_context: bool = False,
+        signal: Signal | None = None,
+    ) -> SymbolAnswer:
+        """Return the definition with this name, qualified name or id; or what it may mean, or that there is none.
+
+        path: a file, folder or glob that tells several apart.
+        Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; Aborted.
+        """
         ...

@@ -131,6 +131,11 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("refuse", "warn", "off"),
         "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
     ),
+    flag(
+        "deprecated_tools",
+        default=False,
+        says="Also offer models the tools that `read` has replaced: `read_file`, `read_symbol`, `get_snippet`, `dry_run_diff`.",
+    ),
     flag("rereads", default=True, says="Answer repeated reads by the client's own tools with a marker or a diff."),
     choice(
         "marks",

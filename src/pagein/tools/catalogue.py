@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
+from pagein.engine.engine import Settings
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.tools import read
@@ -12,6 +13,7 @@ from pagein.tools.expand import EXPAND
 from pagein.tools.ingest import INGEST
 from pagein.tools.note_guidance import NOTES
 from pagein.tools.peek import PEEK
+from pagein.tools.reading.legacy_tools import LEGACY_TOOLS
 from pagein.tools.search import SEARCH
 from pagein.tools.stats import STATS
 
@@ -30,21 +32,31 @@ def _read_offer(tool: read.Tool) -> Offer:
     )
 
 
-READING: Final = tuple(_read_offer(tool) for tool in read.TOOLS)
+READING: Final = (_read_offer(read.READ_BY_MODE), _read_offer(read.REFRESH))
 RECALL: Final = (PEEK, SEARCH, EXPAND, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
+DEPRECATED: Final = LEGACY_TOOLS
+"""Tools that `read` has replaced. They are answered, and offered only if the settings ask for them."""
+USUAL: Final = Settings()
 
 
-def offer_tools(names: Names = "pagein") -> tuple[Offer, ...]:
-    """Return every tool, under the names of this scheme."""
+def offer_tools(names: Names = "pagein", settings: Settings = USUAL) -> tuple[Offer, ...]:
+    """Return every tool, under the names of this scheme.
+
+    Hosts that use the names of Pi-RLM have a read tool of their own: there `read` has its arguments, and no modes.
+
+    settings: tell whether the tools that `read` has replaced are offered, too
+    """
+    old = DEPRECATED if settings.deprecated_tools else ()
     if names == "pagein":
-        return TOOLS
-    return tuple(replace(tool, name=tool.legacy, legacy=tool.name) if tool.legacy else tool for tool in TOOLS)
+        return (*TOOLS, *old)
+    own = (_read_offer(read.READ), *TOOLS[1:], *old)
+    return tuple(replace(tool, name=tool.legacy, legacy=tool.name) if tool.legacy else tool for tool in own)
 
 
 def tool_named(name: str) -> Offer | None:
     """Return the tool of this name or legacy name, or None."""
-    return next((tool for tool in TOOLS if name in (tool.name, tool.legacy) and name), None)
+    return next((tool for tool in (*TOOLS, *DEPRECATED) if name in (tool.name, tool.legacy) and name), None)
 
 
 def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> ReadResult:

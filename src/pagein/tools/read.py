@@ -1,7 +1,8 @@
 """The tools `read` and `readcache_refresh`, as offered by a host to a model.
 
-`read` has the name and the arguments of the host's own read tool, so that no prompt needs to change. It also accepts
-`bypass_cache`, if a host chooses to offer this argument.
+`READ` has the name and the arguments of the host's own read tool, so that no prompt needs to change. It also accepts
+`bypass_cache`, if a host chooses to offer this argument. `READ_BY_MODE` has modes (`tools.reading`), and also answers a call
+in the shape of a host.
 """
 
 import json
@@ -12,6 +13,8 @@ from typing import Any, Final
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.ports import Signal
+from pagein.tools.reading.argument_matrix import json_schema
+from pagein.tools.reading.unified_read import answer_unified_read, has_modes
 
 Arguments = Mapping[str, object]
 
@@ -33,6 +36,12 @@ class Tool:
 def _schema(**described: tuple[str, str]) -> dict[str, Any]:
     properties = {name: {"type": kind, "description": text} for name, (kind, text) in described.items()}
     return {"type": "object", "properties": properties, "required": ["path"]}
+
+
+def _answer_by_mode(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
+    if has_modes(arguments):
+        return answer_unified_read(session, arguments, signal)
+    return _answer_read(session, arguments, signal)
 
 
 def _answer_read(session: Session, arguments: Arguments, signal: Signal | None) -> ReadResult:
@@ -68,6 +77,15 @@ READ: Final = Tool(
         limit=("number", "How many lines to show."),
     ),
     _answer_read,
+)
+
+READ_BY_MODE: Final = Tool(
+    "read",
+    "Read a file, a symbol, some lines, or how a file differs from another state of it; mode says which. Lines that you were "
+    "shown before and that are still the same are answered by a [readcache: ...] line that says so, changes by a diff; line "
+    "numbers in such an answer count as in the file. An answer that was cut tells how to go on.",
+    json_schema(),
+    _answer_by_mode,
 )
 
 REFRESH: Final = Tool(

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import BadInput
+from pagein.tools.reading.unified_read import answer_unified_read
 
 _RANGE: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
@@ -19,6 +20,13 @@ def read_file(
 ) -> dict[str, object]:
     """Read a file as the session's model would: `{"text", "details", "is_error", "images", "failure"}`."""
     return result_values(session.read(path, offset, limit, bypass_cache=bypass))
+
+
+def read_by_mode(session: Session, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Read by a mode as the session's model would: the contract of docs/read.md, with `images` and `failure`."""
+    result = answer_unified_read(session, {name: value for name, value in arguments.items() if value is not None})
+    values = result_values(result)
+    return {**result.details, "images": values["images"], "failure": values["failure"]}
 
 
 def refresh(session: Session, path: str, lines: str | None = None) -> dict[str, object]:

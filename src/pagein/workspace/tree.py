@@ -171,6 +171,7 @@ class _Search:
         wanted = None if glob is None else "/" + glob
         is_key = paths.path_key(str(base)) == str(base)
         waiting = [(base, _rules_above(base, self.root))]
+        links: list[Path] = []
         while waiting:
             folder, rules = waiting.pop()
             rules = (*rules, *_rules_in(folder))
@@ -188,7 +189,9 @@ class _Search:
                     if is_key and entry.is_file(follow_symlinks=False):
                         self._take_listed(entry)
                     else:
-                        self._take(path, Path(os.path.realpath(path)))
+                        links.append(path)
+        for path in links:  # after the files, so that a file has its own name and not that of a link
+            self._take(path, Path(os.path.realpath(path)))
 
     def _take_listed(self, entry: "os.DirEntry[str]") -> None:
         """Add a regular file that was listed, and is no link: its path is its key."""

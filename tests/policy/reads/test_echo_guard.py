@@ -14,6 +14,7 @@ from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin
 from pagein.model.read_events import FileRead, LineCopy
+from pagein.model.spans import Spans
 from pagein.policy.reads import markers
 from pagein.policy.reads.echo_guard import Echo, OwnTexts, echoes, facts_of_read, facts_of_recall, may_echo, remedy
 from pagein.policy.stubs.recall_ways import TOOLS
@@ -153,3 +154,11 @@ def test_a_session_knows_its_own_stubs_markers_and_hints(room: Room) -> None:
     other = room.session("other")
     assert other.recalls.echoes(written(content=marker)) == ()
     assert other.recalls.echoes(written(content=f"[pagein: {name} | Bash |")) != ()
+
+
+def test_a_line_for_lines_left_out_is_an_echo_where_it_was_served() -> None:
+    served = FileRead("/a", "partly_known", VERSION, 90, 1, 60, 900, emitted=Spans.of((1, 5), (50, 60)), v=2)
+    owned = OwnTexts(lambda _: False, frozenset(facts_of_read(served)))
+    gap = "[readcache: lines 6-49 of 90 not shown]"
+    assert found(written(path="a", content=f"x\n{gap}\ny"), owned=owned) == [gap]
+    assert found(written(path="a", content="[readcache: lines 6-48 of 90 not shown]"), owned=owned) == []

@@ -136,7 +136,9 @@ def _add_event(state: Evidence, told: ReadNote) -> Evidence:
 
 
 def _statement(state: Evidence, told: ReadNote, call: str = "", *, trusted: bool = True) -> FileStatement:
-    return FileStatement(call, told.event, state.calls, given=told.given, message=state.turn, trusted=trusted)
+    return FileStatement(
+        call, told.event, state.calls, before=told.before, given=told.given, message=state.turn, trusted=trusted
+    )
 
 
 def _refresh(pending: PendingEvent, told: ReadNote) -> PendingEvent:

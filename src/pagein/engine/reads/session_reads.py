@@ -35,13 +35,13 @@ from pagein.model.read_events import FileRead, FileRefresh, FileWrite
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.clients.window_files import FileStatement
 from pagein.policy.reads import own_writes
-from pagein.policy.reads.baseline import Baseline, baseline, byte_length
+from pagein.policy.reads.baseline import baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge
 from pagein.policy.reads.own_writes import TextEdit
-from pagein.policy.reads.read_answers import decide
-from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_answers import decide, decide_lines
+from pagein.policy.reads.read_request import DEFAULTS, RangeRead, ReadDecision, ReadingSettings, ReadRequest
 from pagein.policy.reads.trust import rule_of
-from pagein.ports import BlobStore, Files, Signal
+from pagein.ports import BlobStore, Files, Signal, SymbolSource
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
 
@@ -56,6 +56,7 @@ class Outside:
     now: returns seconds since 1970.
     settings: settings of read answers.
     witness: True to check each answer by the witness first.
+    symbols: finds definitions by name; None for none.
     """
 
     blobs: BlobStore
@@ -64,6 +65,7 @@ class Outside:
     now: Callable[[], float]
     settings: ReadingSettings = DEFAULTS
     witness: bool = False
+    symbols: SymbolSource | None = None
 
     @property
     def witness_source(self) -> Callable[[ContentHash], bytes | None] | None:
@@ -97,18 +99,6 @@ class ReadResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _RangeRead:
-    """A read of lines `first` to `last` of a text file, ready for a decision."""
-
-    located: LocatedFile
-    document: Document
-    shown: Baseline
-    first: int
-    last: int
-    bypass: bool
-
-
-@dataclass(frozen=True, slots=True)
 class OwnWrite:
     """Knowledge from the model's own write or edit.
 
@@ -124,6 +114,7 @@ class SessionReads:
     """Reads of a session. Thread-safe.
 
     proofs: the read answers that the window proves, at each entry.
+    symbols: finds definitions by name; None for none.
     """
 
     def __init__(self, log: SessionLog, proofs: Fold[Evidence], outside: Outside, files: Files) -> None:
@@ -135,6 +126,12 @@ class SessionReads:
         self._settings = outside.settings
         self._watched = outside.witness
         self._files = files
+        self.symbols = outside.symbols
+
+    @property
+    def files(self) -> Files:
+        """The files, as seen from the session's folder."""
+        return self._files
 
     @property
     def knowledge(self) -> Knowledge:
@@ -155,7 +152,7 @@ class SessionReads:
             located = self._files.locate(path, offset=offset, limit=limit)
             document = self._files.read(located, signal)
             if document.media_type is not None:
-                return _picture(document)
+                return picture(document)
             caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
             shown = baseline(document.text, located.given, offset=located.offset, limit=located.limit, caps=caps)
         except CallerError as error:
@@ -167,7 +164,7 @@ class SessionReads:
         if located.excluded or not document.is_text or lines is None or self._log.privacy.is_private(document.text):
             return plain
         try:
-            return self._shorten(_RangeRead(located, document, shown, *lines, bypass), signal)
+            return self.shorten(RangeRead(located, document, shown, *lines, bypass), signal)
         except Aborted as error:
             return ReadResult(str(error), is_error=True)
         except Exception as problem:  # noqa: BLE001  rule 3: even a bug in pagein costs a saving, never a read
@@ -253,15 +250,16 @@ class SessionReads:
         content = self._fetch(event.version)
         if content is None:
             now = self.read(placed.given, offset=offset, limit=limit, bypass=True)
-            return None if now.is_error or now.failure else now.text
+            return None if now.is_error or now.failure else answer[: placed.before] + now.text
         caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
         shown = baseline(content.decode(errors="replace"), placed.given, offset=offset, limit=limit, caps=caps)
         emitted = Spans.of((shown.first, shown.last)) if shown.shown > 0 else NO_LINES
         again = replace(event, mode="baseline_fallback", emitted=emitted, copies=(), v=1)
+        text = answer[: placed.before] + shown.text
         # undo the saving of the answer
-        more = max(0, byte_length(shown.text) - byte_length(answer))
-        self._log.note(ReadNote(again, trace_of(shown.text), placed.given, sent=more))
-        return shown.text
+        more = max(0, byte_length(text) - byte_length(answer))
+        self._log.note(ReadNote(again, trace_of(text), placed.given, sent=more, before=placed.before))
+        return text
 
     def _evidence(self) -> Evidence:
         """Return the read answers that the window proves at the current entry."""
@@ -273,26 +271,31 @@ class SessionReads:
 
     # --- decisions ---
 
-    def _shorten(self, asked: _RangeRead, signal: Signal | None) -> ReadResult:
+    def shorten(self, asked: RangeRead, signal: Signal | None = None) -> ReadResult:
+        """Return the answer to a read of a text file that may be stored, and journal it.
+
+        Raises StoreError, Aborted.
+        """
         document, shown, given = asked.document, asked.shown, asked.located.given
         with self._log.turn():
             decision, objection = self._witness(asked, signal)
-            event, text = decision.event, decision.text
+            event, text = decision.event, asked.head + decision.text
             self._store(document.content, document.hash)
-            if event.mode in testimony.KEPT:  # for the witness; other answers can be recomputed
+            # for the witness; other answers can be recomputed
+            if event.mode in testimony.KEPT or (asked.head and not rule_of(event).anchors):
                 answer = text.encode("utf-8", "surrogatepass")
                 self._store(answer, ContentHash.of(answer))
-            sizes = byte_length(shown.text), byte_length(text)
-            self._log.note(ReadNote(event, trace_of(text), given, *sizes))
+            sizes = byte_length(asked.head + shown.text), byte_length(text)
+            self._log.note(ReadNote(event, trace_of(text), given, *sizes, before=len(asked.head)))
         details = {"readcache": read_records.encode(event)}
         if shown.truncation is not None and event.mode in _SHOWS_TEXT:
             cut = shown.truncation.details
-            if text != shown.text:
-                cut = {**cut, "content": text.removesuffix(shown.notice)}
+            if decision.text != shown.text:
+                cut = {**cut, "content": decision.text.removesuffix(shown.notice)}
             return ReadResult(text, {"truncation": cut, **details}, failure=objection)
         return ReadResult(text, details, failure=objection)
 
-    def _witness(self, asked: _RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
+    def _witness(self, asked: RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
         """Return the decision and None; after an objection of the witness, the client's own answer and the objection."""
         decision = self._decide(asked, signal)
         if not self._watched or rule_of(decision.event).anchors:
@@ -310,12 +313,22 @@ class SessionReads:
         line = "" if against.line is None else f" (line {against.line})"
         return self._decide(replace(asked, bypass=True), signal), f"the witness objected: {against.why}{line}"
 
-    def _decide(self, asked: _RangeRead, signal: Signal | None) -> ReadDecision:
-        key = self._key(asked.located)
+    def _decide(self, asked: RangeRead, signal: Signal | None) -> ReadDecision:
+        key = self.key_of(asked.located)
         document = replace(asked.document, key=key)
         request = ReadRequest(document, asked.located.given, asked.first, asked.last, asked.shown, asked.bypass)
-        decision = decide(request, self.knowledge.of(key), lambda name: self._fetch(name, signal), self._settings)
+        known, wanted = self.knowledge.of(key), asked.wanted
+
+        def fetch(name: ContentHash) -> bytes | None:
+            return self._fetch(name, signal)
+
+        if wanted is None:
+            decision = decide(request, known, fetch, self._settings)
+        else:
+            decision = decide_lines(request, wanted, known, fetch, self._settings)
         _check(signal)
+        if asked.room is not None and len(decision.text) > asked.room and not asked.bypass:
+            return self._decide(replace(asked, bypass=True), signal)
         return decision
 
     def _fetch(self, name: ContentHash, signal: Signal | None = None) -> bytes | None:
@@ -327,13 +340,13 @@ class SessionReads:
         if not self._blobs.has(name):
             self._blobs.put(content)
 
-    def _key(self, located: LocatedFile) -> str:
+    def key_of(self, located: LocatedFile) -> str:
         """Return the branch's key of a file: the file's own, or the key of a hard link."""
         known = self.knowledge.paths
         return located.key if located.key in known else self._files.same_file(located, known) or located.key
 
     def _forget(self, located: LocatedFile, lines: tuple[int, int] | None) -> None:
-        event = FileRefresh(self._key(located), lines)
+        event = FileRefresh(self.key_of(located), lines)
         self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
 
     # --- the model's own writes ---
@@ -346,7 +359,7 @@ class SessionReads:
             if located.excluded:
                 return OwnWrite()
             with self._log.turn():
-                found = event(self._key(located), located)
+                found = event(self.key_of(located), located)
                 if found is None:
                     return OwnWrite()
                 learned, after = found
@@ -364,7 +377,8 @@ def _check(signal: Signal | None) -> None:
         raise Aborted("Operation aborted")
 
 
-def _picture(document: Document) -> ReadResult:
+def picture(document: Document) -> ReadResult:
+    """Return the answer to a read of an image."""
     data = base64.b64encode(document.content).decode("ascii")
     media_type = document.media_type or ""
     return ReadResult(f"Read image file [{media_type}]", images=(Image(media_type, len(data), data),))

@@ -83,7 +83,10 @@ def text_of(told: ReadNote, stored: Stored) -> str | None:
     event = told.event
     if isinstance(event, FileRead) and not rule_of(event).anchors:
         worded = next((text for text in _markers(event) if trace_of(text) == told.trace), None)
-        return _decode_content(_content(told.trace, stored)) if worded is None else worded
+        if worded is not None:
+            return worded
+        kept = _decode_content(_content(told.trace, stored))
+        return None if kept is None else kept[told.before :]
     if not isinstance(event, FileRead | FileWrite):
         return None
     text = _decode_content(stored(event.version))

@@ -35,6 +35,7 @@ _PLACE: Final = re.compile(
 _MOVED: Final = re.compile(
     r"\[readcache: lines (\d+)-(\d+)(?: of (\d+))? unchanged, shown (earlier|before this answer) as lines (\d+)-(\d+)\]"
 )
+_LEFT_OUT: Final = re.compile(r"\[readcache: lines (\d+)-(\d+) of (\d+) not shown\]")
 _CHANGED: Final = re.compile(r"\[readcache: (\d+) lines changed of (\d+)\]")
 _CHANGED_IN: Final = re.compile(r"\[readcache: (\d+) lines changed in lines (\d+)-(\d+)(?: of (\d+))?\]")
 _TOLD: Final = re.compile(r"\[(?:(\d+) more lines in file|Showing lines \d+-\d+ of (\d+))\b")
@@ -126,6 +127,14 @@ def _marker(claim: ReadClaim, text: str) -> _Marker:
     if marker.length not in (None, claim.total) or not 1 <= marker.first <= marker.last <= claim.total:
         raise MisledReader("the marker names lines that the file does not have", marker.first)
     return marker
+
+
+def _after_gap(claim: ReadClaim, number: int, gap: re.Match[str]) -> int:
+    """Return the line behind lines that an answer says it leaves out."""
+    first, last, total = (int(part) for part in gap.groups())
+    if (first, total) != (number, claim.total) or not first <= last < claim.last:
+        raise MisledReader("the lines that the answer says it leaves out are others", number)
+    return last + 1
 
 
 def _line(claim: ReadClaim, number: int, row: str) -> str:
@@ -222,13 +231,16 @@ class _RequestPass:
         found: list[_Marker] = []
         texts = dict.fromkeys(numbers_of(claim.emitted))
         n, rows, end = claim.first, text.split("\n"), max(texts, default=0)
-        at = 0
+        at, length = 0, None
         for row in rows:
             if n in texts:
                 seen[n] = _line(claim, n, row)
                 n += 1
             elif n > claim.last or (n > end and not row.startswith("[readcache: ")):
                 break  # the closing notice
+            elif (gap := _LEFT_OUT.fullmatch(row)) is not None:
+                length = claim.total
+                n = _after_gap(claim, n, gap)
             else:
                 marker = _marker(claim, row)
                 if marker.first != n:
@@ -241,7 +253,7 @@ class _RequestPass:
             raise MisledReader("the answer ends before the text it is said to show", n)
         for marker in found:
             marker.is_clear(sheet, {k: seen[k] for k in texts if k in seen})
-        told = _length(claim, "\n".join([*rows[at:], behind]))
+        told = length or _length(claim, "\n".join([*rows[at:], behind]))
         return _AnswerStatement(seen, next((one.length for one in found if one.length is not None), told))
 
     def _by_diff(self, claim: ReadClaim, sheet: Sheet, text: str) -> _AnswerStatement:

@@ -99,12 +99,7 @@ def baseline(
     end = len(lines) if limit is None else min(start + limit, len(lines))
     selected = lines[int(start) : int(end)]
     cut = truncate(selected, caps)
-    if cut.by is not None:
-        notice = _cut_notice(cut, lines, start, given)
-    elif end < len(lines):
-        notice = f"\n\n[{number(len(lines) - end)} more lines in file. Use offset={number(end + 1)} to continue.]"
-    else:
-        notice = ""
+    notice = closing_notice(end, len(lines)) if cut.by is None else _cut_notice(cut, lines, start, given)
     return Baseline(
         body=cut.content,
         notice=notice,
@@ -113,6 +108,13 @@ def baseline(
         total=len(lines),
         truncation=None if cut.by is None else cut,
     )
+
+
+def closing_notice(end: float, total: int) -> str:
+    """Return the text behind the lines up to `end` of a file of `total` lines, "" for the whole rest."""
+    if end >= total:
+        return ""
+    return f"\n\n[{number(total - end)} more lines in file. Use offset={number(end + 1)} to continue.]"
 
 
 def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:

@@ -18,6 +18,7 @@ from pagein.model.journal_notes import RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.objects import ObjectId
 from pagein.model.read_events import FileRead, ReadEvent
+from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import markers
 
 _ID: Final = r"pg-[0-9a-f]{8}-[0-9a-f]{8}"
@@ -139,6 +140,7 @@ def _of(event: FileRead) -> Iterator[Facts]:
             yield facts_of(markers.lines_changed_marker(1, first, last, total))
         case "moved" | "partly_known":
             yield from _runs(event)
+            yield from _gaps(event)
 
 
 def _runs(event: FileRead) -> Iterator[Facts]:
@@ -155,6 +157,14 @@ def _runs(event: FileRead) -> Iterator[Facts]:
             yield facts_of(markers.lines_unchanged_marker(at, last, event.total))
         else:
             yield facts_of(markers.moved_marker(at, last, event.total, first))
+
+
+def _gaps(event: FileRead) -> Iterator[Facts]:
+    """Yield the marker of each run of lines that the answer leaves out."""
+    copied = Spans.of(*((copy.at, copy.at + copy.count - 1) for copy in event.copies))
+    said = copied.unite(event.emitted or NO_LINES)
+    for first, last in Spans.of((event.first, event.last)).subtract(said):
+        yield facts_of(markers.left_out_marker(first, last, event.total))
 
 
 # --- the text that a call writes ---

@@ -187,7 +187,7 @@ def unified_diff(
     out = [f"--- a/{name}\t\n", f"+++ b/{name}\t\n"]
     added = removed = 0
     shown: list[tuple[int, int]] = []
-    for group in _groups(found, context):
+    for group in hunk_groups(found, context):
         i1 = max(group[0].i1 - context, frame.i1)
         j1 = group[0].j1 - (group[0].i1 - i1)
         tail = min(context, frame.i2 - group[-1].i2)
@@ -207,7 +207,8 @@ def unified_diff(
     return Diff("".join(out), added, removed, tuple(shown))
 
 
-def _groups(found: Sequence[LineChange], context: int) -> list[list[LineChange]]:
+def hunk_groups(found: Sequence[LineChange], context: int) -> list[list[LineChange]]:
+    """Return the changes by hunk: changes whose context lines touch are in one."""
     groups: list[list[LineChange]] = []
     for change in found:
         if groups and change.i1 - groups[-1][-1].i2 <= 2 * context:

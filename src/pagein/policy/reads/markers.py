@@ -42,5 +42,10 @@ def moved_marker(first: int, last: int, total: int | None, shown_as: int, *, ove
     )
 
 
+def left_out_marker(first: int, last: int, total: int) -> str:
+    """Return the line for lines that an answer leaves out and says nothing about."""
+    return f"[readcache: lines {first}-{last} of {total} not shown]"
+
+
 def _of(total: int | None) -> str:
     return "" if total is None else f" of {total}"

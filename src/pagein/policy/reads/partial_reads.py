@@ -15,7 +15,7 @@ def partly_known(sight: Sight, in_place: Spans) -> ReadDecision | None:
     The baseline's closing notice stays, since the text is cut where the baseline cuts it.
     """
     baseline = sight.request.baseline
-    runs = _worth_a_marker(sight, in_place.clamp(baseline.first, baseline.last))
+    runs = _worth_a_marker(sight, in_place, Spans.of((baseline.first, baseline.last)))
     if not runs:
         return None
     anew = Spans.of((baseline.first, baseline.last))
@@ -40,14 +40,51 @@ def partly_known(sight: Sight, in_place: Spans) -> ReadDecision | None:
     return decision if sight.proves(decision, shown) else None
 
 
-def _worth_a_marker(sight: Sight, in_place: Spans) -> list[MovedLines]:
-    """Return known runs whose marker is shorter than their text: unmoved runs first, then moved runs, sorted by place."""
+def chosen_lines(sight: Sight, wanted: Spans) -> ReadDecision:
+    """Answer with some runs of lines: each as text with markers for its known runs, and a line for the lines between.
+
+    wanted: at least two runs. The request goes from the first of these lines to the last, and its baseline ends with the
+        closing notice.
+    """
+    decision = _in_order(sight, wanted, _worth_a_marker(sight, sight.in_place(), wanted))
+    return decision if sight.proves(decision, wanted) else _in_order(sight, wanted, [])
+
+
+def _in_order(sight: Sight, wanted: Spans, runs: list[MovedLines]) -> ReadDecision:
+    total, ahead = sight.request.total, list(runs)
+    anew = wanted.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in runs if run.at == run.shown_as)))
+    out: list[str] = []
+    copies: list[LineCopy] = []
+    emitted: list[tuple[int, int]] = []
+    at = sight.request.first
+    for first, last in wanted:
+        if first > at:
+            out.append(markers.left_out_marker(at, first - 1, total))
+        at = first
+        while ahead and ahead[0].at <= last:
+            run = ahead.pop(0)
+            out.extend(sight.lines[at - 1 : run.at - 1])
+            emitted.append((at, run.at - 1))
+            out.append(_marker(run, total, anew))
+            copies.extend(sight.copies(run.at, run.count, run.shown_as))
+            at = run.at + run.count
+        out.extend(sight.lines[at - 1 : last])
+        emitted.append((at, last))
+        at = last + 1
+    text = "\n".join(out) + sight.request.baseline.notice
+    return sight.answer("partly_known", text, "partly_known", emitted=Spans.of(*emitted), copies=tuple(copies))
+
+
+def _worth_a_marker(sight: Sight, in_place: Spans, shown: Spans) -> list[MovedLines]:
+    """Return known runs whose marker is shorter than their text: unmoved runs first, then moved runs, sorted by place.
+
+    shown: the lines of the answer.
+    """
     least = sight.settings.min_run
-    kept = [MovedLines(a, b - a + 1, a) for a, b in in_place if b - a + 1 >= least]
+    kept = [MovedLines(a, b - a + 1, a) for a, b in in_place.intersect(shown) if b - a + 1 >= least]
     kept = [run for run in kept if _saves(sight, run)]
     if sight.settings.allow(sight.request.document.text):
-        baseline = sight.request.baseline
-        rest = Spans.of((baseline.first, baseline.last)).subtract(sight.withheld)
+        rest = shown.subtract(sight.withheld)
         rest = rest.subtract(Spans.of(*((run.at, run.at + run.count - 1) for run in kept)))
         kept.extend(run for run in sight.moved(rest) if _saves(sight, run))
     return sorted(kept, key=lambda run: run.at)

@@ -21,7 +21,7 @@ from pagein.policy.reads.baseline import byte_length
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.known_lines import Sight
 from pagein.policy.reads.line_diff import Diff, LineChange, changes, split_lines, unified_diff, within
-from pagein.policy.reads.partial_reads import partly_known
+from pagein.policy.reads.partial_reads import chosen_lines, partly_known
 from pagein.policy.reads.read_request import DEFAULTS, NeedBlob, ReadDecision, ReadingSettings, ReadRequest
 
 _DIFFED_BASES: Final = 3  # versions that a range is compared with, one of them perhaps the current one
@@ -40,7 +40,35 @@ def decide(
 
     fetch: returns the bytes of a version, or None for an unavailable version; must not raise.
     """
-    going = plan(request, known, settings)
+    return _run(plan(request, known, settings), fetch)
+
+
+def decide_lines(
+    request: ReadRequest,
+    wanted: Spans,
+    known: PathKnown,
+    fetch: Callable[[ContentHash], bytes | None],
+    settings: ReadingSettings = DEFAULTS,
+) -> ReadDecision:
+    """Decide on a read of some runs of lines, which the answer shows with a line for what is left out between them.
+
+    request: from the first of these lines to the last.
+    wanted: at least two runs.
+    """
+    return _run(_plan_lines(request, wanted, known, settings), fetch)
+
+
+def _plan_lines(request: ReadRequest, wanted: Spans, known: PathKnown, settings: ReadingSettings) -> Plan:
+    texts = {request.document.hash: request.document.lines}
+    if not request.bypass and known.view and settings.new_answers:
+        texts = yield from _texts(request, known, settings, _base(request, known))
+    else:
+        known = PathKnown(total=known.total)
+    withheld = known.stale.unite(known.blocked).clamp(request.first, request.last)
+    return chosen_lines(Sight(request, known, settings, texts, withheld), wanted)
+
+
+def _run(going: Plan, fetch: Callable[[ContentHash], bytes | None]) -> ReadDecision:
     try:
         need = next(going)
         while True:

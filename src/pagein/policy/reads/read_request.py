@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from pagein.model.documents import Document
+from pagein.model.documents import Document, LocatedFile
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
+from pagein.model.spans import Spans
 from pagein.policy.reads.baseline import Baseline, byte_length
 
 
@@ -72,6 +73,27 @@ class ReadRequest:
     def whole(self) -> bool:
         """Whether the whole file is asked for."""
         return self.first == 1 and self.last == self.total
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRead:
+    """A read of lines `first` to `last` of a text file, ready for a decision.
+
+    shown: the client's own answer.
+    head: text in front of the answer, such as a line with the place.
+    wanted: the runs of lines to show; None for all of them.
+    room: characters that the answer may have without the head; None for no limit. The client's own answer fits.
+    """
+
+    located: LocatedFile
+    document: Document
+    shown: Baseline
+    first: int
+    last: int
+    bypass: bool
+    head: str = ""
+    wanted: Spans | None = None
+    room: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

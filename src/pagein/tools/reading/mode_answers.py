@@ -1,0 +1,147 @@
+"""What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pagein.engine.reads.session_guards import ServedRead
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.session import Session
+from pagein.model.documents import Document
+from pagein.model.guard_notes import ReadMode
+from pagein.model.read_contract import ReadPlace
+from pagein.model.read_events import FileRead
+from pagein.model.read_records import decode
+from pagein.model.spans import NO_LINES, Spans
+from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
+from pagein.ports import Signal
+from pagein.tools.reading.argument_matrix import ReadArguments
+from pagein.tools.reading.read_problems import ReadRefusal
+from pagein.tools.reading.targets import NamedFile
+
+# Where no budget limits an answer: the limits of the host's own read.
+MOST_LINES: Final = 2_000
+MOST_CHARS: Final = 50 * 1024
+MOST_RESULTS: Final = 200
+MOST_CONTEXT: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The sizes that an answer may have: lines, characters, matches, and lines around a match."""
+
+    lines: int
+    chars: int
+    results: int
+    context: int
+
+    def without(self, head: str) -> int:
+        """Return the characters that are left behind a text in front of the answer."""
+        return max(1, self.chars - len(head))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """A call of `read` with valid arguments."""
+
+    session: Session
+    asked: ReadArguments
+    signal: Signal | None = None
+
+    def judge(self, ask: ReadAsk) -> tuple[Verdict, Room]:
+        """Return the judgement of the guards and the sizes that they allow. Raises ReadRefusal if they refuse."""
+        guards = self.session.guards
+        verdict = guards.judge(ask)
+        if verdict.refusal is not None:
+            code, message = verdict.refusal.code, verdict.refusal.message
+            raise ReadRefusal(code, message, verdict.next_calls, guards.stabilization(verdict))
+        limits = verdict.limits
+        return verdict, Room(
+            min(limits.lines or MOST_LINES, MOST_LINES),
+            min(limits.chars or MOST_CHARS, MOST_CHARS),
+            min(limits.results or MOST_RESULTS, MOST_RESULTS),
+            min(MOST_CONTEXT if limits.context is None else limits.context, MOST_CONTEXT),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModeAnswer:
+    """The answer of a mode.
+
+    result: text, images and metadata.
+    served: what the guards count.
+    more: fields of the mode for `meta`.
+    """
+
+    result: ReadResult
+    location: ReadPlace
+    verdict: Verdict
+    served: ServedRead
+    truncated: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def warnings_text(verdict: Verdict) -> str:
+    """Return the warnings of the guards as lines in front of an answer; "" for none."""
+    more = f" Related: {', '.join(verdict.alternatives)}." if verdict.alternatives else ""
+    lines = [f"[pagein: {warning}{more if place == 0 else ''}]\n" for place, warning in enumerate(verdict.warnings)]
+    return "".join(lines)
+
+
+def head_text(verdict: Verdict, place: str, room: Room) -> str:
+    """Return what stands in front of an answer: the warnings and the place, as far as half of the room takes them."""
+    warnings, line = warnings_text(verdict), f"{place}\n" if place else ""
+    whole = warnings + line
+    return next((text for text in (whole, line, "") if len(text) <= room.chars // 2), "")
+
+
+def part_of_line(document: Document, number: int, room: int) -> str:
+    """Return the beginning of a line that is too long to be shown whole. No such text is ever taken for known."""
+    line = document.lines[number - 1]
+    notice = f"\n\n[Line {number} has {len(line)} characters and is cut.]"
+    return (line[: max(0, room - len(notice))] + notice)[:room]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenText:
+    """A text file that a call names, as it is now.
+
+    lines: its lines. known: those that the model knows already.
+    """
+
+    named: NamedFile
+    document: Document
+    lines: Sequence[str]
+    known: Spans
+
+
+def open_text(call: ReadCall, named: NamedFile, document: Document) -> OpenText:
+    """Return a text file with what the model knows of it."""
+    found = call.session.placed.known(named.located).lines_known(document.hash)
+    return OpenText(named, document, document.lines, NO_LINES if found is None else found.spans)
+
+
+def served_lines(mode: ReadMode, text: OpenText, lines: Spans, result: ReadResult, cut: set[Cut]) -> ServedRead:
+    """Return what the guards count of an answer with lines of a file.
+
+    lines: what the answer stands for.
+    """
+    event = decode(result.details) if "readcache" in result.details else None
+    sent = lines if not isinstance(event, FileRead) else event.emitted or NO_LINES
+    first, last = (lines.runs[0][0], lines.runs[-1][1]) if lines else (0, 0)
+    return ServedRead(
+        mode,
+        text.named.located.absolute,
+        first,
+        last,
+        lines=sent.count,
+        chars=len(result.text),
+        new=sent.subtract(text.known).count,
+        content="\n".join("\n".join(text.lines[first - 1 : last]) for first, last in lines) if event else "",
+        cut=cut,
+    )
+
+
+def served_facts(call: ReadCall, named: NamedFile, text: str) -> ServedRead:
+    """Return what the guards count of an answer without lines of a file."""
+    return ServedRead(call.asked.mode, named.located.absolute, chars=len(text), content=text)

@@ -1,0 +1,82 @@
+"""Answer calls of the tool `read`: the arguments, the mode, the guards, and the contract.
+
+Rules of this file
+------------------
+1. A call with `mode` or `target` is a call of the tool with modes. A call with `path` and without both has the shape of a
+   host's own read tool, which has no such arguments: it is answered as the host would answer it, to the letter. The two
+   shapes exclude each other, so no mode is ever guessed.
+2. A call is answered in the contract whatever goes wrong: `ok` is false then, and `error` has code, message and next calls.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.session import Session
+from pagein.errors import Aborted, HostError
+from pagein.model.guard_notes import ReadMode
+from pagein.model.read_contract import ReadError, ReadMeta, ReadReply, contract_fields
+from pagein.ports import Signal
+from pagein.tools.calls import Arguments
+from pagein.tools.reading.argument_matrix import InvalidArguments, ReadArguments, parse_arguments
+from pagein.tools.reading.diff_mode import read_diff
+from pagein.tools.reading.file_mode import read_file
+from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall
+from pagein.tools.reading.read_problems import ReadRefusal
+from pagein.tools.reading.snippet_mode import read_snippet
+from pagein.tools.reading.symbol_mode import read_symbol
+
+_MODES: Final[Mapping[ReadMode, Callable[[ReadCall], ModeAnswer]]] = {
+    "file": read_file,
+    "symbol": read_symbol,
+    "snippet": read_snippet,
+    "diff_preview": read_diff,
+}
+
+
+def has_modes(arguments: Arguments) -> bool:
+    """Return whether a call is one of the tool with modes, and not of a host's own read tool (rule 1)."""
+    return "path" not in arguments or "mode" in arguments or "target" in arguments
+
+
+def answer_unified_read(session: Session, arguments: Arguments, signal: Signal | None = None) -> ReadResult:
+    """Answer a call. Raises nothing for a model's input and for an unusable file, repository or store."""
+    asked = parse_arguments(arguments)
+    if isinstance(asked, InvalidArguments):
+        error = ReadError("INVALID_ARGS", "\n".join(asked.problems))
+        mode, target = arguments.get("mode"), arguments.get("target")
+        reply = ReadReply(_text_or_none(mode), _text_or_none(target), error.message, error=error)
+        return _result(session, reply, ReadResult(error.message, is_error=True), {})
+    try:
+        made = _MODES[asked.mode](ReadCall(session, asked, signal))
+    except ReadRefusal as refused:
+        return _refused(session, asked, refused)
+    except Aborted as problem:
+        return _refused(session, asked, ReadRefusal("ABORTED", str(problem)))
+    except HostError as problem:
+        return _refused(session, asked, ReadRefusal("NO_WORKSPACE", str(problem)))
+    served = made.served if not session.is_private(made.served.content) else replace(made.served, content="")
+    verdict = session.guards.note_read(made.verdict, served)
+    stabilization = session.guards.stabilization(verdict)
+    bundle = {name: stabilization[name] for name in ("context_bundle_id", "bundle_items")}
+    more = {**made.more, **bundle, "stabilization": stabilization}
+    meta = ReadMeta(made.truncated, preview_degraded=bool(made.served.cut), more=more)
+    reply = ReadReply(asked.mode, asked.target, made.result.text, made.location, meta)
+    return _result(session, reply, made.result, made.result.details)
+
+
+def _refused(session: Session, asked: ReadArguments, refused: ReadRefusal) -> ReadResult:
+    more: dict[str, Any] = {} if refused.stabilization is None else {"stabilization": refused.stabilization}
+    text = refused.error.message
+    reply = ReadReply(asked.mode, asked.target, text, meta=ReadMeta(more=more), error=refused.error)
+    return _result(session, reply, ReadResult(text, is_error=True), {})
+
+
+def _result(session: Session, reply: ReadReply, result: ReadResult, details: Mapping[str, object]) -> ReadResult:
+    meta = replace(reply.meta, token_estimate=session.tokens_of(reply.text))
+    return replace(result, details={**contract_fields(replace(reply, meta=meta)), **details})
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,80 @@
+"""What stands at a path, for the errors of reads: a file, a folder, nothing, or something that cannot be read."""
+
+import difflib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+StateName: TypeAlias = Literal["file", "folder", "missing", "special", "unreadable"]
+
+_MOST_NAMES: Final = 5
+_MOST_LISTED: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What stands at a path.
+
+    size: bytes of a file.
+    names: for a folder, some names in it; for a missing file, similar names in its folder.
+    """
+
+    name: StateName
+    size: int = 0
+    names: tuple[str, ...] = ()
+
+
+def state_of(path: str) -> TargetState:
+    """Return what stands at an absolute path. Opens no file."""
+    try:
+        about = os.stat(path)  # noqa: PTH116  paths stay text here
+    except (FileNotFoundError, NotADirectoryError):
+        return TargetState("missing", names=_similar(path))
+    except (OSError, ValueError):
+        return TargetState("unreadable")
+    if stat.S_ISDIR(about.st_mode):
+        return TargetState(
+            "folder", names=tuple(one for one in _names_in(Path(path)) if not one.startswith("."))[:_MOST_NAMES]
+        )
+    return TargetState("file" if stat.S_ISREG(about.st_mode) else "special", about.st_size)
+
+
+def root_of(folder: str) -> str:
+    """Return the canonical path of a workspace."""
+    return os.path.realpath(folder)
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Return whether an absolute path lies in a folder, by its text alone."""
+    flat = os.path.normpath(path)
+    return flat == root or flat.startswith(f"{root.rstrip('/')}/")
+
+
+def shown_path(path: str, root: str) -> str:
+    """Return a path from the workspace on; the path itself outside of it."""
+    return os.path.relpath(path, root) if is_inside(path, root) else path
+
+
+def _similar(path: str) -> tuple[str, ...]:
+    here = Path(path)
+    return tuple(difflib.get_close_matches(here.name, _names_in(here.parent), _MOST_NAMES))
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry.name for entry, _ in zip(entries, range(_MOST_LISTED), strict=False)]
+    except (OSError, ValueError):
+        return []
+    return sorted(found)
+
+
+def mode_of(path: str) -> int:
+    """Return the mode of a file as git writes it; 0 for none."""
+    try:
+        about = os.stat(path)  # noqa: PTH116  paths stay text here
+    except (OSError, ValueError):
+        return 0
+    return 0o100755 if about.st_mode & stat.S_IXUSR else 0o100644

@@ -1,0 +1,128 @@
+"""Targets that cannot be read: each reason has its own code and a remedy, and nothing half-said."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.tools.reading.reading_calls import error_of, guarded, read
+from tests.tools.recall_sessions import Room
+
+from pagein.tools.reading.read_problems import CODES
+from pagein.tools.reading.targets import MAX_BYTES
+
+MODES: list[tuple[str, dict[str, object]]] = [
+    ("file", {}),
+    ("snippet", {"start_line": 1}),
+    ("diff_preview", {"against": "WORKTREE"}),
+]
+
+
+def _huge(room: Room) -> str:
+    with room.put("huge.log", "").open("r+b") as file:
+        file.truncate(MAX_BYTES + 1)
+    return "huge.log"
+
+
+def _pipe(room: Room) -> str:
+    os.mkfifo(room.folder / "pipe")
+    return "pipe"
+
+
+def _outside(room: Room) -> str:
+    (room.folder.parent / "out.txt").write_text("secret\n")
+    return "../out.txt"
+
+
+def _escape(room: Room) -> str:
+    (room.folder / "in.txt").symlink_to(_outside(room))
+    return "in.txt"
+
+
+def _put(name: str, content: str | bytes, target: str | None = None) -> Callable[[Room], str]:
+    def make(room: Room) -> str:
+        room.put(name, content)
+        return target or name
+
+    return make
+
+
+MAKERS: dict[str, Callable[[Room], str]] = {
+    "NOT_FOUND": _put("src/parser.py", "x\n", "src/parse.py"),
+    "IS_DIRECTORY": _put("src/parser.py", "x\n", "src"),
+    "NOT_A_FILE": _pipe,
+    "FILE_TOO_LARGE": _huge,
+    "BINARY_FILE": _put("a.bin", b"\x7fELF\0\0\1"),
+    "WRONG_ENCODING": _put("latin.txt", "one\ncafé\n".encode("latin-1")),
+    "OUTSIDE_WORKSPACE": _outside,
+    "SYMLINK_ESCAPE": _escape,
+    "EXCLUDED_FILE": _put(".env", "TOKEN=secret\n"),
+    "EXCLUDED_FOLDER": _put("node_modules/a/index.js", "x\n"),
+}
+"""Makes a target of each kind in the workspace, by its code."""
+TEXT = {"BINARY_FILE", "WRONG_ENCODING"}
+CASES = [
+    (code, mode, arguments)
+    for code in MAKERS
+    for mode, arguments in MODES
+    if mode != "diff_preview" or code not in TEXT  # a diff of binary files is an answer
+]
+
+
+@pytest.mark.parametrize(("code", "mode", "arguments"), CASES, ids=[f"{code}-{mode}" for code, mode, _ in CASES])
+def test_each_reason_has_its_code_in_each_mode(room: Room, code: str, mode: str, arguments: dict[str, object]) -> None:
+    session = guarded(room)
+    target = MAKERS[code](room)
+    leaf = session.leaf
+    told = read(session, mode, target, **arguments)
+    error = error_of(told)
+    assert error["code"] == code in CODES
+    assert "secret" not in told.text
+    assert told.details["location"] is None
+    assert session.leaf == leaf, "a refused read is not journaled"
+
+
+def test_what_the_messages_say(room: Room) -> None:
+    session = guarded(room)
+    assert error_of(read(session, "file", MAKERS["NOT_FOUND"](room)))["next_calls"][0] == {
+        "tool": "read", "arguments": {"mode": "file", "target": "src/parser.py"}
+    }  # fmt: skip
+    assert read(session, "file", "src").text.startswith("src is a folder. Name a file in it, such as src/parser.py.")
+    assert "byte 0xe9 at 7, in line 2" in read(session, "file", MAKERS["WRONG_ENCODING"](room)).text
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_unreadable(room: Room) -> None:
+    room.put("a.txt", "x\n").chmod(0)
+    assert error_of(read(guarded(room), "file", "a.txt"))["code"] == "UNREADABLE"
+
+
+def test_an_absolute_path_and_a_link_inside_are_the_file(room: Room) -> None:
+    file = room.put("src/a.py", "x = 1\n")
+    (room.folder / "link.py").symlink_to("src/a.py")
+    session = guarded(room)
+    for target in (str(file), "link.py", "src/../src/a.py"):
+        told = read(session, "file", target, bypass_cache=True)
+        assert told.text == "x = 1\n"
+        assert told.details["location"] == {"file": "src/a.py", "line": 1, "end_line": 2}
+
+
+def test_a_workspace_behind_a_link_is_the_workspace(room: Room, tmp_path: Path) -> None:
+    room.put("a.txt", "x\n")
+    (tmp_path / "door").symlink_to(room.folder)
+    session = guarded(room)
+    session.work_in(str(tmp_path / "door"))
+    assert read(session, "file", "a.txt").text == "x\n"
+    assert read(session, "file", str(room.folder / "a.txt"), bypass_cache=True).text == "x\n"
+
+
+def test_without_a_folder_there_is_nothing_to_read(room: Room) -> None:
+    from pagein.engine.session import Session
+
+    session = guarded(room)
+    alone = Session("alone", session._parts)
+    assert error_of(read(alone, "file", "a.txt"))["code"] == "NO_WORKSPACE"
+
+
+def test_a_name_with_a_nul_is_an_argument_error(room: Room) -> None:
+    assert error_of(read(guarded(room), "file", "a\0b"))["code"] == "INVALID_ARGS"

@@ -1,0 +1,164 @@
+"""`read` with mode=snippet: lines by their numbers, and the places of a pattern."""
+
+import pytest
+from tests.tools.reading.reading_calls import error_of, guarded, meta_of, read
+from tests.tools.recall_sessions import Room
+
+from pagein.testing.desk import numbered_text
+
+
+def test_lines_by_their_numbers_with_their_place(room: Room) -> None:
+    room.put("a.txt", numbered_text(60))
+    told = read(guarded(room), "snippet", "a.txt", start_line=10, end_line=12, context_lines=2)
+    head, *rows = told.text.split("\n")
+    assert head == "a.txt:8-14 of 61"
+    assert [row.split(" ::")[0] for row in rows[:7]] == [f"line {number}" for number in range(8, 15)]
+    assert told.details["location"] == {"file": "a.txt", "line": 8, "end_line": 14}
+    assert not meta_of(told)["truncated"]
+
+
+def test_one_line_and_the_edges_of_a_file(room: Room) -> None:
+    room.put("a.txt", "one\r\ntwo\u2028still two\r\nthree")
+    session = guarded(room)
+    assert read(session, "snippet", "a.txt", start_line=2).text.startswith(
+        "a.txt:2-2 of 3\ntwo\u2028still two\r\n\n[1 more"
+    )
+    assert read(session, "snippet", "a.txt", start_line=3, end_line=900).text == "a.txt:3-3 of 3\nthree"
+    assert read(session, "snippet", "a.txt", start_line=1, context_lines=20).details["location"] == {
+        "file": "a.txt", "line": 1, "end_line": 3
+    }  # fmt: skip
+    assert error_of(read(session, "snippet", "a.txt", start_line=4))["code"] == "OUT_OF_RANGE"
+    assert read(session, "snippet", "a.txt:2-3", bypass_cache=True).text.endswith("two\u2028still two\r\nthree")
+    assert error_of(read(session, "snippet", "a:b"))["code"] == "INVALID_ARGS"
+
+
+def test_lines_that_were_shown_come_back_as_a_marker_and_shown_lines_are_known_later(room: Room) -> None:
+    room.put("a.txt", numbered_text(60))
+    session = guarded(room)
+    read(session, "snippet", "a.txt", start_line=10, end_line=30)
+    assert read(session, "snippet", "a.txt", start_line=12, end_line=20).text == (
+        "a.txt:12-20 of 61\n[readcache: unchanged in lines 12-20 of 61]"
+    )
+    whole = read(session, "file", "a.txt").text
+    assert "[readcache: unchanged in lines 10-30 of 61]" in whole
+    assert "line 20 " not in whole
+
+
+def test_the_places_of_a_pattern_each_with_its_line(room: Room) -> None:
+    room.put("a.py", "".join(f"def f{number}():\n    return {number}\n\n\n\n" for number in range(20)))
+    told = read(guarded(room), "snippet", "a.py", pattern="/def f(3|9)\\(/", context_lines=1)
+    assert told.text == (
+        "a.py:15-47 of 101, 2 matches: lines 16, 46\n\ndef f3():\n    return 3\n"
+        "[readcache: lines 18-44 of 101 not shown]\n\ndef f9():\n    return 9\n\n"
+        "[54 more lines in file. Use offset=48 to continue.]"
+    )
+    assert meta_of(told)["hits"] == [
+        {"line": 16, "end_line": 16, "column": 1}, {"line": 46, "end_line": 46, "column": 1}
+    ]  # fmt: skip
+
+
+def test_known_lines_among_the_places_are_markers_and_shown_places_are_known(room: Room) -> None:
+    room.put("a.txt", numbered_text(100))
+    session = guarded(room)
+    read(session, "snippet", "a.txt", start_line=1, end_line=30)
+    told = read(session, "snippet", "a.txt", pattern="/line (20|60) /", context_lines=4)
+    assert "[readcache: unchanged in lines 16-24 of 101]" in told.text
+    assert "line 60 " in told.text
+    assert "line 20 " not in told.text
+    assert read(session, "snippet", "a.txt", start_line=57, end_line=63).text.endswith(
+        "[readcache: unchanged in lines 57-63 of 101]"
+    )
+
+
+def test_matches_are_counted_and_shown_from_any_on(room: Room) -> None:
+    room.put("a.txt", numbered_text(100))
+    session = guarded(room)
+    told = read(session, "snippet", "a.txt", pattern="line", limit=3, offset=5, context_lines=0)
+    assert [hit["line"] for hit in meta_of(told)["hits"]] == [5, 6, 7]
+    assert (meta_of(told)["matches"], meta_of(told)["next_offset"]) == (100, 8)
+    assert (meta_of(told)["truncated"], meta_of(told)["preview_degraded"]) == (True, False), "the caller's own limit"
+    assert error_of(read(session, "snippet", "a.txt", pattern="line", offset=101))["code"] == "OUT_OF_RANGE"
+
+
+def test_nothing_found_is_said_with_a_search_to_try(room: Room) -> None:
+    room.put("a.txt", "x\n")
+    session = guarded(room)
+    for target in ("a.txt", "."):
+        error = error_of(read(session, "snippet", target, pattern="needle"))
+        assert error["code"] == "NO_RESULTS"
+        assert error["next_calls"] == [
+            {"tool": "search", "arguments": {"pattern": "needle", "search_type": "code", "limit": 5}}
+        ]
+
+
+def test_an_expression_that_cannot_be_used_is_searched_as_text_and_says_so(room: Room) -> None:
+    room.put("a.txt", "x /(/ y\n")
+    told = read(guarded(room), "snippet", "a.txt", pattern="/(/")
+    assert meta_of(told)["notice"]
+    assert "literal" in read(guarded(room, name="b"), "snippet", "a.txt", pattern="/)/").text
+
+
+def test_the_workspace_is_searched_with_every_place_and_a_call_for_it(room: Room) -> None:
+    room.put("src/a.py", "import x\nneedle = 1\n")
+    room.put("b.py", "needle\n" * 3)
+    room.put(".env", "needle=1\n")
+    room.put("vendor/c.py", "needle\n")
+    session = guarded(room)
+    told = read(session, "snippet", ".", pattern="needle")
+    rows = told.text.split("\n")
+    assert rows[0] == "4 matches in 2 files"
+    assert sorted(rows[1:]) == ["b.py:1: needle", "b.py:2: needle", "b.py:3: needle", "src/a.py:2: needle = 1"]
+    hits = meta_of(told)["hits"]
+    assert {(hit["file"], hit["line"]) for hit in hits} == {("b.py", 1), ("b.py", 2), ("b.py", 3), ("src/a.py", 2)}
+    for call in meta_of(told)["next_calls"]:
+        arguments = dict(call["arguments"])
+        assert read(session, arguments.pop("mode"), arguments.pop("target"), **arguments).details["ok"]
+    inside = read(session, "snippet", "src", pattern="needle", context_lines=1)
+    assert inside.text == "1 match in 1 file\nsrc/a.py:1-3\nimport x\nneedle = 1\n"
+
+
+def test_a_search_of_the_workspace_goes_on_behind_its_last_match(room: Room) -> None:
+    for name in "abc":
+        room.put(f"{name}.txt", "needle\n" * 4)
+    session = guarded(room)
+    seen: list[tuple[str, int]] = []
+    offset: int | None = 1
+    while offset is not None:
+        meta = meta_of(read(session, "snippet", ".", pattern="needle", limit=5, offset=offset))
+        seen += [(hit["file"], hit["line"]) for hit in meta["hits"]]
+        offset = meta.get("next_offset")
+    assert sorted(seen) == [(f"{name}.txt", line) for name in "abc" for line in (1, 2, 3, 4)]
+
+
+def test_a_search_of_an_excluded_folder_follows_the_setting(room: Room) -> None:
+    room.put("vendor/a.py", "needle\n")
+    assert error_of(read(guarded(room), "snippet", "vendor", pattern="needle"))["code"] == "EXCLUDED_FOLDER"
+    told = read(guarded(room, name="b", folders="warn"), "snippet", "vendor", pattern="needle")
+    assert told.text.endswith("vendor/a.py:1: needle")
+
+
+def test_without_preview_only_places_are_told(room: Room) -> None:
+    room.put("a.txt", numbered_text(60))
+    session = guarded(room)
+    said = read(session, "snippet", "a.txt", pattern="line 3", preview_mode="none").text
+    assert said.startswith("a.txt:1-")
+    assert "::" not in said
+    assert read(session, "snippet", ".", pattern="line 33", preview_mode="none").text == "1 match in 1 file\na.txt:33"
+    assert read(session, "snippet", "a.txt", start_line=3, preview_mode="none").text == "a.txt: lines 3-3 of 61"
+    assert "readcache" not in read(session, "file", "a.txt").text
+
+
+@pytest.mark.parametrize("most", [100, 130, 400, 2_000])
+@pytest.mark.parametrize("arguments", [{"start_line": 3, "end_line": 90}, {"pattern": "line", "context_lines": 9}])
+def test_an_answer_has_no_more_characters_than_it_may(room: Room, most: int, arguments: dict[str, object]) -> None:
+    room.put("a/folder/with a long name/a.txt", numbered_text(200))
+    told = read(guarded(room), "snippet", "a/folder/with a long name/a.txt", max_preview_chars=most, **arguments)
+    assert 0 < len(told.text) <= most
+    assert meta_of(told)["preview_degraded"]
+
+
+def test_a_match_in_an_endless_line_shows_a_part_of_it(room: Room) -> None:
+    room.put("a.min.js", "x" * 30_000 + "needle" + "y" * 30_000)
+    told = read(guarded(room), "snippet", "a.min.js", pattern="needle", max_preview_chars=400)
+    assert len(told.text) <= 400
+    assert "[Line 1 has 60006 characters and is cut.]" in told.text
