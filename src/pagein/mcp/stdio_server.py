@@ -42,6 +42,11 @@ Message: TypeAlias = dict[str, Any]
 Serve: TypeAlias = Callable[[BinaryIO, BinaryIO], None]
 """Speaks the protocol on an input and an output until the input ends."""
 
+_NOT_JSON: Final[Message] = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {"code": -32700, "message": "Parse error: a message is one line of JSON"},
+}
 _CAPABILITIES: Final = {"tools": {"listChanged": False}}
 
 
@@ -138,14 +143,17 @@ class StdioServer:
         """Answer a message, or hand it to the SDK."""
         if not line.strip():
             return
-        with contextlib.suppress(ValueError):
+        try:
             message = json.loads(line)
-            found = self._first.answer(message) if isinstance(message, dict) else None
-            if found is not None:
-                self._write(json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
-                if message["method"] != "initialize":
-                    return
-                self._answered.add(_id_text(message))
+        except ValueError:
+            self._tell(_NOT_JSON)
+            return
+        found = self._first.answer(message) if isinstance(message, dict) else None
+        if found is not None:
+            self._tell(found)
+            if message["method"] != "initialize":
+                return
+            self._answered.add(_id_text(message))
         sdk.write(line if line.endswith(b"\n") else line + b"\n")
         sdk.flush()
 
@@ -157,6 +165,9 @@ class StdioServer:
                     self._answered.discard(known)
                     continue
                 self._write(line)
+
+    def _tell(self, message: Message) -> None:
+        self._write(json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
 
     def _write(self, line: bytes) -> None:
         with self._writing, contextlib.suppress(BrokenPipeError):
