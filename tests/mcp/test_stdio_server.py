@@ -10,12 +10,15 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
 
 from pagein.mcp.offered_tools import INSTRUCTIONS, LONGEST, TOOLS, USUAL, offered
 from pagein.mcp.stdio_server import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 Message: TypeAlias = dict[str, Any]
 LINES = "".join(f"value_{number} = compute({number})\n" for number in range(60))
@@ -36,7 +39,7 @@ def command(folder: Path, *more: str) -> list[str]:
 
 @contextmanager
 def started(folder: Path, *more: str, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603 - our own command
         command(folder, *more),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -75,7 +78,7 @@ def envelope(**params: object) -> Message:
     return {**params, "_meta": {**meta, f"{named}/clientCapabilities": {}}}
 
 
-def with_client(folder: Path, era: str, job: Callable[[Any], Awaitable[None]]) -> None:
+def with_client(folder: Path, era: str, job: Callable[["Client"], Awaitable[None]]) -> None:
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
@@ -88,21 +91,27 @@ def with_client(folder: Path, era: str, job: Callable[[Any], Awaitable[None]]) -
     asyncio.run(run())
 
 
+async def call(client: "Client", name: str, **arguments: object) -> str:
+    """The text of an answer."""
+    from mcp.types import TextContent
+
+    done = await client.call_tool(name, arguments)
+    assert isinstance(done.content[0], TextContent)
+    return f"error: {done.content[0].text}" if done.is_error else done.content[0].text
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_the_sdks_client_reads_again_by_receipt_and_finds_what_was_read(folder: Path, era: str) -> None:
-    async def job(client: Any) -> None:
+    async def job(client: "Client") -> None:
         listed = await client.list_tools()
         assert [one.name for one in listed.tools] == ["peek", "read", "search"]
-        first = (await client.call_tool("read", {"path": "a.py"})).content[0].text
+        first = await call(client, "read", path="a.py")
         text, _, receipt = first.rpartition("\n[known=")
         assert text == LINES
-        again = await client.call_tool("read", {"path": "a.py", "known": [receipt.removesuffix("]")]})
-        assert again.content[0].text == "[readcache: unchanged, 61 lines]"
-        forgotten = await client.call_tool("read", {"path": "a.py"})
-        assert forgotten.content[0].text == first
-        wrong = await client.call_tool("read", {"path": "missing.py"})
-        assert wrong.is_error
-        assert "no such file" in wrong.content[0].text
+        again = await call(client, "read", path="a.py", known=[receipt.removesuffix("]")])
+        assert again == "[readcache: unchanged, 61 lines]"
+        assert await call(client, "read", path="a.py") == first
+        assert "no such file" in (await call(client, "read", path="missing.py"))
 
     with_client(folder, era, job)
 
@@ -118,11 +127,10 @@ def test_an_agents_earlier_session_is_found_and_shown(folder: Path) -> None:
         session.append(Said("assistant", (Text("I rounded to five centimes in billing"),)))
         session.advance(at=1000.0)
 
-    async def job(client: Any) -> None:
-        found = (await client.call_tool("search", {"pattern": "Swiss francs"})).content[0].text
+    async def job(client: "Client") -> None:
+        found = await call(client, "search", pattern="Swiss francs")
         name = found.partition("**")[2].partition("**")[0]
-        shown = (await client.call_tool("peek", {"id": name})).content[0].text
-        assert "Swiss francs" in shown
+        assert "Swiss francs" in await call(client, "peek", id=name)
 
     with_client(folder, "auto", job)
 
@@ -147,7 +155,7 @@ def test_the_handshake_is_answered_before_the_sdk_is_there_and_only_once(folder:
     assert (called["id"], called["result"]["content"][0]["text"].startswith(LINES)) == (2, True)
 
 
-def test_first_answers_import_nothing_of_the_sdk(folder: Path) -> None:
+def test_first_answers_import_nothing_of_the_sdk() -> None:
     """The import alone takes over a second; a client that waits for the handshake must not wait for it."""
     script = (
         "import sys; from pagein.mcp.stdio_server import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
@@ -155,12 +163,14 @@ def test_first_answers_import_nothing_of_the_sdk(folder: Path) -> None:
         "assert first.answer({'id': 1, 'method': 'tools/list'}) is not None\n"
         "print('mcp' in sys.modules, 'pydantic' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    told = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert told.stdout == "False False\n"
 
 
 @pytest.mark.parametrize("more", [(), ("expand", "ingest", "stats")])
-def test_the_sdk_lists_the_same_tools_as_the_first_answer(folder: Path, more: tuple[str, ...]) -> None:
+def test_the_sdk_lists_the_same_tools_as_the_first_answer(more: tuple[str, ...]) -> None:
     from pagein.mcp.protocol import make_server
     from pagein.mcp.tool_answers import ToolAnswers
 
@@ -168,10 +178,10 @@ def test_the_sdk_lists_the_same_tools_as_the_first_answer(folder: Path, more: tu
     server = make_server(tools, ToolAnswers.__new__(ToolAnswers))
     handler = server.get_request_handler("tools/list")
     assert handler is not None
-    listed = asyncio.run(handler.handler(None, None))  # type: ignore[arg-type]
+    listed = asyncio.run(cast("Any", handler.handler)(None, None))
     told = FirstAnswers(tools).answer({"id": 1, "method": "tools/list"})
     assert told is not None
-    assert listed.model_dump(by_alias=True, mode="json", exclude_none=True)["tools"] == told["result"]["tools"]  # type: ignore[union-attr]
+    assert listed.model_dump(by_alias=True, mode="json", exclude_none=True)["tools"] == told["result"]["tools"]
 
 
 def test_the_stateless_era_is_answered_with_how_long_a_list_stays_fresh(folder: Path) -> None:
@@ -263,7 +273,7 @@ def test_the_usual_tools_cost_few_tokens_and_their_bytes_stay() -> None:
 
 
 def test_an_unknown_tool_in_the_settings_is_named(folder: Path) -> None:
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - our own command
         command(folder),
         env=os.environ | {"PAGEIN_MCP_TOOLS": "expand,zap"},
         capture_output=True,

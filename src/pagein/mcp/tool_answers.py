@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. The server does not see its client's window. Nothing counts as known but what the call itself proves (see
-   `engine.reads.receipts`).
+   `engine.receipts`).
 2. A failure in pagein is an answer with the text that can still be had, or an error that names the remedy; never an
    exception.
 """
@@ -14,8 +14,8 @@ from threading import Lock
 from typing import Any, Final
 
 from pagein.engine.engine import Engine
-from pagein.engine.reads.receipts import ReceiptedReads
 from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.receipts import ReceiptedReads
 from pagein.mcp.offered_tools import TOOLS, USUAL
 from pagein.ports import Signal
 from pagein.tools import catalogue

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pagein
 from pagein.engine.engine import Engine
 from pagein.engine.reads import testimony
-from pagein.engine.reads.receipts import ReceiptedRead, ReceiptedReads
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
 from pagein.model import read_records
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
