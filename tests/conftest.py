@@ -31,6 +31,7 @@ _FLOORS = (
     "cli",
     "ui",
     "gateway",
+    "mcp",
     "replay",
     "past_sessions",
 )

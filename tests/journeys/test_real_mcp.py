@@ -99,7 +99,7 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
     with TemporaryDirectory(prefix="pagein-agents-") as folder:
         place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
         _earlier_session(store, place.workspace)
-        calls = [
+        calls: list[CallStep | SayStep] = [
             call("read", path="table.py"),
             call("read", {"tag": RECEIPT}, path="table.py", known=["{{tag}}"]),
             call("search", pattern="five centimes"),
@@ -117,7 +117,7 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
     assert any("I rounded to five centimes in billing" in one for one in results)
 
 
-def _results(body: Any) -> list[str]:
+def _results(body: Any) -> list[str]:  # noqa: ANN401 - a request of any wire format
     """The texts of the tool results in a request of any of these agents."""
     found = []
     for message in body.get("messages", []):
