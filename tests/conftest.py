@@ -31,6 +31,7 @@ _FLOORS = (
     "cli",
     "ui",
     "gateway",
+    "installation",
     "mcp",
     "replay",
     "past_sessions",
