@@ -224,6 +224,27 @@ def test_wrong_arguments_get_an_answer_that_says_what_to_do(
     assert (found.is_error, told in found.text) == (True, True), found.text
 
 
+def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+
+    off = False
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        answers = ToolAnswers(engine, str(folder), is_off=lambda: off)
+
+        def ask(name: str, **arguments: object) -> str:
+            return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
+
+        receipt = ask("read", path="a.py").rpartition("known=")[2].removesuffix("]")
+        off = True
+        assert ask("read", path="a.py", known=[receipt]) == LINES
+        assert "disabled" in ask("search", pattern="value")
+        off = False
+        assert ask("read", path="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
+
+
 def test_broken_lines_end_nothing(folder: Path) -> None:
     with started(folder) as process:
         say(process, b"{broken")

@@ -92,7 +92,8 @@ def _carry_out(installer: "Installer", change: "Change", name: str, *, yes: bool
         return
     sys.stdout.write("".join(_difference(change)))
     if made:
-        sys.stdout.write(f"\n{'removed' if change.after is None else 'wrote'} {file}. {AGENTS[name].after}\n")
+        after = AGENTS[name].after if change.note in (change.after or "") else f"Start {AGENTS[name].title} anew."
+        sys.stdout.write(f"\n{'removed' if change.after is None else 'wrote'} {file}. {after}\n")
     else:
         sys.stdout.write("\nnothing was written; --yes makes this change\n")
 

@@ -61,10 +61,15 @@ def _store_near(store: str | None, workspace: Path | None) -> str | Path | None:
 def _serve(
     tools: "tuple[OfferedTool, ...]", folder: Path, store: str | Path | None, source: BinaryIO, sink: BinaryIO
 ) -> None:
+    import os
+
     from pagein import wiring
+    from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.mcp.protocol import make_server, serve_streams
     from pagein.mcp.tool_answers import ToolAnswers
 
     with wiring.open(store, workspace=folder) as engine:
-        answers = ToolAnswers(engine, str(folder), tuple(one.name for one in tools))
+        answers = ToolAnswers(
+            engine, str(folder), tuple(one.name for one in tools), Switch(default_switch(), os.environ).is_off
+        )
         serve_streams(make_server(tools, answers), source, sink)

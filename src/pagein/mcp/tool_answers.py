@@ -8,10 +8,10 @@ Rules of this file
    exception.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final
+from typing import Any
 
 from pagein.engine.engine import Engine
 from pagein.engine.reads.session_reads import ReadResult
@@ -20,8 +20,6 @@ from pagein.mcp.offered_tools import TOOLS, USUAL
 from pagein.ports import Signal
 from pagein.tools import catalogue
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
-
-_DISABLED: Final = "pagein is switched off: `pagein on` switches it on."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +39,20 @@ class ToolAnswers:
 
     names: the tools that may be called.
     workspace: folder in which relative paths are looked up.
-    enabled: tells whether pagein is switched on.
+    is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
     """
 
-    def __init__(self, engine: Engine, workspace: str, names: tuple[str, ...] = USUAL) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        workspace: str,
+        names: tuple[str, ...] = USUAL,
+        is_off: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._engine = engine
         self._workspace = workspace
         self._names = names
+        self._is_off = is_off
         self._reads: dict[str, ReceiptedReads] = {}
         self._lock = Lock()
 
@@ -63,7 +68,7 @@ class ToolAnswers:
             return self._read(arguments, caller, signal)
         session = self._engine.session(_session_name(caller), workspace=self._workspace)
         given = {**arguments, "everything": True} if name == "search" else arguments
-        return catalogue.answer(session, name, Call(given, id=caller.id, signal=signal))
+        return catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         given = ArgumentReader("read", arguments)
@@ -72,6 +77,9 @@ class ToolAnswers:
         problem = given.problem()
         if problem is not None:
             return problem
+        if self._is_off():
+            session = self._engine.session(_session_name(caller), workspace=self._workspace)
+            return session.read(path, offset, limit, bypass_cache=True, signal=signal)
         done = self._reads_of(caller).read(
             path, offset=offset, limit=limit, known=known, bypass=given.yes("fresh"), signal=signal
         )
