@@ -31,6 +31,8 @@ _FLOORS = (
     "cli",
     "ui",
     "gateway",
+    "installation",
+    "mcp",
     "replay",
     "past_sessions",
 )

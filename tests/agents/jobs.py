@@ -5,7 +5,7 @@ their arguments, so that a job comes out the same wherever and however often it 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -90,10 +90,16 @@ class RecallStep:
 
 @dataclass(frozen=True, slots=True)
 class CallStep:
-    """Call a tool of the agent's by the agent's own name for it."""
+    """Call a tool of the agent's by the agent's own name for it.
+
+    quotes: patterns by name; what the first group of one finds in the window stands for `{{name}}` in the arguments.
+    namespace: that of the tool, for agents that name tools in two parts.
+    """
 
     tool: str
     args: Mapping[str, object]
+    quotes: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
 
 
 FileStep: TypeAlias = ReadStep | EditStep | WriteStep | MoveStep | DeleteStep
@@ -152,8 +158,9 @@ class Screenplay:
             thought: list[Item] = [{"thinking": f"Step {place} of {prompt.name}."}] if self.thinks else []
             recall = next((step for step in steps if isinstance(step, RecallStep)), None)
             said = [*thought, *(self._item(step) for step in steps)]
+            quotes = {name: one for step in steps if isinstance(step, CallStep) for name, one in step.quotes.items()}
             if recall is None:
-                yield said
+                yield [{"capture": quotes}, *said] if quotes else said
             else:
                 instead = [*thought, *(self._item(step.otherwise if step is recall else step) for step in steps)]
                 yield [{"capture": {"id": _handle_about(recall.about)}}, *said, {"otherwise": instead}]
@@ -164,8 +171,8 @@ class Screenplay:
                 return {"text": text}
             case FillStep(tokens):
                 return {"usage": tokens}
-            case CallStep(tool, args):
-                return call(tool, **args)
+            case CallStep(tool, args, _, namespace):
+                return {**call(tool, **args), **({"ns": namespace} if namespace else {})}
             case _:
                 return self._spoken(step)
 

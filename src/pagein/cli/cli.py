@@ -16,6 +16,8 @@ from pagein.cli import (
     commands_blame,
     commands_doctor,
     commands_forget,
+    commands_install,
+    commands_mcp,
     commands_pins,
     commands_provider,
     commands_reads,
@@ -144,7 +146,15 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
 
 
 _add_to("Measure", commands_replay.add_to)
-_add_to("Serve", commands_serve.add_to, commands_doctor.add_to, commands_switch.add_to, commands_status.add_to)
+_add_to(
+    "Serve",
+    commands_serve.add_to,
+    commands_mcp.add_to,
+    commands_install.add_to,
+    commands_doctor.add_to,
+    commands_switch.add_to,
+    commands_status.add_to,
+)
 _add_to("Read and recall", commands_reads.add_to, commands_symbols.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_pins.add_to)
 _add_to(

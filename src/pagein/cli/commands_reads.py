@@ -131,7 +131,6 @@ def read(  # noqa: PLR0913 - a command has as many options as it has
 def _read_by_mode(
     arguments: dict[str, object], session: str | None, workspace: Path, store: str | None, *, as_json: bool
 ) -> None:
-    from pagein import wiring
     from pagein.tools import read_commands as commands
     from pagein.ui.figures import plain
 

@@ -238,5 +238,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
     ),
 )
 
-KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY)}
+MCP: Final[tuple[Key, ...]] = (
+    texts(
+        "mcp_tools",
+        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`. Each stands in every prompt of the client.",
+    ),
+)
+
+KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP)}
 """Every setting by name."""

@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final
 
 from pagein.errors import BadSetting
 from pagein.settings.sources import user_file
+from pagein.workspace.file_replacement import replace_file
 
 _MODE: Final = 0o600
 _FOLDER: Final = 0o700
@@ -26,7 +26,7 @@ def write_flag(key: str, *, value: bool, environment: Mapping[str, str] | None =
         made = with_flag(text, key, value=value)
         path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
-        _replace(path.resolve(), made, mode)
+        replace_file(path.resolve(), made, mode)
     except (OSError, ValueError) as problem:
         raise BadSetting(f"{path}: cannot be written: {problem}") from problem
     return path
@@ -42,15 +42,3 @@ def with_flag(text: str, key: str, *, value: bool) -> str:
     if tomllib.loads(made).get(key) is not value:
         raise ValueError(f"{key} is set in a way that cannot be changed here")
     return made
-
-
-def _replace(path: Path, text: str, mode: int) -> None:
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # user-only
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -1,0 +1,107 @@
+"""The commands that tell an agent of pagein's MCP server, and take that back, registered by `cli`.
+
+Heavy imports are inside the commands, as in `cli`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from pagein.cli.options import AsJson
+from pagein.errors import BadInput
+
+if TYPE_CHECKING:
+    from pagein.installation.installer import Change, Installer
+
+AgentName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="AGENT", help="claude-code, codex, cursor, opencode or vscode.")
+]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Make the change; else it is only shown.")]
+ForProject: TypeAlias = Annotated[
+    bool, typer.Option("--project", help="In the current folder's own file, for everyone who works in it.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(
+        epilog="Examples:\n\npagein install claude-code\n\npagein install codex --yes\n\npagein install vscode --project --yes"
+    )(install)
+    app.command(epilog="Example: pagein uninstall claude-code --yes")(uninstall)
+
+
+def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Tell an agent of pagein's MCP server (`pagein mcp`), in the agent's own configuration file.
+
+    Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
+    """
+    found = _installer(agent, project=project)
+    _carry_out(found, found.plan_install(_command(project=project)), agent, yes=yes, as_json=as_json)
+
+
+def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Take out of an agent's configuration file what `pagein install` put in, byte for byte.
+
+    Shows the change, and makes it with --yes.
+    """
+    found = _installer(agent, project=project)
+    _carry_out(found, found.plan_removal(), agent, yes=yes, as_json=as_json)
+
+
+def _installer(name: str, *, project: bool) -> "Installer":
+    from platformdirs import user_data_path
+
+    from pagein.installation.agents import AGENTS, Folders
+    from pagein.installation.installer import Installer
+
+    agent = AGENTS.get(name)
+    if agent is None:
+        raise BadInput(f"there is no agent {name!r}; there are {', '.join(AGENTS)}")
+    folders = Folders(Path.home(), Path.cwd(), os.environ)
+    notes = user_data_path("pagein", appauthor=False) / "installed.json"
+    return Installer(agent, folders, notes, project=project or agent.user is None)
+
+
+def _command(*, project: bool) -> list[str]:
+    """Return the command that starts the server: by its path, unless the file is for everyone's machine."""
+    import shutil
+
+    here = Path(sys.argv[0])
+    found = str(here.resolve()) if here.name == "pagein" and here.is_file() else shutil.which("pagein")
+    return ["pagein" if project or found is None else found, "mcp"]
+
+
+def _carry_out(installer: "Installer", change: "Change", name: str, *, yes: bool, as_json: bool) -> None:
+    from pagein.installation.agents import AGENTS
+    from pagein.ui.figures import plain
+
+    made = yes and not change.done
+    if made:
+        installer.apply(change)
+    if as_json:
+        told = {"agent": name, "file": str(change.file), "changed": made, "done": change.done or made}
+        sys.stdout.write(json.dumps({**told, "text": change.note}) + "\n")
+        return
+    file = plain(str(change.file))
+    if change.done:
+        sys.stdout.write(f"nothing to do: {file} is as it should be\n")
+        return
+    sys.stdout.write("".join(_difference(change)))
+    if made:
+        after = AGENTS[name].after if change.note in (change.after or "") else f"Start {AGENTS[name].title} anew."
+        sys.stdout.write(f"\n{'removed' if change.after is None else 'wrote'} {file}. {after}\n")
+    else:
+        sys.stdout.write("\nnothing was written; --yes makes this change\n")
+
+
+def _difference(change: "Change") -> list[str]:
+    import difflib
+
+    file = str(change.file)
+    before, after = ((one or "").splitlines(keepends=True) for one in (change.before, change.after))
+    lines = difflib.unified_diff(list(before), list(after), file, file)
+    return [line if line.endswith("\n") else f"{line}\n" for line in lines]

@@ -1,0 +1,75 @@
+"""The command that serves pagein's tools to clients of the Model Context Protocol, registered by `cli`.
+
+Heavy imports are inside the command, as in `cli`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import typer
+
+from pagein.cli.archive_access import GivenWorkspace
+from pagein.cli.options import Store
+from pagein.errors import BadInput
+
+if TYPE_CHECKING:
+    from pagein.mcp.offered_tools import OfferedTool
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(epilog="Examples:\n\nclaude mcp add pagein -- pagein mcp\n\npagein mcp --workspace ~/src/app")(mcp)
+
+
+def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
+    """Serve `read`, `search` and `peek` to an agent over MCP, on standard input and output.
+
+    For agents whose requests do not pass the gateway, or beside it on the same store. The agent starts this command
+    itself; `docs/mcp.md` shows its configuration. The setting `mcp_tools` chooses the tools.
+    """
+    from pagein.mcp.offered_tools import TOOLS, USUAL, offered
+    from pagein.mcp.stdio_server import FirstAnswers, StdioServer, take_standard_streams
+    from pagein.settings.sources import load_config
+
+    folder = Path() if workspace is None else workspace
+    more = load_config(folder).values["mcp_tools"]
+    names = (*USUAL, *more)  # type: ignore[misc]
+    strange = sorted(set(names) - set(TOOLS))
+    if strange:
+        raise BadInput(f"mcp_tools: there is no tool {strange[0]!r}; the tools are {', '.join(sorted(TOOLS))}")
+    tools = offered(names)
+    source, sink = take_standard_streams()
+    served = StdioServer(
+        FirstAnswers(tools),
+        lambda taken, given: _serve(tools, folder, _store_near(store, workspace), taken, given),
+        source,
+        sink,
+    )
+    served.run()
+
+
+def _store_near(store: str | None, workspace: Path | None) -> str | Path | None:
+    """Return the store to use: the named one, that of the running gateway, or None for the folder's own."""
+    from pagein.archive import find_store
+
+    try:
+        return find_store(store, workspace).store
+    except BadInput:  # there is no store yet
+        return store
+
+
+def _serve(
+    tools: "tuple[OfferedTool, ...]", folder: Path, store: str | Path | None, source: BinaryIO, sink: BinaryIO
+) -> None:
+    import os
+
+    from pagein import wiring
+    from pagein.gateway.kill_switch import Switch, default_switch
+    from pagein.mcp.protocol import make_server, serve_streams
+    from pagein.mcp.tool_answers import ToolAnswers
+
+    with wiring.open(store, workspace=folder) as engine:
+        answers = ToolAnswers(
+            engine, str(folder), tuple(one.name for one in tools), Switch(default_switch(), os.environ).is_off
+        )
+        serve_streams(make_server(tools, answers), source, sink)

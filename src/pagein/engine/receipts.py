@@ -1,0 +1,173 @@
+"""Receipts: how a model proves that it still sees an answer, where pagein cannot see the model's window.
+
+A server of tools is told neither the messages of its client's window nor what the client's compaction took away. Each
+read that shows text therefore ends with a receipt, a short tag. The model quotes the receipts that it still sees in its
+next read, as a browser sends the ETag of its copy. Only what these answers showed counts as known.
+
+Rules of this file
+------------------
+1. A receipt stands for one answer, and proves the lines that this answer emitted. An answer that rests on earlier ones,
+   such as a diff, proves nothing unless the receipts of those are quoted, too.
+2. Each read begins at the root of the journal, behind the quoted answers alone. Nothing else that the session read,
+   before or beside it, is known there.
+3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
+   has is ignored, and the result says so: the model gets the text.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Final
+
+from pagein.engine.log.journal import entry_name
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.session import Session
+from pagein.errors import StoreError
+from pagein.model.entries import Entry, EntryId, NoteEntry
+from pagein.model.journal_notes import ReadNote
+from pagein.model.note_forms import encode_note
+from pagein.model.read_events import FileRead
+from pagein.ports import Signal
+
+_PLAIN: Final = ("full", "baseline_fallback")
+"""Modes of answers that show nothing but text, and rest on no other answer."""
+_DIGITS: Final = 10
+"""Hexadecimal digits of a receipt: 40 bits, which nobody guesses in the reads of one session."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptedRead:
+    """The answer to a read, and what proves it later.
+
+    receipt: tag of the answer; "" if it shows no text that a later answer may refer to.
+    unknown: quoted receipts that no answer of this session has.
+    """
+
+    result: ReadResult
+    receipt: str = ""
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer that can be quoted.
+
+    number: its place among the answers of the session, in the order in which they were first given.
+    bases: the sets of receipts on which it rested, one for each time that it was given; any of them proves it.
+    """
+
+    tag: str
+    number: int
+    note: ReadNote
+    event: FileRead
+    bases: frozenset[frozenset[str]] = frozenset()
+
+
+class ReceiptedReads:
+    """Reads of a session whose window nobody shows to pagein. Thread-safe, as the session is."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._answers: dict[str, _Answer] = {}
+        self._newest: dict[str, _Answer] = {}
+        self._last: EntryId | None = None
+
+    def is_of(self, session: Session) -> bool:
+        """Return whether these are the reads of this very session."""
+        return self._session is session
+
+    def read(
+        self,
+        path: str,
+        *,
+        offset: float | None = None,
+        limit: float | None = None,
+        known: Iterable[str] = (),
+        bypass: bool = False,
+        signal: Signal | None = None,
+    ) -> ReceiptedRead:
+        """Answer a read for a model that still sees the answers with the receipts `known`.
+
+        bypass: show the text, whatever is known. Raises nothing for an unreadable file or an unusable store.
+        """
+        session, quoted = self._session, tuple(dict.fromkeys(known))
+        try:
+            with session.turn():
+                self._look()
+                unknown = tuple(one for one in quoted if one not in self._answers)
+                session.move(None)
+                for answer in self._proven(quoted):
+                    session.note(answer.note)
+                result = session.read(path, offset, limit, bypass_cache=bypass, signal=signal)
+                receipt = self._receipt()
+        except StoreError as problem:  # the text is the answer without a store (law 7)
+            session.move(None)
+            result = session.read(path, offset, limit, bypass_cache=True, signal=signal)
+            return ReceiptedRead(ReadResult(result.text, result.details, result.is_error, result.images, str(problem)))
+        return ReceiptedRead(result, receipt, unknown)
+
+    def _receipt(self) -> str:
+        """Return the receipt of the answer at the session's current entry; "" for an answer without text of a file."""
+        leaf = self._session.leaf
+        found = None if leaf is None else _text_read(self._session.journal.entry(leaf))
+        return "" if found is None else _tag(found[0])
+
+    def _proven(self, quoted: Collection[str]) -> list[_Answer]:
+        """Return the quoted answers that are proven, the oldest first.
+
+        Of a file of which one quoted answer is not proven, none is: a reader of that answer expects another text than the
+        earlier ones showed. The same holds if another version was shown last, and is not quoted.
+        """
+        found = sorted((self._answers[tag] for tag in quoted if tag in self._answers), key=lambda one: one.number)
+        proven: dict[str, _Answer] = {}
+        doubtful = set()
+        for one in found:
+            if any(base <= proven.keys() for base in one.bases):
+                proven[one.tag] = one
+            else:
+                doubtful.add(one.event.path)
+        last = {one.event.path: one for one in found}
+        for path, one in last.items():
+            newest = self._newest[path]
+            if newest.event.version != one.event.version and newest.tag not in quoted:
+                doubtful.add(path)
+        return [one for one in proven.values() if one.event.path not in doubtful]
+
+    def _look(self) -> None:
+        """Learn the receipts of the answers that the journal got since the last look."""
+        entries = self._session.journal.entries
+        news = list(takewhile(lambda name: name != self._last, reversed(entries)))
+        for name in reversed(news):
+            found = _text_read(entries[name])
+            if found is None:
+                continue
+            note, event = found
+            tag, base = _tag(note), self._base(entries[name], event)
+            known = self._answers.get(tag) or _Answer(tag, len(self._answers), note, event)
+            self._answers[tag] = self._newest[event.path] = replace(known, bases=known.bases | {base})
+        self._last = news[0] if news else self._last
+
+    def _base(self, entry: Entry, event: FileRead) -> frozenset[str]:
+        """Return the receipts of the earlier answers on which this one rests."""
+        if event.mode in _PLAIN:
+            return frozenset()
+        base, place = set(), entry.parent
+        while place is not None:
+            before = self._session.journal.entry(place)
+            found = _text_read(before)
+            if found is not None and found[1].path == event.path:
+                base.add(_tag(found[0]))
+            place = before.parent
+        return frozenset(base)
+
+
+def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
+    """Return the read in this entry whose answer shows text of a file; None for any other entry."""
+    note = entry.body.note if isinstance(entry.body, NoteEntry) else None
+    if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead) or not note.event.emitted:
+        return None
+    return note, note.event
+
+
+def _tag(note: ReadNote) -> str:
+    return entry_name(None, NoteEntry(*encode_note(note)))[:_DIGITS]

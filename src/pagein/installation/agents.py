@@ -1,0 +1,145 @@
+"""The agents that can be told of pagein's MCP server: where each looks for servers, and in which form. Data.
+
+Sources: the agents' own documentation; those that the tests drive were also tried.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pagein.installation.json_inserts import Keys
+
+Entry: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where files of a user and of a project are.
+
+    environment: the environment of the agent.
+    """
+
+    home: Path
+    project: Path
+    environment: Mapping[str, str]
+
+    def named(self, variable: str, default: Path) -> Path:
+        """Return the folder that a variable names, else the default."""
+        told = self.environment.get(variable, "").strip()
+        return Path(told).expanduser() if told else default
+
+
+@dataclass(frozen=True, slots=True)
+class AgentFile:
+    """A file in which an agent looks for servers.
+
+    keys: names of the objects or tables down to pagein's entry.
+    path: returns the file.
+    entry: returns the entry for the command that starts the server.
+    """
+
+    form: Literal["json", "toml"]
+    keys: Keys
+    path: Callable[[Folders], Path]
+    entry: Callable[[list[str]], Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent.
+
+    user, project: its files for all folders, and for one; None if it has none.
+    after: what a person has to do then.
+    """
+
+    name: str
+    title: str
+    user: AgentFile | None
+    project: AgentFile | None
+    after: str
+
+
+def _stdio(command: list[str]) -> Entry:
+    return {"type": "stdio", "command": command[0], "args": command[1:]}
+
+
+def _plain(command: list[str]) -> Entry:
+    return {"command": command[0], "args": command[1:]}
+
+
+def _opencode_file(at: Folders) -> Path:
+    folder = at.named("XDG_CONFIG_HOME", at.home / ".config") / "opencode"
+    named = at.environment.get("OPENCODE_CONFIG", "").strip()
+    there = (folder / "opencode.jsonc", folder / "opencode.json")
+    return Path(named).expanduser() if named else next((one for one in there if one.is_file()), there[1])
+
+
+def _claude_code_file(at: Folders) -> Path:
+    return at.named("CLAUDE_CONFIG_DIR", at.home) / ".claude.json"
+
+
+_SERVERS: Final = ("mcpServers", "pagein")
+
+AGENTS: Final = {
+    one.name: one
+    for one in (
+        Agent(
+            "claude-code",
+            "Claude Code",
+            # its models call tools before a slow server is connected, unless it waits
+            AgentFile("json", _SERVERS, _claude_code_file, lambda command: {**_stdio(command), "alwaysLoad": True}),
+            AgentFile(
+                "json",
+                _SERVERS,
+                lambda at: at.project / ".mcp.json",
+                lambda command: {**_stdio(command), "alwaysLoad": True},
+            ),
+            "Start claude anew; `/mcp` shows the server.",
+        ),
+        Agent(
+            "codex",
+            "codex",
+            AgentFile(
+                "toml",
+                ("mcp_servers", "pagein"),
+                lambda at: at.named("CODEX_HOME", at.home / ".codex") / "config.toml",
+                _plain,
+            ),
+            None,
+            "Start codex anew; `/mcp` shows the server.",
+        ),
+        Agent(
+            "cursor",
+            "Cursor",
+            AgentFile("json", _SERVERS, lambda at: at.home / ".cursor" / "mcp.json", _plain),
+            AgentFile("json", _SERVERS, lambda at: at.project / ".cursor" / "mcp.json", _plain),
+            "Switch the server on in Cursor's settings, under MCP.",
+        ),
+        Agent(
+            "opencode",
+            "opencode",
+            AgentFile(
+                "json",
+                ("mcp", "pagein"),
+                _opencode_file,
+                lambda command: {"type": "local", "command": command, "enabled": True},
+            ),
+            AgentFile(
+                "json",
+                ("mcp", "pagein"),
+                lambda at: at.project / "opencode.json",
+                lambda command: {"type": "local", "command": command, "enabled": True},
+            ),
+            "Start opencode anew; `opencode mcp list` shows the server.",
+        ),
+        Agent(
+            "vscode",
+            "VS Code",
+            None,
+            AgentFile("json", ("servers", "pagein"), lambda at: at.project / ".vscode" / "mcp.json", _stdio),
+            "Start the server by the line above it in the editor.",
+        ),
+    )
+}
+"""Every agent by its name."""

@@ -1,0 +1,178 @@
+"""Put pagein's entry into an agent's configuration file, and take exactly that out again.
+
+Rules of this file
+------------------
+1. A change is planned first, shown, and made only when a person agrees.
+2. The file with the entry must parse to what it said before and the entry, and to nothing else. Otherwise it is not written.
+3. The text that was put in is noted in the user's own data folder, so that taking it out gives back every byte.
+4. A file that pagein does not understand, and an entry that somebody else wrote, are left alone, with the reason.
+"""
+
+import json
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pagein.errors import BadInput
+from pagein.installation.agents import Agent, AgentFile, Folders
+from pagein.installation.json_inserts import Insert, Keys, member_insert, parse_json, value_at
+from pagein.installation.toml_inserts import parse_toml, table_insert
+from pagein.workspace.file_replacement import replace_file
+
+_NEW_FILE: Final = 0o600
+_NEW_FOLDER: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A planned change of a file.
+
+    before, after: its text; `before` is None for a file that does not exist, `after` for one that goes.
+    note: the text that is put in or taken out.
+    done: True if there is nothing to change.
+    """
+
+    file: Path
+    before: str | None
+    after: str | None
+    note: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the file is as it should be."""
+        return self.before == self.after
+
+
+@dataclass(frozen=True, slots=True)
+class InstallNote:
+    """What was put into a file. made: whether the file was made for it."""
+
+    file: str
+    text: str
+    made: bool
+
+
+class Installer:
+    """Entries for one agent.
+
+    notes: file with what was put in.
+    """
+
+    def __init__(self, agent: Agent, folders: Folders, notes: Path, *, project: bool = False) -> None:
+        found = agent.project if project else agent.user
+        if found is None:
+            other = "--project" if agent.project is not None else "no --project"
+            raise BadInput(f"{agent.title} has no such file; use {other}")
+        self._place: AgentFile = found
+        self._file = found.path(folders)
+        self._notes = notes
+
+    def plan_install(self, command: list[str]) -> Change:
+        """Return the change that tells the agent of the server. Raises BadInput for a file that must be left alone."""
+        before, entry, keys = self._text(), dict(self._place.entry(command)), self._place.keys
+        text = before or ""
+        value = self._parse(text)
+        there = value_at(value, keys)
+        if there == entry:
+            return Change(self._file, before, before)
+        if there is not None:
+            raise BadInput(
+                f"{self._file} has another entry {'.'.join(keys)}; `pagein uninstall` takes out what pagein put in, or remove it by hand"
+            )
+        try:
+            found = member_insert(text, keys, entry) if self._is_json else table_insert(text, keys, entry)
+        except BadInput as problem:
+            raise BadInput(f"{self._file} {problem}") from problem
+        self._check(found, text, value, entry)
+        return Change(self._file, before, found.applied(text), found.text)
+
+    def plan_removal(self) -> Change:
+        """Return the change that takes the entry out. Raises BadInput for an entry that pagein did not put in."""
+        before, note = self._text(), self._note()
+        text = before or ""
+        if value_at(self._parse(text), self._place.keys) is None:
+            return Change(self._file, before, before)
+        if note is None or text.count(note.text) != 1:
+            raise BadInput(
+                f"{self._file}: the entry {'.'.join(self._place.keys)} is not as pagein put it in; remove it by hand"
+            )
+        after = text.replace(note.text, "")
+        return Change(self._file, before, None if note.made and not after else after, note.text)
+
+    def apply(self, change: Change) -> None:
+        """Make a change, and note it. Raises BadInput if the file has changed since, or cannot be written."""
+        if self._text() != change.before:
+            raise BadInput(f"{self._file} has changed meanwhile; run the command again")
+        notes = {name: one for name, one in self._all_notes().items() if name != str(self._file)}
+        try:
+            if change.after is None:
+                self._file.unlink()
+            elif not change.done:
+                real = self._file.resolve()
+                real.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
+                replace_file(real, change.after, real.stat().st_mode & 0o777 if real.exists() else _NEW_FILE)
+            if change.after is not None and change.note and change.note in change.after:
+                made = InstallNote(str(self._file), change.note, change.before is None)
+                notes[made.file] = asdict(made)
+            elif change.done:
+                return
+            self._notes.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
+            replace_file(self._notes, json.dumps(notes, indent=2) + "\n", _NEW_FILE)
+        except OSError as problem:
+            raise BadInput(f"{self._file} cannot be written: {problem.strerror or problem}") from problem
+
+    @property
+    def _is_json(self) -> bool:
+        return self._place.form == "json"
+
+    def _text(self) -> str | None:
+        """Return the file's text with its own line ends; None if there is no file."""
+        try:
+            return self._file.read_bytes().decode("utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError as problem:
+            raise BadInput(f"{self._file} is not UTF-8 text") from problem
+        except OSError as problem:
+            raise BadInput(f"{self._file} cannot be read: {problem.strerror}") from problem
+
+    def _parse(self, text: str) -> Any:  # noqa: ANN401 - any JSON
+        try:
+            found = parse_json(text) if self._is_json else parse_toml(text)
+        except BadInput as problem:
+            raise BadInput(f"{self._file} {problem}; mend it, or add the entry by hand (docs/mcp.md)") from problem
+        if not isinstance(found, dict):
+            raise BadInput(f"{self._file} is no JSON object; add the entry by hand (docs/mcp.md)")
+        return found
+
+    def _check(self, insert: Insert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
+        """Raise BadInput if the file with the entry would say anything else than before, beside the entry."""
+        wanted = _with_entry(value, self._place.keys, entry)
+        if wanted is None or self._parse(insert.applied(text)) != wanted:
+            raise BadInput(f"{self._file} has a form that pagein cannot add to; add the entry by hand (docs/mcp.md)")
+
+    def _note(self) -> InstallNote | None:
+        found = self._all_notes().get(str(self._file))
+        return None if found is None else InstallNote(**found)
+
+    def _all_notes(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._notes.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as problem:
+            raise BadInput(f"{self._notes} cannot be read: {problem}; remove it, and uninstall by hand") from problem
+        return found if isinstance(found, dict) else {}
+
+
+def _with_entry(value: dict[str, Any], keys: Keys, entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the value of a file with an entry; None if something else stands where an object must be."""
+    made = deepcopy(value)
+    inner = made
+    for key in keys[:-1]:
+        inner = inner.setdefault(key, {})
+        if not isinstance(inner, dict):
+            return None
+    inner[keys[-1]] = entry
+    return made

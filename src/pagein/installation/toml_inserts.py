@@ -1,0 +1,25 @@
+"""Put a table into a TOML file, behind everything that is there, and leave that as it is."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from pagein.errors import BadInput
+from pagein.installation.json_inserts import Insert, Keys
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the value of a TOML text. Raises BadInput."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise BadInput(f"is not TOML: {problem}") from problem
+
+
+def table_insert(text: str, keys: Keys, table: Mapping[str, object]) -> Insert:
+    """Return what to put behind a TOML text so that it has this table of texts, flags and lists of texts."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = [f"[{'.'.join(keys)}]", *(f"{name} = {json.dumps(value)}" for name, value in table.items())]
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    return Insert(len(text), gap + newline.join(lines) + newline)

@@ -1,0 +1,1 @@
+"""The server of tools for clients that speak the Model Context Protocol (MCP)."""

@@ -1,0 +1,111 @@
+"""Answer the calls of MCP clients: reads by receipt, searches over everything stored, and what is recalled by id.
+
+Rules of this file
+------------------
+1. The server does not see its client's window. Nothing counts as known but what the call itself proves (see
+   `engine.receipts`).
+2. A failure in pagein is an answer with the text that can still be had, or an error that names the remedy; never an
+   exception.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from pagein.engine.engine import Engine
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.engine.receipts import ReceiptedReads
+from pagein.mcp.offered_tools import TOOLS, USUAL
+from pagein.ports import Signal
+from pagein.tools import catalogue
+from pagein.tools.calls import ArgumentReader, Call, refusal_result
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls a tool.
+
+    client: the name that the client gives itself; "" if it gives none.
+    id: the client's id of the call; "" if it tells none.
+    """
+
+    client: str = ""
+    id: str = ""
+
+
+class ToolAnswers:
+    """The tools of one engine for MCP clients. Thread-safe.
+
+    names: the tools that may be called.
+    workspace: folder in which relative paths are looked up.
+    is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        workspace: str,
+        names: tuple[str, ...] = USUAL,
+        is_off: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._engine = engine
+        self._workspace = workspace
+        self._names = names
+        self._is_off = is_off
+        self._reads: dict[str, ReceiptedReads] = {}
+        self._lock = Lock()
+
+    def answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
+        """Answer a call of a tool. Raises nothing for any arguments."""
+        if name not in self._names:
+            return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(self._names)}.")
+        strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"]))
+        if strange:
+            known = ", ".join(TOOLS[name].schema["properties"])
+            return refusal_result(f"{name} has no argument {strange[0]!r}; its arguments are {known}.")
+        if name == "read":
+            return self._read(arguments, caller, signal)
+        session = self._engine.session(_session_name(caller), workspace=self._workspace)
+        given = {**arguments, "everything": True} if name == "search" else arguments
+        return catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
+
+    def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
+        given = ArgumentReader("read", arguments)
+        path, known = given.text("path"), given.texts("known") or ()
+        offset, limit = (given.whole(one, 1) if given.has(one) else None for one in ("offset", "limit"))
+        problem = given.problem()
+        if problem is not None:
+            return problem
+        if self._is_off():
+            session = self._engine.session(_session_name(caller), workspace=self._workspace)
+            return session.read(path, offset, limit, bypass_cache=True, signal=signal)
+        done = self._reads_of(caller).read(
+            path, offset=offset, limit=limit, known=known, bypass=given.yes("fresh"), signal=signal
+        )
+        result, beside = done.result, []
+        if done.unknown:
+            beside.append(f"[not known: {', '.join(done.unknown)}]")
+        if done.receipt:
+            beside.append(f"[known={done.receipt}]")
+        if not beside:
+            return result
+        details: dict[str, Any] = {**result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
+        return ReadResult(
+            "\n".join((result.text, *beside)), details, result.is_error, result.images, failure=result.failure
+        )
+
+    def _reads_of(self, caller: Caller) -> ReceiptedReads:
+        name = _session_name(caller)
+        session = self._engine.session(name, workspace=self._workspace)
+        with self._lock:
+            found = self._reads.get(name)
+            if found is None or not found.is_of(session):
+                found = self._reads[name] = ReceiptedReads(session)
+            return found
+
+
+def _session_name(caller: Caller) -> str:
+    """Return the session in which a client's calls are journaled: one for each client, so that its receipts last."""
+    client = "".join(one if one.isalnum() or one in "-_." else "-" for one in caller.client[:60])
+    return f"mcp-{client}" if client else "mcp"

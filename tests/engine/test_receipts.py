@@ -1,0 +1,132 @@
+"""Receipts: only the answers that a call quotes count as known, whatever else the session read."""
+
+import random
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pagein
+from pagein.engine.engine import Engine
+from pagein.engine.reads import testimony
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
+from pagein.model import read_records
+from pagein.model.names import ContentHash
+from pagein.model.read_events import FileRead
+
+LINES = [f"value_{number} = compute({number}) + {number * 7}\n" for number in range(40)]
+
+
+def open_engine(folder: Path) -> Engine:
+    return pagein.open(folder / "store.db", workspace=folder)
+
+
+def text(*lines: str) -> str:
+    return "".join(lines)
+
+
+def event_of(read: ReceiptedRead) -> FileRead:
+    found = read_records.decode(read.result.details)
+    assert isinstance(found, FileRead)
+    return found
+
+
+def test_a_quoted_answer_is_known_and_an_unquoted_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        first = reads.read("a.py")
+        assert reads.read("a.py").result.text == first.result.text == text(*LINES)
+        again = reads.read("a.py", known=[first.receipt])
+    assert again.result.text == "[readcache: unchanged, 41 lines]"
+    assert again.receipt == ""
+
+
+def test_a_diff_has_a_receipt_that_proves_nothing_without_that_of_its_base(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        base = reads.read("a.py").receipt
+        changed = text(*LINES[:20], "more = 1\n", *LINES[20:])
+        (tmp_path / "a.py").write_text(changed)
+        diff = reads.read("a.py", known=[base])
+        assert diff.result.text.startswith("[readcache: 1 lines changed of")
+        assert reads.read("a.py", known=[diff.receipt]).result.text == changed
+        assert reads.read("a.py", known=[diff.receipt, base]).result.text == "[readcache: unchanged, 42 lines]"
+        assert reads.read("a.py", known=[diff.receipt, base], bypass=True).result.text == changed
+
+
+def test_a_receipt_outlives_the_process_and_is_nobody_elses(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        receipt = ReceiptedReads(engine.session("mcp", workspace=tmp_path)).read("a.py").receipt
+    with open_engine(tmp_path) as engine:
+        resumed = ReceiptedReads(engine.session("mcp", workspace=tmp_path)).read("a.py", known=[receipt])
+        other = ReceiptedReads(engine.session("other", workspace=tmp_path)).read("a.py", known=[receipt])
+    assert resumed.result.text.startswith("[readcache: unchanged")
+    assert other.result.text == text(*LINES)
+    assert other.unknown == (receipt,)
+
+
+@pytest.mark.parametrize("tag", ["", "x", "0000000000", "a" * 5000])
+def test_an_invented_receipt_is_told_and_gets_the_text(tmp_path: Path, tag: str) -> None:
+    (tmp_path / "a.py").write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        reads.read("a.py")
+        found = reads.read("a.py", known=[tag])
+    assert (found.result.text, found.unknown) == (text(*LINES), (tag,))
+
+
+def test_the_store_gets_one_entry_for_equal_reads(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        session = engine.session("mcp", workspace=tmp_path)
+        reads = ReceiptedReads(session)
+        receipt = reads.read("a.py").receipt
+        for _ in range(20):
+            reads.read("a.py")
+            reads.read("a.py", known=[receipt])
+        assert len(session.journal.entries) == 2
+
+
+edits = st.tuples(st.just("edit"), st.integers(0, 39), st.text("abc\n", max_size=12))
+ranges = st.tuples(st.just("read"), st.integers(1, 45), st.one_of(st.none(), st.integers(1, 45)))
+
+
+@given(st.lists(st.one_of(edits, ranges, ranges), min_size=2, max_size=14), st.randoms(use_true_random=False))
+def test_the_witness_agrees_with_each_answer_from_the_quoted_answers_alone(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, object]], luck: random.Random
+) -> None:
+    """A client that compacts, forks, rewinds and mixes: it quotes any of the answers that it ever got."""
+    folder = tmp_path_factory.mktemp("reads")
+    file, lines = folder / "a.py", list(LINES)
+    file.write_text(text(*lines))
+    answers: dict[str, tuple[FileRead, str]] = {}
+    with open_engine(folder) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=folder))
+        blobs = engine._blobs
+
+        def stored(version: ContentHash) -> bytes | None:
+            return blobs.get(version)
+
+        for kind, number, extra in steps:
+            if kind == "edit":
+                lines[number % len(lines)] = f"{extra}\n"
+                file.write_text(text(*lines))
+                continue
+            quoted = [tag for tag in answers if luck.random() < 0.6]
+            offset = min(number, file.read_text().count("\n") + 1)
+            found = reads.read("a.py", offset=offset, limit=cast("int | None", extra), known=quoted)
+            assert found.result.failure is None
+            assert found.unknown == ()
+            event = event_of(found)
+            told = testimony.Testimony()
+            for number_of_answer, tag in enumerate(one for one in answers if one in quoted):
+                told.add(f"call-{number_of_answer}", *answers[tag])
+            told.add(testimony.CANDIDATE, event, found.result.text)
+            assert [one for one in told.objections(stored) if one.call_id == testimony.CANDIDATE] == []
+            if found.receipt:
+                answers.setdefault(found.receipt, (event, found.result.text))

@@ -1,0 +1,306 @@
+"""`pagein mcp` on standard input and output, with the official SDK's own client in both eras of the protocol, and line by line."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import pytest
+
+from pagein.mcp.offered_tools import INSTRUCTIONS, LONGEST, TOOLS, USUAL, offered
+from pagein.mcp.stdio_server import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+Message: TypeAlias = dict[str, Any]
+LINES = "".join(f"value_{number} = compute({number})\n" for number in range(60))
+ERAS = ("auto", "legacy")
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.py").write_text(LINES)
+    return tmp_path
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    start = "from pagein.cli.cli import main; main()"
+    return [sys.executable, "-c", start, "mcp", "--workspace", str(folder), "--store", str(folder / "store.db"), *more]
+
+
+@contextmanager
+def started(folder: Path, *more: str, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command(folder, *more),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env=os.environ | environment,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def say(process: "subprocess.Popen[bytes]", message: Message | bytes) -> None:
+    assert process.stdin is not None
+    line = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def hear(process: "subprocess.Popen[bytes]") -> Message:
+    assert process.stdout is not None
+    found: Message = json.loads(process.stdout.readline())
+    return found
+
+
+def initialize(version: str = "2025-11-25", name: object = 0) -> Message:
+    who = {"name": "tester", "version": "1"}
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": who}
+    return {"id": name, "method": "initialize", "params": params}
+
+
+def envelope(**params: object) -> Message:
+    named = "io.modelcontextprotocol"
+    meta = {VERSION_FIELD: STATELESS[0], f"{named}/clientInfo": {"name": "tester", "version": "1"}}
+    return {**params, "_meta": {**meta, f"{named}/clientCapabilities": {}}}
+
+
+def with_client(folder: Path, era: str, job: Callable[["Client"], Awaitable[None]]) -> None:
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    async def run() -> None:
+        start, *arguments = command(folder)
+        server = StdioServerParameters(command=start, args=arguments, env=dict(os.environ), cwd=str(folder))
+        async with Client(stdio_client(server), mode=era) as client:
+            await job(client)
+
+    asyncio.run(run())
+
+
+async def call(client: "Client", name: str, **arguments: object) -> str:
+    """The text of an answer."""
+    from mcp.types import TextContent
+
+    done = await client.call_tool(name, arguments)
+    assert isinstance(done.content[0], TextContent)
+    return f"error: {done.content[0].text}" if done.is_error else done.content[0].text
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_sdks_client_reads_again_by_receipt_and_finds_what_was_read(folder: Path, era: str) -> None:
+    async def job(client: "Client") -> None:
+        listed = await client.list_tools()
+        assert [one.name for one in listed.tools] == ["peek", "read", "search"]
+        first = await call(client, "read", path="a.py")
+        text, _, receipt = first.rpartition("\n[known=")
+        assert text == LINES
+        again = await call(client, "read", path="a.py", known=[receipt.removesuffix("]")])
+        assert again == "[readcache: unchanged, 61 lines]"
+        assert await call(client, "read", path="a.py") == first
+        assert "no such file" in (await call(client, "read", path="missing.py"))
+
+    with_client(folder, era, job)
+
+
+def test_an_agents_earlier_session_is_found_and_shown(folder: Path) -> None:
+    import pagein
+    from pagein.model.messages import Message as Said
+    from pagein.model.messages import Text
+
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        session = engine.session("earlier", workspace=folder)
+        session.append(Said("user", (Text("the invoice rounding is wrong for Swiss francs"),)))
+        session.append(Said("assistant", (Text("I rounded to five centimes in billing"),)))
+        session.advance(at=1000.0)
+
+    async def job(client: "Client") -> None:
+        found = await call(client, "search", pattern="Swiss francs")
+        name = found.partition("**")[2].partition("**")[0]
+        assert "Swiss francs" in await call(client, "peek", id=name)
+
+    with_client(folder, "auto", job)
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKES, "1999-01-01"])
+def test_each_version_of_the_handshake_is_agreed_on_and_an_unknown_one_gets_the_newest(version: str) -> None:
+    told = FirstAnswers(offered(USUAL)).answer(initialize(version))
+    assert told is not None
+    assert told["result"]["protocolVersion"] == (version if version in HANDSHAKES else HANDSHAKES[-1])
+    assert told["result"]["instructions"] == INSTRUCTIONS
+
+
+def test_the_handshake_is_answered_before_the_sdk_is_there_and_only_once(folder: Path) -> None:
+    with started(folder) as process:
+        say(process, initialize())
+        say(process, {"id": 1, "method": "tools/list"})
+        say(process, {"method": "notifications/initialized"})
+        say(process, {"id": 2, "method": "tools/call", "params": {"name": "read", "arguments": {"path": "a.py"}}})
+        first, listed, called = hear(process), hear(process), hear(process)
+    assert first["result"]["serverInfo"]["name"] == "pagein"
+    assert [one["name"] for one in listed["result"]["tools"]] == list(USUAL)
+    assert (called["id"], called["result"]["content"][0]["text"].startswith(LINES)) == (2, True)
+
+
+def test_first_answers_import_nothing_of_the_sdk() -> None:
+    """The import alone takes over a second; a client that waits for the handshake must not wait for it."""
+    script = (
+        "import sys; from pagein.mcp.stdio_server import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
+        "first = FirstAnswers(offered(USUAL))\n"
+        "assert first.answer({'id': 1, 'method': 'tools/list'}) is not None\n"
+        "print('mcp' in sys.modules, 'pydantic' in sys.modules)"
+    )
+    told = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert told.stdout == "False False\n"
+
+
+@pytest.mark.parametrize("more", [(), ("expand", "ingest", "stats")])
+def test_the_sdk_lists_the_same_tools_as_the_first_answer(more: tuple[str, ...]) -> None:
+    from pagein.mcp.protocol import make_server
+    from pagein.mcp.tool_answers import ToolAnswers
+
+    tools = offered((*USUAL, *more))
+    server = make_server(tools, ToolAnswers.__new__(ToolAnswers))
+    handler = server.get_request_handler("tools/list")
+    assert handler is not None
+    listed = asyncio.run(cast("Any", handler.handler)(None, None))
+    told = FirstAnswers(tools).answer({"id": 1, "method": "tools/list"})
+    assert told is not None
+    assert listed.model_dump(by_alias=True, mode="json", exclude_none=True)["tools"] == told["result"]["tools"]
+
+
+def test_the_stateless_era_is_answered_with_how_long_a_list_stays_fresh(folder: Path) -> None:
+    with started(folder) as process:
+        say(process, {"id": "a", "method": "server/discover", "params": envelope()})
+        found = hear(process)
+        say(process, {"id": "b", "method": "tools/list", "params": envelope()})
+        listed = hear(process)
+        say(process, {"id": "c", "method": "tools/call", "params": envelope(name="stats", arguments={})})
+        refused = hear(process)
+    assert found["result"]["supportedVersions"] == list(STATELESS)
+    assert (listed["result"]["ttlMs"], listed["result"]["cacheScope"]) == (86_400_000, "private")
+    assert listed["result"]["_meta"][SERVER_FIELD]["name"] == "pagein"
+    assert (refused["id"], refused["result"]["isError"]) == ("c", True)
+    assert "the tools are peek, read, search" in refused["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "Missing required parameter: path"),
+        ({"path": 3}, "path: must be a text"),
+        ({"path": "a.py", "limit": "x"}, "limit: must be a number"),
+        ({"path": "a.py", "known": [1]}, "known: must be a list of texts"),
+        ({"path": "a.py", "colour": "red"}, "read has no argument 'colour'; its arguments are path, offset"),
+        ({"path": "a.py", "offset": 999}, "beyond end of file"),
+    ],
+)
+def test_wrong_arguments_get_an_answer_that_says_what_to_do(
+    folder: Path, arguments: dict[str, object], told: str
+) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        answers = ToolAnswers(engine, str(folder))
+        found = answers.answer("read", arguments, Caller("tester"), threading.Event())
+    assert (found.is_error, told in found.text) == (True, True), found.text
+
+
+def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+
+    off = False
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        answers = ToolAnswers(engine, str(folder), is_off=lambda: off)
+
+        def ask(name: str, **arguments: object) -> str:
+            return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
+
+        receipt = ask("read", path="a.py").rpartition("known=")[2].removesuffix("]")
+        off = True
+        assert ask("read", path="a.py", known=[receipt]) == LINES
+        assert "disabled" in ask("search", pattern="value")
+        off = False
+        assert ask("read", path="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
+
+
+def test_broken_lines_end_nothing(folder: Path) -> None:
+    with started(folder) as process:
+        say(process, b"{broken")
+        assert hear(process)["error"]["code"] == -32700
+        say(process, b"")
+        say(process, b"[1, 2]")
+        say(process, initialize(name="one"))
+        answers = [hear(process)]
+        while answers[-1].get("id") != "one":
+            answers.append(hear(process))
+        assert answers[-1]["result"]["serverInfo"]["name"] == "pagein"
+        say(process, {"method": "notifications/initialized"})
+        say(process, {"id": 7, "method": "no/such"})
+        assert hear(process)["error"]["code"] == -32601
+
+
+def test_the_end_of_the_input_ends_the_process(folder: Path) -> None:
+    with started(folder) as process:
+        say(process, initialize())
+        hear(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_quietly(folder: Path, number: int) -> None:
+    with started(folder) as process:
+        say(process, initialize())
+        hear(process)
+        time.sleep(0.2)
+        process.send_signal(number)
+        process.wait(PATIENCE)
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_the_usual_tools_cost_few_tokens_and_their_bytes_stay() -> None:
+    tools = [one.definition for one in offered(USUAL)]
+    size = len(json.dumps(tools, separators=(",", ":"))) + len(INSTRUCTIONS)
+    assert len(tools) <= 5
+    assert size / 3.6 < 1000  # characters of such a text for each token; see docs/mcp.md for the count
+    assert tools == [one.definition for one in offered(tuple(reversed(USUAL)))]
+    assert all(len(one.description) < LONGEST for one in TOOLS.values())
+    assert len(INSTRUCTIONS) < LONGEST
+    assert all("Not for" in one["description"] for one in tools)
+
+
+def test_an_unknown_tool_in_the_settings_is_named(folder: Path) -> None:
+    done = subprocess.run(  # noqa: S603 - our own command
+        command(folder),
+        env=os.environ | {"PAGEIN_MCP_TOOLS": "expand,zap"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 2
+    assert "there is no tool 'zap'; the tools are expand, ingest, peek, read, search, stats" in done.stderr
