@@ -18,7 +18,7 @@ from pagein.settings.store_address import ADDRESSES, MEMORY, store_address, with
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine, Settings
     from pagein.engine.reads.session_reads import Outside
-    from pagein.engine.recall.session_recall import RecallResources
+    from pagein.engine.recall.recall_resources import RecallResources
     from pagein.engine.session import Session
     from pagein.memory.indexer import Indexer
     from pagein.memory.object_writer import IndexedStore
@@ -326,7 +326,7 @@ def _reach(
 ) -> "RecallResources":
     from pagein.engine.engine import Settings
     from pagein.engine.log.trajectory import Trajectory
-    from pagein.engine.recall.session_recall import RecallResources
+    from pagein.engine.recall.recall_resources import RecallResources
     from pagein.engine.recall.stored_objects import StoredObjects
     from pagein.store.search.stored_texts import StoredTexts
     from pagein.workspace.code_search import CodeSearch

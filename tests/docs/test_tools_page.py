@@ -9,7 +9,7 @@ import pytest
 from pagein.engine.log import trajectory
 from pagein.engine.log.holdings import Holdings
 from pagein.engine.recall import ingest as ingesting
-from pagein.engine.recall import session_recall
+from pagein.engine.recall import recall_resources
 from pagein.engine.recall.session_recall import RecallFigures
 from pagein.model.read_caps import DEFAULT_CAPS
 from pagein.policy.recall import pattern_search, surroundings, text_slices
@@ -64,14 +64,14 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     assert f"shows {surroundings.CONTEXT} lines around" in peek
     assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
     assert (
-        f"at most {session_recall.USUAL.per_object} matches of one object and {session_recall.USUAL.matches} in all"
+        f"at most {recall_resources.USUAL.per_object} matches of one object and {session_recall.USUAL.matches} in all"
         in search
     )
     assert (
         f"first {pattern_search.LONGEST_MATCH} characters of a long match and {pattern_search.AROUND} characters on each side"
         in search
     )
-    assert f"after {session_recall.USUAL.seconds * 1000:.0f}ms" in search
+    assert f"after {recall_resources.USUAL.seconds * 1000:.0f}ms" in search
     assert f"{ingesting.MAX_FILES} files and {ingesting.MAX_BYTES:,} bytes" in ingest
     assert f"above {ingesting.CONFIRM_ABOVE} files" in ingest
     assert f"({manifest.BUDGET} tokens)" in " ".join(section("Manifest").split())

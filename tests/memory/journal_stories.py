@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from pagein.model.codec import encode_message
 from pagein.model.entries import CompactionEntry, Entry, MessageEntry, NoteEntry
-from pagein.model.journal_notes import AnswerNote, ClientNote, UsageNote
+from pagein.model.journal_notes import ClientNote, UsageNote
+from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Message, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.ports import JournalStore
 

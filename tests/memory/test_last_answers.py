@@ -19,7 +19,7 @@ from pagein.memory.projection_check import projection_faults
 from pagein.model.chats import ChatCall
 from pagein.model.codec import decode_message, encode_message
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
-from pagein.model.journal_notes import AnswerNote
+from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.model.search_query import Search
 from pagein.model.writes import Query

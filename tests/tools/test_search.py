@@ -6,7 +6,7 @@ import pytest
 from tests.tools.recall_sessions import Room, ask, long_text
 
 from pagein.engine.recall.object_search import Lookup
-from pagein.engine.recall.session_recall import USUAL
+from pagein.engine.recall.recall_resources import USUAL
 from pagein.errors import Aborted
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written

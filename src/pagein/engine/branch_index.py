@@ -25,7 +25,6 @@ from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId, RequestSent
 from pagein.model.journal_notes import (
-    AnswerNote,
     BrokenNote,
     DeferredToolsNote,
     Note,
@@ -35,6 +34,7 @@ from pagein.model.journal_notes import (
     ToolsLaterNote,
     ToolsNote,
 )
+from pagein.model.memory_notes import AnswerNote
 from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"

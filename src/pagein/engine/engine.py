@@ -21,7 +21,8 @@ from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
-from pagein.engine.recall.session_recall import Bounds, RecallResources, SessionRecall
+from pagein.engine.recall.recall_resources import Bounds, RecallResources
+from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
 from pagein.engine.session import Session
@@ -59,8 +60,7 @@ class Settings:
     reading: limits of read answers.
     excluded: name patterns of files whose content is never stored, neither by reads nor by evictions.
     valve: settings of the overflow.
-    recall: limits of recall.
-    ingest: limits of one ingest.
+    recall, ingest: limits of recall, and of one ingest.
     guards: how the reads of a model are guarded.
     manifest: whether evicted objects are listed for the model at each epoch's edge. manifest_budget: tokens of a page.
     witness: whether an independent checker judges each answer and request first (law 2); rejected ones are undone.

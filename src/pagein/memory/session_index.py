@@ -36,8 +36,8 @@ from pagein.memory.threads import START, ThreadState
 from pagein.model.chats import UNANSWERED, ChatCall
 from pagein.model.codec import decode_message
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import AnswerNote, ClientNote, PrefixDigests, ReadNote, SystemPromptNote
-from pagein.model.memory_notes import RecordedNote
+from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
+from pagein.model.memory_notes import AnswerNote, RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.memory_notes import (
+    AnswerNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -164,16 +165,6 @@ class UsageNote:
     """A request was answered, with this usage."""
 
     usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerNote:
-    """A request was answered: the answer as its client saw it, until the next request brings it as a message.
-
-    message: JSON text of the message, as `model.codec` writes it; without signatures of thinking.
-    """
-
-    message: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,16 @@ class OpenChatsNote:
     session: str
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerNote:
+    """A request was answered: the answer as its client saw it, until the next request brings it as a message.
+
+    message: JSON text of the message, as `model.codec` writes it; without signatures of thinking.
+    """
+
+    message: str
+
+
 # --- recordings ---
 
 

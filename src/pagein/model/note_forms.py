@@ -19,7 +19,6 @@ from pagein.errors import BadName
 from pagein.model import read_records
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
-    AnswerNote,
     BreakpointChoice,
     BrokenNote,
     CachedPrefixNote,
@@ -52,6 +51,7 @@ from pagein.model.journal_notes import (
 )
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.memory_notes import (
+    AnswerNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pagein.engine.engine import Settings
 from pagein.engine.recall.ingest import Limits
-from pagein.engine.recall.session_recall import Bounds
+from pagein.engine.recall.recall_resources import Bounds
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
 from pagein.model.read_caps import ReadCaps

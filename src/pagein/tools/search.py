@@ -6,7 +6,7 @@ from typing import Final
 from pagein.engine.reads.session_guards import ServedSearch
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.recall.object_search import Hits, Lookup
-from pagein.engine.recall.session_recall import Bounds
+from pagein.engine.recall.recall_resources import Bounds
 from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError
 from pagein.model.search_query import CONTENT, ObjectMatch, Search

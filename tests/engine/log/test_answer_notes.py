@@ -18,7 +18,7 @@ from pagein.engine.engine import Engine
 from pagein.memory.indexer import Indexer
 from pagein.model.codec import decode_message
 from pagein.model.entries import Entry, NoteEntry
-from pagein.model.journal_notes import AnswerNote
+from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Message, Text, Thinking, ToolCall, Usage
 from pagein.providers.validity import Api
 from pagein.providers.wire.request_body import message_of, open_body

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pagein.engine.log.privacy import Privacy
 from pagein.model.chats import CUT_SHORT
 from pagein.model.codec import encode_message
-from pagein.model.journal_notes import AnswerNote
+from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Block, Image, Message, Text, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire.request_body import messages_of
