@@ -1,6 +1,7 @@
 """Interfaces to the outside world, as Protocols whose docstrings are contracts."""
 
 from pagein.ports.layers import DerivedLayer, Progress
+from pagein.ports.layouts import Layout
 from pagein.ports.machine import Clock, Files, IdSource, Signal, TokenCounter
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
 from pagein.ports.whole_stores import ForgettingStore, WholeStore
@@ -14,6 +15,7 @@ __all__ = [
     "IdSource",
     "JournalStore",
     "LayerStore",
+    "Layout",
     "ObjectStore",
     "Progress",
     "Signal",

@@ -30,16 +30,16 @@ class NaiveTiers:
         content: dict[str, tuple[str, float]] = {}
         content.update(files)
         content.update({f"symbol:{path}": entry for path, entry in symbols.items()})
-        # "When a file is modified, both the file and its symbol: entry are marked as modified"
+        # The words: When a file is modified, both the file and its symbol: entry are marked as modified
         edited = set(modified) | {f"symbol:{path}" for path in modified}
         active: list[str] = []
         for key in content:
             path = key.replace("symbol:", "", 1)
             changed = key in edited or (key in self.hash and self.hash[key] != content[key][0])
-            # "Files and symbol entries with N >= 3 are always graduated"
+            # The words: Files and symbol entries with N >= 3 are always graduated
             if (path in selected and (self.n.get(key, 0) < 3 or changed)) or (key in self.n and changed):
                 active.append(key)
-        # "has_file_symbol_ripple = (last_active_items != current_active_items)"
+        # The words: has_file_symbol_ripple = (last_active_items != current_active_items)
         ripple = set(active) != self.was_listed
         self.was_listed = set(active)
         for number, (text, size) in enumerate(history):
@@ -52,16 +52,16 @@ class NaiveTiers:
         self.listed(active, content, edited)
 
     def leaving_history(self, content: Mapping[str, tuple[str, float]], *, ripple: bool) -> set[str]:
-        if self.target == 0:  # "Never (if cache_target_tokens = 0)"
+        if self.target == 0:  # The words: Never (if cache_target_tokens = 0)
             return set()
         eligible = [
             key
             for key in content
             if key.startswith("history:") and self.n.get(key, 0) >= 3 and self.tier.get(key) == "active"
         ]
-        if ripple:  # "eligible history graduates for free"
+        if ripple:  # The words: eligible history graduates for free
             return set(eligible)
-        # "If total eligible history tokens exceed cache_target_tokens, the oldest eligible messages graduate"
+        # The words: If total eligible history tokens exceed cache_target_tokens, the oldest eligible messages graduate
         if sum(content[key][1] for key in eligible) <= self.target:
             return set()
         kept = 0.0
@@ -71,29 +71,29 @@ class NaiveTiers:
 
     def listed(self, active: list[str], content: Mapping[str, tuple[str, float]], edited: set[str]) -> None:
         for key in active:
-            if key not in self.n:  # "New item appears in active context: N = 0"
+            if key not in self.n:  # The words: New item appears in active context: N = 0
                 self.tier[key], self.n[key] = "active", 0
             elif self.hash[key] != content[key][0] or key in edited:
-                # "Item content changes: N resets to 0, demotes to active"
+                # The words: Item content changes: N resets to 0, demotes to active
                 self.tier[key], self.n[key] = "active", 0
-            else:  # "Item unchanged in active context: N increments by 1 each request"
+            else:  # The words: Item unchanged in active context: N increments by 1 each request
                 self.n[key] += 1
             self.hash[key] = content[key][0]
-        # "They must leave the active list to graduate"
+        # The words: They must leave the active list to graduate
         entering = [key for key in self.was_active if key not in active and self.tier.get(key) == "active"]
         self.was_active = active
         tier = "L3"
         while entering:
             veterans = [key for key in self.tier if self.tier[key] == tier and key not in entering]
-            for key in entering:  # "Items entering a tier get that tier's entry_n value"
+            for key in entering:  # The words: Items entering a tier get that tier's entry_n value
                 self.tier[key], self.n[key] = tier, ENTRY[tier]
             if self.target:
                 veterans = self.past_the_threshold(entering, veterans, content)
-            for key in veterans:  # "Veterans (items already in the tier) get N incremented by 1"
+            for key in veterans:  # The words: Veterans (items already in the tier) get N incremented by 1
                 self.n[key] += 1
             if tier == "L0":
                 break
-            # "If a veteran's N reaches the tier's promotion_threshold, it promotes to the next tier"
+            # The words: If a veteran's N reaches the tier's promotion_threshold, it promotes to the next tier
             entering = [key for key in veterans if self.n[key] >= ENTRY[ABOVE[tier]]]
             tier = ABOVE[tier]
 
@@ -103,7 +103,7 @@ class NaiveTiers:
         """ "Veterans below the token threshold anchor the tier (no N increment)" """
         total = sum(content[key][1] if key in content else 0.0 for key in entering)
         free: list[str] = []
-        for key in sorted(veterans, key=self.n.__getitem__):  # "Sort veterans by N ascending"
+        for key in sorted(veterans, key=self.n.__getitem__):  # The words: Sort veterans by N ascending
             if total < self.target:
                 total += content[key][1] if key in content else 0.0
             else:

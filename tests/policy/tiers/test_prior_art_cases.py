@@ -101,10 +101,7 @@ def test_two_entrants_increment_once() -> None:
 @pytest.mark.parametrize("how", ["content", "hint"])
 def test_a_change_demotes_from_any_tier(how: str) -> None:
     before = standing({"k": ("L0", 15)})
-    if how == "content":
-        done = track(before, [Sighting("k", "other")], FREE)
-    else:
-        done = step(before, "k", modified="k")
+    done = track(before, [Sighting("k", "other")], FREE) if how == "content" else step(before, "k", modified="k")
     assert places(done.state) == {"k": ("active", 0)}
     assert done.moves == (Move("k", "L0", "active"),)
 
@@ -197,8 +194,8 @@ def test_the_flow_of_graduation(
     target: int,
     sizes: tuple[float, ...],
     new: int,
-    ripple: bool,
-    gone: set[int],  # noqa: FBT001 -- a table
+    ripple: bool,  # noqa: FBT001 -- a table
+    gone: set[int],
 ) -> None:
     rules = replace(SEED, cache_min_tokens=target, cache_buffer_multiplier=1.0)
     all_sizes = (*sizes, *(200.0,) * new)

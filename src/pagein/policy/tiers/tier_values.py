@@ -54,12 +54,14 @@ class TierItem:
     digest: identifies its content.
     n: requests since it last changed, as its tier counts them.
     changes: how often it changed, for the promotion `rewritten`.
+    since: the number of the request in which it entered its tier.
     """
 
     digest: str
     n: int = 0
     tier: Tier = "active"
     changes: int = 0
+    since: int = 0
 
 
 @dataclass(frozen=True, slots=True)

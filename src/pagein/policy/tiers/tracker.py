@@ -85,6 +85,9 @@ def track(
         items[key] = moved(items[key], "leave")
         moves.append(Move(key, "active", "L3"))
     moves += _ripple(items, entering, rules.target_tokens if rules.anchors else 0, tokens)
+    for key, item in items.items():
+        if item.tier != state.tier_of_known(key):
+            items[key] = replace(item, since=state.responses + 1)
     last = tuple(dict.fromkeys(one.key for one in active))
     after = replace(state, items=items, last_active=last, responses=state.responses + 1)
     broken = frozenset(tier for one in moves for tier in (one.before, one.after) if tier != "active")
