@@ -14,7 +14,6 @@ import itertools
 import json
 import random
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -30,6 +29,8 @@ from pagein.providers.prices.price_lookup import prices
 PRICES = "generic:r=.1,w=1.25,min=1024"
 READ, WRITE = 0.1, 1.25
 REQUESTS, GAP = 120, 60.0
+AT_FIRST, HOT_FILES, HOT_LIFE, HOT_EDITS, OTHER_EDITS = 0.6, 3, 40, 0.22, 0.03
+"""Files there from the start; hot files, requests for which they stay hot, and edits of each; edits of any other."""
 THINNING = {".66": 1.0, ".33": 0.5, ".13": 0.2, ".03": 0.05}
 """Edits for each request of a session, and the share of the drawn edits that they are."""
 SYSTEM_TOKENS = 6000
@@ -64,15 +65,15 @@ def session(seed: int, files: int, thinning: float) -> PinnedSession:
     draw = random.Random(f"{seed}/{files}")  # noqa: S311 -- no secret
     names = [f"src/file_{number:03}.py" for number in range(files)]
     sizes = {name: int(min(max(draw.lognormvariate(7.313, 0.9), 150), 12_000)) for name in names}
-    begins = {name: 0 if draw.random() < 0.6 else draw.randrange(REQUESTS) for name in names}
-    hot = draw.sample(names, 3)
+    begins = {name: 0 if draw.random() < AT_FIRST else draw.randrange(REQUESTS) for name in names}
+    hot = draw.sample(names, HOT_FILES)
     versions = dict.fromkeys(names, 0)
     turns = []
     for number in range(REQUESTS):
-        if draw.random() < 1 / 40:
-            hot = draw.sample(names, 3)
-        edited = [name for name in hot if draw.random() < 0.22]
-        if draw.random() < 0.03:
+        if draw.random() < 1 / HOT_LIFE:
+            hot = draw.sample(names, HOT_FILES)
+        edited = [name for name in hot if draw.random() < HOT_EDITS]
+        if draw.random() < OTHER_EDITS:
             edited.append(draw.choice(names))
         for name in edited:
             if draw.random() < thinning and begins[name] < number:
@@ -92,9 +93,12 @@ def contents(made: PinnedSession, number: int) -> PromptContents:
     """What a caller has at a request."""
     turn = made.turns[number]
     said = [
-        Said(role, f"{role} {place} <{size}>")
+        said
         for place, one in enumerate(made.turns[:number])
-        for role, size in (("user", one.asked), ("assistant", one.answered))
+        for said in (
+            Said("user", f"user {place} <{one.asked}>"),
+            Said("assistant", f"assistant {place} <{one.answered}>"),
+        )
     ]
     return PromptContents(
         prompt=f"user {number} <{turn.asked}>",
@@ -129,7 +133,7 @@ def laid_prompts(made: PinnedSession, rules: TierRules) -> Iterator[LaidPrompt]:
 def tiered_cost(made: PinnedSession, rules: TierRules) -> float:
     """The cost of a session in a tiered layout, in tokens of uncached input."""
     requests = (
-        ([(block.role, block.text, block.tokens) for block in prompt.blocks], prompt.marks)
+        ([(str(block.role), block.text, block.tokens) for block in prompt.blocks], prompt.marks)
         for prompt in laid_prompts(made, rules)
     )
     return billed(requests)
@@ -329,7 +333,12 @@ def main() -> None:
         print(json.dumps({"multiples": tables, "ratios": exact}))
         return
     for files, table in tables.items():
-        print(f"\n| {files} files; edits for each request | " + " | ".join(THINNING) + " |\n|---|" + "---|" * len(THINNING))
+        print(
+            f"\n| {files} files; edits for each request | "
+            + " | ".join(THINNING)
+            + " |\n|---|"
+            + "---|" * len(THINNING)
+        )
         for name, row in table.items():
             earlier = PUBLISHED.get(name) if files == 24 else None  # noqa: PLR2004 -- theirs had 24
             told = [f"{row[rate]:.2f}" + (f" ({earlier[rate]:.2f})" if earlier else "") for rate in THINNING]
@@ -342,4 +351,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -45,6 +45,7 @@ from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
 from pagein.model.pins import Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.spans import Spans
+from pagein.model.tier_notes import TierNote
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 HASH = ContentHash.of(b"text")
@@ -128,6 +129,10 @@ STORED: list[tuple[Note, str]] = [
     (
         RememberedNote("/home/me/opencode.db", "ses_1", "12.5", ("ses_1",)),
         '{"file":"/home/me/opencode.db","member":"ses_1","stamp":"12.5","sessions":["ses_1"]}',
+    ),
+    (
+        TierNote(seen=(("a.py", "ab12", 3.5),), gone=("b.py",), restarted=True, covered=3),
+        '{"seen":[["a.py","ab12",3.5]],"gone":["b.py"],"restarted":true,"covered":3}',
     ),
 ]
 

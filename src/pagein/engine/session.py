@@ -158,6 +158,10 @@ class Session:
         """Return whether a text holds spans that must not be stored, by their shape."""
         return self._log.privacy.is_private(text)
 
+    def fingerprint(self, text: str) -> str:
+        """Return a digest of a text that may be journaled: it is keyed with the store's secret."""
+        return self._log.privacy.fingerprint(text)
+
     def move(self, leaf: EntryId | None) -> None:
         """Go to another entry: the next message makes a branch there. Raises HostError for an unknown entry."""
         self._log.move(leaf)

@@ -1,4 +1,4 @@
-"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here or in `model.memory_notes`.
+"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here in `model.memory_notes` or in `model.tier_notes`.
 
 A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
 """
@@ -11,6 +11,7 @@ from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
+from pagein.model.tier_notes import TierNote
 
 CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
@@ -370,6 +371,7 @@ Note: TypeAlias = (
     | ObjectViewNote
     | RecordedNote
     | RememberedNote
+    | TierNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

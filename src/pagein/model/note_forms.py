@@ -54,6 +54,7 @@ from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
+from pagein.model.tier_notes import TierNote
 
 _N = TypeVar("_N")
 
@@ -338,6 +339,7 @@ KINDS: Final = (
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
     _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
+    _kind("prompt.tiers", TierNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""
 _OF_CLASS: Final = {one.note: one for one in KINDS}

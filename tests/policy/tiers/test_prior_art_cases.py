@@ -217,7 +217,9 @@ def test_removal_by_prefix() -> None:
 def test_the_file_of_the_seed_design_round_trips() -> None:
     state = step(step(START, "abc").state, "a").state
     text = encode_stability(state)
-    assert decode_stability(text) == state
+    again = decode_stability(text)
+    assert (places(again), again.responses, again.last_active) == (places(state), 2, ("a",))
+    assert [one.digest for one in again.items.values()] == [one.digest for one in state.items.values()]
     assert text.startswith(
         '{\n  "response_count": 2,\n  "last_active_items": [\n    "a"\n  ],\n  "items": {\n    "a": {'
     )

@@ -92,20 +92,24 @@ class _TieredPrompt:
         elif text:
             yield "user", tier, text, not apart
             yield "assistant", tier, ACKNOWLEDGEMENT, False
-        for place, one in enumerate(apart, 1):
-            yield one.role, tier, one.text, place == len(apart)
+        yield from _messages(tier, apart)
 
     def _items_apart(self, tier: Tier) -> Iterator[_Draft]:
-        keys = self._keys(tier)
+        known = self._keys(tier)
+        keys = [key for key in known if not key.startswith(HISTORY)]
+        said = [self._said(key) for key in sorted(known, key=_number) if key.startswith(HISTORY)]
         if tier == "L0":
-            yield "system", tier, section_text(self.contents.system, [self.contents.legend]), not keys
+            head = "\n\n".join(part for part in (self.contents.system, self.contents.legend) if part)
+            yield "system", tier, head, True
         role = "system" if tier == "L0" else "user"
         for place, key in enumerate(keys, 1):
-            yield role, tier, item_text(key, self._text(key)), self._is_entry(key, place == len(keys))
+            is_last = place == len(keys) and not said
+            yield role, tier, item_text(key, self._text(key)), self._is_entry(key, last=is_last)
         if keys and tier != "L0":
             yield "assistant", tier, ACKNOWLEDGEMENT, False
+        yield from _messages(tier, said)
 
-    def _is_entry(self, key: str, last: bool) -> bool:  # noqa: FBT001 -- of a loop
+    def _is_entry(self, key: str, *, last: bool) -> bool:
         if self.rules.promotion == "ripple":
             return last
         return any(self.state.order[place - 1] == key for place in self.state.entries)
@@ -175,6 +179,11 @@ class _TieredPrompt:
 
     def _said(self, key: str) -> Said:
         return self.contents.history[_number(key)]
+
+
+def _messages(tier: Tier, said: Sequence[Said]) -> Iterator[_Draft]:
+    for place, one in enumerate(said, 1):
+        yield one.role, tier, one.text, place == len(said)
 
 
 def _number(key: str) -> int:

@@ -1,7 +1,7 @@
 """The promotion `rewritten`: cached items keep their places until something in front of them is rewritten anyway.
 
 The provider reads its cache up to the last entry in front of the first changed block. All behind it is written again,
-in whatever order. So items move only there, by N, the most stable first. Otherwise an item enters the cache when it has
+in whatever order. So items move only there, by their tier, the most stable first. Otherwise an item enters the cache when it has
 cost more outside than its entry will (the rule of rent or buy).
 
 Rules of this file
@@ -11,7 +11,7 @@ Rules of this file
 3. Tiers go down along the order, so an item behind L2 is not in L1.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
@@ -69,7 +69,10 @@ def place_items(
     """
     if not state.items:
         return _first(state, given, rules, around)
-    items = {one.key: _aged(state.items.get(one.key), one, rules, modified) for one in given if one.digest is not None}
+    # Items of equal N keep the order that they had: of two that changed together, the front one is the more stable.
+    places = {key: place for place, key in enumerate((*state.order, *state.last_active))}
+    before = sorted(given, key=lambda one: places.get(one.key, len(places)))
+    items = {one.key: _aged(state.items.get(one.key), one, rules, modified) for one in before if one.digest is not None}
     sizes = {one.key: one.tokens for one in given}
     kept = _unchanged_prefix(state, items)
     if around.cold or kept < len(state.order):
@@ -84,7 +87,7 @@ def place_items(
     price = (terms.write - terms.read) * around.behind + (terms.write - 1) * sum(sizes[key] for key in waiting)
     if waiting and regret > price:
         return _rewritten(state, items, len(state.order), waiting, sizes)
-    after = replace(state, items=items, responses=state.responses + 1, regret=regret, last_active=_active(items))
+    after = replace(state, items=items, responses=state.responses + 1, regret=regret, last_active=_active(items, sizes))
     return Tracked(after, _moves(state, items))
 
 
@@ -124,9 +127,9 @@ def _waiting(items: Mapping[str, TierItem]) -> list[str]:
 def _rewritten(
     state: TierState, items: dict[str, TierItem], entry: int, moving: Sequence[str], sizes: Mapping[str, float]
 ) -> Tracked:
-    """Put items behind the last readable entry, the most stable first, and choose the entries among them."""
+    """Put items behind the last readable entry, and choose the entries among them."""
     kept = state.order[:entry]
-    placed = sorted(moving, key=lambda key: -items[key].n)
+    placed = _sorted(moving, items, sizes)
     highest = _RANK[items[kept[-1]].tier] if kept else len(BANDS)
     for key in placed:
         wanted = tier_for(max(items[key].n, BAND_OF["L3"].entry_n))
@@ -138,7 +141,7 @@ def _rewritten(
     risks = [1 / (items[key].n + 1) ** 2 for key in order]
     new = _splits(fronts, risks, entry, _NEW_ENTRIES - bool(old))
     entries = tuple(sorted({*old, *new, *([len(order)] if order else [])}))
-    after = TierState(items, _active(items), frozenset(), state.responses + 1, order, entries)
+    after = TierState(items, _active(items, sizes), frozenset(), state.responses + 1, order, entries)
     moves = _moves(state, items)
     return Tracked(after, moves, frozenset(items[key].tier for key in placed))
 
@@ -163,9 +166,22 @@ def _splits(fronts: Sequence[float], risks: Sequence[float], entry: int, count: 
     return chosen[1:]
 
 
-def _active(items: Mapping[str, TierItem]) -> tuple[str, ...]:
-    """The items outside the cache, by N from the highest: those that enter next stand first."""
-    return tuple(sorted((key for key, one in items.items() if one.tier == "active"), key=lambda key: -items[key].n))
+def _active(items: Mapping[str, TierItem], sizes: Mapping[str, float]) -> tuple[str, ...]:
+    """The items outside the cache: those that enter next stand first."""
+    return tuple(_sorted([key for key, one in items.items() if one.tier == "active"], items, sizes))
+
+
+def _sorted(keys: Iterable[str], items: Mapping[str, TierItem], sizes: Mapping[str, float]) -> list[str]:
+    """Items by tier, and within a tier by the changes to expect for each token, the fewest first.
+
+    A change in front voids what stands behind it. So of two items the one with fewer changes for its size goes first.
+    """
+
+    def place(key: str) -> tuple[int, float]:
+        one = items[key]
+        return -_RANK[tier_for(one.n)], (one.changes + 0.5) / (one.n + 1) / max(sizes[key], 1.0)
+
+    return sorted(keys, key=place)
 
 
 def _moves(state: TierState, items: Mapping[str, TierItem]) -> tuple[Move, ...]:
