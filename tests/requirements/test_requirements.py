@@ -29,6 +29,7 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "MCP server": lambda: "mcp" in COMMANDS,
     "objects of sessions": lambda: "sessions" in COMMANDS,
     "pi extension": lambda: "pi" in COMMANDS or (ROOT / "extensions" / "pi").is_dir(),
+    "symbol map": lambda: "symbols" in COMMANDS,
     "totals over all sessions": lambda: "top" in COMMANDS,
     "unified read": lambda: has_option("read", "--mode"),
 }
@@ -120,3 +121,25 @@ def test_every_section_of_two_designs_has_a_row() -> None:
         "6.3",
     }
     assert {f"3.{number}" for number in range(1, 6)} | {"4.2.1"} <= every
+
+
+def test_every_section_of_the_cache_tiers_has_a_row() -> None:
+    sections = {str(one["source"]) for one in requirements(Path(__file__).parent / "cache_tiers.toml")}
+    assert sections == {
+        "Tier Structure",
+        "N Progression",
+        "Content Hashing",
+        "Graduation",
+        "Files and Symbols",
+        "History Messages",
+        "Ripple Promotion",
+        "Threshold-Aware Promotion",
+        "Ripple Detection",
+        "Cache Block Structure",
+        "History Format",
+        "Symbol Map Exclusion",
+        "Demotion",
+        "Initialization",
+        "Configuration",
+        "Persistence",
+    }

@@ -16,7 +16,7 @@ from pagein.policy.tiers.tier_values import START, Sighting, TierState
 from pagein.policy.tiers.transitions import TRANSITIONS
 
 PATHS = ("a.py", "b.py", "c.py", "d.py", "e.py")
-SIZES = {"a.py": 900.0, "b.py": 400.0, "c.py": 100.0, "d.py": 2000.0, "e.py": 50.0}
+SIZES = {"a.py": 900.0, "b.py": 400.0, "c.py": 100.0, "d.py": 2000.0, "e.py": 50.0, "0.py": 100.0}
 TURN = st.fixed_dictionaries(
     {
         "selected": st.frozensets(st.sampled_from(PATHS)),
@@ -215,6 +215,14 @@ def test_an_item_outside_enters_when_it_has_cost_more_than_its_entry() -> None:
     behind, size = 3000.0, SIZES["e.py"]
     carried = (waits - 2) * 0.9 * size  # it waits for an N of 3 first
     assert 1.15 * behind + 0.25 * size < carried < 1.15 * behind + 0.25 * size + 0.9 * size
+
+
+def test_an_insertion_shifts_nothing() -> None:
+    first = run(PAGEIN, facts_of(STILL, said=2)).state
+    more = {"0.py": 0, **STILL}
+    second = run(PAGEIN, *[facts_of(more, frozenset(more), said=2)] * 30, start=first).state
+    assert second.order == (*first.order, "0.py")
+    assert second.entries[: len(first.entries)] == first.entries
 
 
 def test_a_cold_cache_is_a_rewrite_of_everything() -> None:
