@@ -16,6 +16,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
 from pagein.policy.layouts.tiered import TieredLayout
@@ -84,6 +85,7 @@ def session(seed: int, files: int, thinning: float) -> PinnedSession:
     return PinnedSession(sizes, tuple(turns))
 
 
+@lru_cache(1 << 16)
 def count(text: str) -> float:
     """The size that generated texts name of themselves."""
     return float(sum(int(size) for size in re.findall(r"<(\d+)>", text)))
@@ -251,11 +253,25 @@ def cost_of(one: TinyInstance, orders: Sequence[Sequence[int]]) -> float:
 
 
 def optimum(one: TinyInstance) -> float:
-    """The least cost over all sequences of orders."""
+    """The least cost over all sequences of orders.
+
+    A step reads what two orders share at the front. So for each order, the best one before it is found among those with
+    each of its beginnings.
+    """
     every = list(itertools.permutations(range(ITEMS)))
     best = dict.fromkeys(every, WRITE * sum(one.sizes))
     for edited in one.edits[1:]:
-        best = {to: min(best[at] + step_cost(one, at, to, edited) for at in every) for to in every}
+        by_front: dict[tuple[int, ...], float] = {}
+        for order, cost in best.items():
+            for length in range(ITEMS + 1):
+                front = order[:length]
+                by_front[front] = min(cost, by_front.get(front, cost))
+        best = {
+            to: min(
+                by_front[to[:length]] + step_cost(one, to[:length], to[:length], edited) for length in range(ITEMS + 1)
+            )
+            for to in every
+        }
     return min(best.values())
 
 

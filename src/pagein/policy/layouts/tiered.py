@@ -8,9 +8,9 @@ Rules of this file
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from pagein.model.laid_prompts import LaidBlock, LaidPrompt, LayoutFacts, PromptContents, Said
 from pagein.policy.layouts.item_texts import (
@@ -41,22 +41,22 @@ class TieredLayout:
     def lay_out(self, state: TierState, facts: LayoutFacts) -> LaidPrompt:
         """Return the prompt of a request, from the tiers after its step."""
         prompt = _TieredPrompt(state, facts.contents, self.rules)
-        texts = list(prompt.blocks())
-        sizes = [facts.count(text) for _, _, text, _ in texts]
-        blocks = [
-            LaidBlock(role, section, text, size)  # type: ignore[arg-type]
-            for (role, section, text, _), size in zip(texts, sizes, strict=True)
-        ]
-        ends = [place for place, (_, _, _, is_end) in enumerate(texts) if is_end]
-        final, covered = _final(blocks, facts.contents)
-        marks = ends if self.rules.marks == "tiers" else _by_provider(blocks, ends, final, facts)
+        drafts = list(prompt.blocks())
+        sizes = [facts.count(text) for _, _, text, _ in drafts]
+        sections = [section for _, section, _, _ in drafts]
+        ends = [place for place, (_, _, _, is_end) in enumerate(drafts) if is_end]
+        final, covered = _final(sections, facts.contents)
+        marks = ends if self.rules.marks == "tiers" else _by_provider(sections, ends, final, facts)
         fronts = list(accumulate(sizes))
         marked = {place for place in marks if fronts[place] >= facts.min_prefix}
-        laid = tuple(replace(block, mark=place in marked) for place, block in enumerate(blocks))
-        return LaidPrompt(laid, covered)
+        blocks = (
+            LaidBlock(role, section, text, size, place in marked)
+            for place, ((role, section, text, _), size) in enumerate(zip(drafts, sizes, strict=True))
+        )
+        return LaidPrompt(tuple(blocks), covered)
 
 
-_Draft = tuple[str, str, str, bool]
+_Draft: TypeAlias = tuple[Literal["system", "user", "assistant"], str, str, bool]
 """Role, section, text, and whether a breakpoint of the tiers may stand there."""
 
 
@@ -71,7 +71,7 @@ class _TieredPrompt:
         order = [self._tiers(), self._tail(), self._conversation()]
         if self.rules.tail == "history first":
             order = [self._tiers(), self._conversation(), self._tail()]
-        prompt = ("user", "prompt", self.contents.prompt, False)
+        prompt: _Draft = ("user", "prompt", self.contents.prompt, False)
         yield from (draft for drafts in (*order, [prompt]) for draft in drafts if draft[2].strip())
 
     def _tiers(self) -> Iterator[_Draft]:
@@ -101,7 +101,7 @@ class _TieredPrompt:
         if tier == "L0":
             head = "\n\n".join(part for part in (self.contents.system, self.contents.legend) if part)
             yield "system", tier, head, True
-        role = "system" if tier == "L0" else "user"
+        role: Literal["system", "user"] = "system" if tier == "L0" else "user"
         for place, key in enumerate(keys, 1):
             is_last = place == len(keys) and not said
             yield role, tier, item_text(key, self._text(key)), self._is_entry(key, last=is_last)
@@ -190,21 +190,21 @@ def _number(key: str) -> int:
     return int(key.removeprefix(HISTORY)) if key.startswith(HISTORY) else -1
 
 
-def _final(blocks: Sequence[LaidBlock], contents: PromptContents) -> tuple[int, int]:
+def _final(sections: Sequence[str], contents: PromptContents) -> tuple[int, int]:
     """The last block that the next request repeats, and the messages of the conversation up to it."""
     volatile = {"tree", "urls", "active"}
-    first = next((place for place, block in enumerate(blocks) if block.section in volatile), len(blocks))
-    if first == len(blocks):
-        return len(blocks) - 1, len(contents.history) + 1
-    return first - 1, sum(block.section == "history" for block in blocks[:first])
+    first = next((place for place, section in enumerate(sections) if section in volatile), len(sections))
+    if first == len(sections):
+        return len(sections) - 1, len(contents.history) + 1
+    return first - 1, sections[:first].count("history")
 
 
-def _by_provider(blocks: Sequence[LaidBlock], ends: Iterable[int], final: int, facts: LayoutFacts) -> Iterable[int]:
+def _by_provider(sections: Sequence[str], ends: Iterable[int], final: int, facts: LayoutFacts) -> Iterable[int]:
     """The end, the previous end where the look-back would miss it, then the last places among the tiers."""
     if final < 0:
         return []
     marks = [final]
-    spoken = [place for place, block in enumerate(blocks) if block.section in ("history", "prompt")]
+    spoken = [place for place, section in enumerate(sections) if section in ("history", "prompt")]
     if 0 < facts.covered <= len(spoken):
         previous = spoken[facts.covered - 1]
         if final - previous > _LOOKBACK:

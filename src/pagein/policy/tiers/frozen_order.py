@@ -96,6 +96,8 @@ def _aged(known: TierItem | None, one: Sighting, rules: TierRules, modified: Col
     if known is None:
         return TierItem(digest)
     is_changed = one.key in modified or is_different(known, digest, rules)
+    if not is_changed and known.digest == digest:
+        return moved(known, "stay")
     aged = moved(known, "change" if is_changed else "stay")
     return replace(aged, digest=digest, changes=known.changes + is_changed)
 

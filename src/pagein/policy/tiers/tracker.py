@@ -72,7 +72,8 @@ def track(
             items[one.key] = TierItem(one.digest)
             continue
         is_changed = one.key in changed or is_different(known, one.digest, rules)
-        items[one.key] = replace(moved(known, "change" if is_changed else "stay"), digest=one.digest)
+        aged = moved(known, "change" if is_changed else "stay")
+        items[one.key] = aged if aged.digest == one.digest else replace(aged, digest=one.digest)
         if is_changed and known.tier != "active":
             moves.append(Move(one.key, known.tier, "active"))
     names = {one.key for one in active}

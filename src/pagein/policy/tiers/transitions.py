@@ -7,7 +7,7 @@ Rules of this file
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from pagein.policy.tiers.tier_values import BAND_OF, BANDS, CACHED, Tier, TierItem
@@ -68,10 +68,5 @@ def moved(item: TierItem, event: Event) -> TierItem:
     row = TRANSITIONS[item.tier, event]
     n = item.n if row.same else item.n + 1 if row.n is None else row.n
     if row.until is not None and row.beyond is not None and n >= row.until:
-        return replace(item, tier=row.beyond, n=BAND_OF[row.beyond].entry_n)
-    return replace(item, tier=row.to, n=n)
-
-
-def entered(item: TierItem, tier: Tier) -> TierItem:
-    """An item that enters a tier, with that tier's N."""
-    return replace(item, tier=tier, n=BAND_OF[tier].entry_n)
+        return TierItem(item.digest, BAND_OF[row.beyond].entry_n, row.beyond, item.changes, item.since)
+    return TierItem(item.digest, n, row.to, item.changes, item.since)
