@@ -165,6 +165,7 @@ def test_a_tier_is_one_block_in_the_seed_design_alone() -> None:
 class Step:
     edited: frozenset[str]
     dropped: frozenset[str]
+    unselected: frozenset[str]
     said: int
     tree: bool
     cold: bool
@@ -175,6 +176,7 @@ STEPS = st.lists(
         Step,
         st.frozensets(st.sampled_from(PATHS), max_size=2),
         st.one_of(st.just(frozenset()), st.frozensets(st.sampled_from(PATHS), max_size=2)),
+        st.one_of(st.just(frozenset()), st.frozensets(st.sampled_from(PATHS), max_size=3)),
         st.sampled_from([1, 1, 1, 12]),
         st.booleans(),
         st.sampled_from([False] * 9 + [True]),
@@ -207,6 +209,7 @@ def contents_of(steps: list[Step]) -> Iterator[tuple[PromptContents, bool]]:
                 prompt=f"asked {number}.0",
                 system="You fix bugs.",
                 files=files,
+                selected=frozenset(files) - step.unselected,
                 symbols=symbols,
                 urls={"https://x": "a page"},
                 tree="the tree" if step.tree else "",
@@ -247,9 +250,13 @@ def test_every_prompt_is_valid_and_shows_everything_once(steps: list[Step], rule
             assert check_body(body, api) == []
         whole = "\n".join(block.text for block in prompt.blocks)
         for path, text in contents.files.items():
-            assert whole.count(f"## {path}\n\n```\n{text}\n```") == whole.count(f"## {path}\n") == 1
-        assert whole.count("symbols of z.py") == 1
-        assert "symbols of a.py" not in whole or "a.py" not in contents.files
+            shown = whole.count(f"## {path}\n\n```\n{text}\n```")
+            assert shown == whole.count(f"## {path}\n")
+            assert shown == 1 or (shown == 0 and path not in contents.chosen)
+        for path in contents.symbols:
+            assert (entries := whole.count(f"symbols of {path}")) <= 1
+            assert not entries or path not in contents.chosen
+            assert entries or f"## {path}\n" in whole
         lines = whole.split("\n")
         assert all(lines.count(one.text) == 1 for one in contents.history)
         assert prompt.blocks[-1].text == contents.prompt

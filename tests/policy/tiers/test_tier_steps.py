@@ -217,6 +217,29 @@ def test_an_item_outside_enters_when_it_has_cost_more_than_its_entry() -> None:
     assert 1.15 * behind + 0.25 * size < carried < 1.15 * behind + 0.25 * size + 0.9 * size
 
 
+def test_a_deselected_file_leaves_with_the_next_rewrite_and_costs_none_itself() -> None:
+    first = run(PAGEIN, facts_of(STILL)).state
+    gone = first.order[2]
+    without = frozenset(PATHS) - {gone}
+    later = run(PAGEIN, *[facts_of(STILL, without)] * 3, start=first).state
+    assert later.order[: len(first.order)] == first.order
+    again = run(PAGEIN, facts_of(STILL), start=later).state
+    assert again.order[: len(first.order)] == first.order  # a toggle costs nothing
+    front = first.order[0]
+    rewritten = run(PAGEIN, facts_of({**STILL, front: 1}, without), start=later).state
+    assert gone not in rewritten.items
+    changed = run(PAGEIN, facts_of({**STILL, gone: 1}, without), start=later).state
+    assert gone not in changed.items  # its text would not be true any more
+
+
+def test_pages_from_the_web_are_items_of_the_corrected_preset_alone() -> None:
+    page = (Sighting("url:https://x", "1", 500.0),)
+    assert "url:https://x" in run(PAGEIN, replace(facts_of(STILL), urls=page)).state.order
+    assert "url:https://x" not in run(SEED, replace(facts_of(STILL), urls=page)).state.items
+    gone = run(PAGEIN, replace(facts_of(STILL), urls=page), facts_of(STILL)).state
+    assert "url:https://x" not in gone.items
+
+
 def test_an_insertion_shifts_nothing() -> None:
     first = run(PAGEIN, facts_of(STILL, said=2)).state
     more = {"0.py": 0, **STILL}

@@ -46,7 +46,11 @@ class TieredLayout:
         sections = [section for _, section, _, _ in drafts]
         ends = [place for place, (_, _, _, is_end) in enumerate(drafts) if is_end]
         final, covered = _final(sections, facts.contents)
-        marks = ends if self.rules.marks == "tiers" else _by_provider(sections, ends, final, facts)
+        marks = (
+            ends
+            if self.rules.marks == "tiers"
+            else _by_provider(sections, ends, final, 0 if state.rewritten else facts.covered)
+        )
         fronts = list(accumulate(sizes))
         marked = {place for place in marks if fronts[place] >= facts.min_prefix}
         blocks = (
@@ -199,14 +203,17 @@ def _final(sections: Sequence[str], contents: PromptContents) -> tuple[int, int]
     return first - 1, sections[:first].count("history")
 
 
-def _by_provider(sections: Sequence[str], ends: Iterable[int], final: int, facts: LayoutFacts) -> Iterable[int]:
-    """The end, the previous end where the look-back would miss it, then the last places among the tiers."""
+def _by_provider(sections: Sequence[str], ends: Iterable[int], final: int, covered: int) -> Iterable[int]:
+    """The end, the previous end where the look-back would miss it, then the last places among the tiers.
+
+    covered: messages up to the previous end; 0 if it cannot be read any more.
+    """
     if final < 0:
         return []
     marks = [final]
     spoken = [place for place, section in enumerate(sections) if section in ("history", "prompt")]
-    if 0 < facts.covered <= len(spoken):
-        previous = spoken[facts.covered - 1]
+    if 0 < covered <= len(spoken):
+        previous = spoken[covered - 1]
         if final - previous > _LOOKBACK:
             marks.append(previous)
     before = [place for place in ends if place < final and place not in marks]

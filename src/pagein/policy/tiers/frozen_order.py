@@ -46,11 +46,14 @@ class Surroundings:
     behind: tokens of the conversation behind them, which a rewrite writes again.
     cold: whether the cache holds nothing any more, so that everything is written again.
     references: references to each item, for the first request.
+    deselected: cached files that the user no longer works with, unchanged. They stay as long as nothing in front of them is
+        rewritten, because their text is still true, and taking them out would cost a rewrite.
     """
 
     behind: float = 0.0
     cold: bool = False
     references: Mapping[str, int] | None = None
+    deselected: frozenset[str] = frozenset()
 
 
 def place_items(
@@ -79,15 +82,18 @@ def place_items(
         entry = (
             0 if around.cold else kept if terms.anywhere else max((e for e in state.entries if e <= kept), default=0)
         )
-        survivors = [key for key in state.order[entry:] if key in items and items[key].tier != "active"]
-        moving = [*survivors, *_waiting(items)]
-        return _rewritten(state, items, entry, moving, sizes)
+        behind = state.order[entry:]
+        items = {key: one for key, one in items.items() if key not in around.deselected or key not in behind}
+        survivors = [key for key in behind if key in items and items[key].tier != "active"]
+        return _rewritten(state, items, entry, [*survivors, *_waiting(items)], sizes)
     waiting = _waiting(items)
     regret = state.regret + (1 - terms.read) * sum(sizes[key] for key in waiting) if waiting else 0.0
     price = (terms.write - terms.read) * around.behind + (terms.write - 1) * sum(sizes[key] for key in waiting)
     if waiting and regret > price:
         return _rewritten(state, items, len(state.order), waiting, sizes)
-    after = replace(state, items=items, responses=state.responses + 1, regret=regret, last_active=_active(items, sizes))
+    after = TierState(
+        items, _active(items, sizes), frozenset(), state.responses + 1, state.order, state.entries, regret=regret
+    )
     return Tracked(after, _moves(state, items))
 
 
@@ -143,7 +149,7 @@ def _rewritten(
     risks = [1 / (items[key].n + 1) ** 2 for key in order]
     new = _splits(fronts, risks, entry, _NEW_ENTRIES - bool(old))
     entries = tuple(sorted({*old, *new, *([len(order)] if order else [])}))
-    after = TierState(items, _active(items, sizes), frozenset(), state.responses + 1, order, entries)
+    after = TierState(items, _active(items, sizes), frozenset(), state.responses + 1, order, entries, rewritten=True)
     moves = _moves(state, items)
     return Tracked(after, moves, frozenset(items[key].tier for key in placed))
 

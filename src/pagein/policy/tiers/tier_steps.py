@@ -123,12 +123,27 @@ def _initial(facts: TierFacts, rules: TierRules) -> dict[str, TierItem]:
 def _step_rewritten(
     state: TierState, facts: TierFacts, rules: TierRules, terms: CacheTerms, changed: Collection[str]
 ) -> TierStep:
-    files = [one for one in facts.files if one.key in facts.selected]
-    symbols = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in facts.selected]
-    given = (*symbols, *files, *facts.urls)
-    listed = frozenset(one.key for one in given)
-    references = {key: count for path, count in facts.references.items() for key in (path, symbol_key(path))}
-    around = Surroundings(sum(one.tokens for one in facts.history), facts.cold, references)
-    tracked = place_items(state, given, rules, terms, around, modified=changed)
+    places = frozenset(state.order)
+    unselected = [one for one in facts.files if one.key not in facts.selected and one.key in places]
+    same = [one for one in unselected if one.digest == state.items[one.key].digest and one.key not in changed]
+    deselected = frozenset(one.key for one in same)
+    tracked, listed = _placed(state, facts, deselected, rules, terms)
+    if left := deselected - frozenset(tracked.state.order):
+        # Something in front of them is rewritten. So they go, and their symbol entries come back at once.
+        tracked, listed = _placed(state, facts, deselected - left, rules, terms)
     ripple = facts.restarted or bool(tracked.moves) or bool(tracked.broken)
     return TierStep(replace(tracked, state=replace(tracked.state, listed=listed)), ripple)
+
+
+def _placed(
+    state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: CacheTerms
+) -> tuple[Tracked, frozenset[str]]:
+    """Place the selected files and the deselected ones that may stay, the symbol entries of all others, and the pages."""
+    shown = facts.selected | deselected
+    files = [one for one in facts.files if one.key in shown]
+    symbols = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in shown]
+    given = (*symbols, *files, *facts.urls)
+    references = {key: count for path, count in facts.references.items() for key in (path, symbol_key(path))}
+    around = Surroundings(sum(one.tokens for one in facts.history), facts.cold, references, deselected)
+    changed = with_symbols(facts.modified)
+    return place_items(state, given, rules, terms, around, modified=changed), frozenset(one.key for one in given)

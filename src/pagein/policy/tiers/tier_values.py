@@ -87,6 +87,7 @@ class TierState:
     responses: number of requests so far.
     order: keys of the cached items in the order of the prompt, for the promotion `rewritten`.
     entries: places in this order, as numbers of items in front, where the provider has a cache entry.
+    rewritten: whether this order changed with the last request, so that what stands behind is written again.
     regret: the price so far of items that wait outside the cache, in tokens of uncached input.
     """
 
@@ -96,6 +97,7 @@ class TierState:
     responses: int = 0
     order: tuple[str, ...] = ()
     entries: tuple[int, ...] = ()
+    rewritten: bool = False
     regret: float = 0.0
 
     def tier(self, key: str) -> Tier:
