@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from pagein.errors import BadSetting
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
 from pagein.policy.layouts.tiered import TieredLayout
-from pagein.policy.tiers.tier_rules import PAGEIN, SEED, TierRules
+from pagein.policy.tiers.tier_rules import CHOICES, PAGEIN, SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, step_tiers
-from pagein.policy.tiers.tier_values import START, Sighting, TierItem, TierState
+from pagein.policy.tiers.tier_values import CACHED, START, Sighting, TierItem, TierState
 from pagein.ports import Layout
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains
 from pagein.providers.prices.price_lookup import prices
@@ -146,6 +147,16 @@ def test_active_files_stand_in_front_of_the_conversation_in_the_seed_design_alon
     assert [section for _, section, _, _ in made] == sections
 
 
+@pytest.mark.parametrize(
+    ("marks", "sections"), [("tiers", ["L0", "L1", "L2", "L3"]), ("provider", ["L1", "L2", "L3", "prompt"])]
+)
+def test_all_breakpoints_are_on_tiers_in_the_seed_design_alone(marks: str, sections: list[str]) -> None:
+    places = {f"{tier}.py": TierItem("", 3, tier) for tier in CACHED}
+    contents = PromptContents(prompt="?", system="S", files=dict.fromkeys(places, "x"))
+    made = laid(contents, places, replace(SEED, marks=marks))  # type: ignore[arg-type]
+    assert [section for _, section, _, mark in made if mark] == sections
+
+
 def test_a_tier_is_one_block_in_the_seed_design_alone() -> None:
     places = {"a.py": TierItem("", 3, "L3", since=1), "b.py": TierItem("", 3, "L3", since=1)}
     contents = PromptContents(prompt="?", files={"a.py": "A", "b.py": "B"})
@@ -184,7 +195,19 @@ STEPS = st.lists(
     min_size=1,
     max_size=12,
 )
-RULES = st.sampled_from(
+
+
+@st.composite
+def any_rules(draw: st.DrawFn) -> TierRules:
+    """Any choices that go together."""
+    chosen: dict[str, object] = {one.name: getattr(draw(st.sampled_from([SEED, PAGEIN])), one.name) for one in CHOICES}
+    try:
+        return TierRules(**chosen, cache_min_tokens=draw(st.sampled_from([0, 20, 1024])))  # type: ignore[arg-type]
+    except BadSetting:
+        reject()
+
+
+RULES = any_rules() | st.sampled_from(
     [
         SEED,
         replace(SEED, cache_min_tokens=0),
@@ -284,12 +307,14 @@ def test_bytes_in_front_of_a_change_stay_and_are_read_from_the_cache(steps: list
     """Everything that the order counts on is read by a cache with the provider's own rules."""
     chains, cache = Chains(), CacheSimulator(prices("generic:min=100").cache)
     before: tuple[TierState, LaidPrompt] | None = None
+    now = 0.0
     for number, (_, state, prompt) in enumerate(prompts_of(steps, PAGEIN)):
         blocks = [(block.role, block.text) for block in prompt.blocks]
         fronts = list(itertools.accumulate(block.tokens for block in prompt.blocks))
         chain = list(itertools.accumulate(blocks, chains.extend, initial=Chains.ROOT))[1:]
         marks = tuple(Breakpoint(place + 1) for place in prompt.marks)
-        usage = cache.serve(CacheRequest(number * 1.0, chain, fronts, marks))
+        now += 1000.0 if steps[number].cold else 1.0
+        usage = cache.serve(CacheRequest(now, chain, fronts, marks))
         if before is not None and not steps[number].cold:
             old, laid_before = before
             kept = 0

@@ -9,6 +9,7 @@ from tests.policy.tiers.naive_tiers import NaiveTiers
 
 from pagein.errors import BadSetting
 from pagein.policy.tiers.frozen_order import CacheTerms
+from pagein.policy.tiers.reference_seeding import Referenced, seeded_tiers
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import CHOICES, NAMES, PAGEIN, PRESETS, SEED, TierRules, preset
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers
@@ -162,6 +163,21 @@ def test_the_age_of_a_message_counts_in_the_seed_design_alone(age: str, tier: st
     rules = replace(SEED, history_age=age)  # type: ignore[arg-type]
     done = run(rules, facts_of(STILL, said=1), facts_of({**STILL, "a.py": 1}, frozenset({"b.py"}), said=1))
     assert done.state.tier("history:0") == tier
+
+
+@pytest.mark.parametrize(("place", "tier"), [("tiers", "L3"), ("conversation", "active")])
+def test_old_messages_move_into_tiers_in_the_seed_design_alone(place: str, tier: str) -> None:
+    rules = replace(SEED, history_place=place)  # type: ignore[arg-type]
+    done = run(rules, *[facts_of(STILL, said=1)] * 5, facts_of({**STILL, "a.py": 1}, said=1))
+    assert done.state.tier("history:0") == tier
+
+
+def test_shares_are_of_items_in_the_seed_design_and_of_tokens_in_the_corrected_one() -> None:
+    items = [Referenced("big", 9, 500.0), *(Referenced(str(place), 8 - place, 100.0) for place in range(5))]
+    count = [one.tier for one in seeded_tiers(items).values()]
+    tokens = [one.tier for one in seeded_tiers(items, seeding="tokens").values()]
+    assert count == ["L1", "L2", "L2", "L3", "L3", "L3"]
+    assert tokens == ["L1", "L3", "L3", "L3", "L3", "L3"]  # the first alone has half of all tokens
 
 
 def test_without_anchors_a_small_tier_promotes_too() -> None:

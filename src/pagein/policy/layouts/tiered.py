@@ -104,7 +104,7 @@ class _TieredPrompt:
         said = [self._said(key) for key in sorted(known, key=_number) if key.startswith(HISTORY)]
         if tier == "L0":
             head = "\n\n".join(part for part in (self.contents.system, self.contents.legend) if part)
-            yield "system", tier, head, True
+            yield "system", tier, head, self.rules.promotion == "rewritten" or not known
         role: Literal["system", "user"] = "system" if tier == "L0" else "user"
         for place, key in enumerate(keys, 1):
             is_last = place == len(keys) and not said

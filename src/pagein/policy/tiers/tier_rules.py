@@ -58,6 +58,7 @@ class TierRules:
         if self.cache_min_tokens < 0 or self.cache_buffer_multiplier < 0:
             raise BadSetting("cache_min_tokens and cache_buffer_multiplier of tiers must be 0 or more")
         needed = {"history_place": "conversation", "absent": "leaves", "blocks": "item", "inside": "entry"}
+        needed |= {"marks": "provider", "tail": "history first"}
         for name, value in needed.items():
             if self.promotion == "rewritten" and getattr(self, name) != value:
                 raise BadSetting(f"tiers with promotion='rewritten' need {name}={value!r}: cached bytes must not move")
