@@ -1,6 +1,6 @@
 """Write docs/reference/ from the code: the command line from its own help, the JSON bill from the docstrings of its types, the
 notes of the journal from the table of their kinds, the rules of the providers from the tables that the checker works with, the
-settings from their keys, the Python API from its signatures.
+settings from their keys, the Python API from its signatures. Tables of docs/layouts.md come from the tables of the tiers.
 
 `--check` writes nothing and fails where a page is stale.
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 import typer
 
 from pagein import errors, wiring
+from pagein.assembly import AssembledPrompt, PromptContents, Said, TieredPrompts, tiered
 from pagein.cli.cli import app
 from pagein.cli.corpus_figures import CLIENTS_TTLS, NO, SESSIONS, YES, share
 from pagein.engine.engine import Engine
@@ -26,6 +27,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
+from pagein.model.laid_prompts import LaidBlock
 from pagein.model.note_forms import KINDS, NoteKind
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import DEFAULT, PRESETS
@@ -34,6 +36,9 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
 from pagein.policy.stubs.previews import Previews
+from pagein.policy.tiers.tier_rules import CHOICES
+from pagein.policy.tiers.tier_values import BANDS
+from pagein.policy.tiers.transitions import EVENTS, TRANSITIONS, Transition
 from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
@@ -51,6 +56,7 @@ REFERENCE = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
 RESIDENCY = ROOT / "docs" / "residency.md"
 READ = ROOT / "docs" / "read.md"
+LAYOUTS = ROOT / "docs" / "layouts.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
 MEASURED = ROOT / "docs" / "clients-measured.md"
 AGENTS = ("<!-- agents: written by scripts/generate_docs.py -->\n", "<!-- /agents -->")
@@ -80,6 +86,7 @@ def main() -> int:
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
         READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
+        LAYOUTS: with_tiers(_read(LAYOUTS)),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
     if "--check" in sys.argv[1:]:
@@ -149,6 +156,45 @@ def with_residency_rules(page: str) -> str:
     for name, table in tables:
         page = _between(page, name, table)
     return page
+
+
+def with_tiers(page: str) -> str:
+    """The page with the tables of stability tiers between its marks: thresholds, transitions, corrections."""
+    page = _between(page, "bands", _tier_bands())
+    page = _between(page, "transitions", _tier_transitions())
+    return _between(page, "choices", _tier_choices())
+
+
+def _tier_bands() -> Iterator[str]:
+    yield "| tier | N of an item that enters | N at which it goes on | to |"
+    yield "|---|---|---|---|"
+    for band in reversed(BANDS):
+        yield f"| {band.tier} | {band.entry_n} | {band.promotion_n or '-'} | {band.above or '-'} |"
+
+
+def _tier_transitions() -> Iterator[str]:
+    yield "| event of an item | its tier | its tier after | its N after |"
+    yield "|---|---|---|---|"
+    for event, says in EVENTS.items():
+        for band in BANDS:
+            if (row := TRANSITIONS.get((band.tier, event))) is not None:
+                yield f"| {says} | {band.tier} | {_tier_after(row)} | {_n_after(row)} |"
+
+
+def _tier_after(row: Transition) -> str:
+    return row.to if row.beyond is None else f"{row.to}; {row.beyond} once N would be {row.until}"
+
+
+def _n_after(row: Transition) -> str:
+    n = "the same" if row.same else "N + 1" if row.n is None else str(row.n)
+    return n if row.beyond is None else f"{n}; {row.until}"
+
+
+def _tier_choices() -> Iterator[str]:
+    yield "| choice | preset `seed` | preset `pagein` | what the first did |"
+    yield "|---|---|---|---|"
+    for one in CHOICES:
+        yield f"| `{one.name}` | {one.seed} | {one.corrected} | {one.why} |"
 
 
 def _between(page: str, name: str, lines: Iterable[str]) -> str:
@@ -438,6 +484,7 @@ API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("Requests and replies", (PreparedRequest, Observation, Diagnosis)),
     ("The user's hand", (Touch, InWindow)),
     ("Recall tools", (definitions, answer_call, ReadResult)),
+    ("Assembled prompts", (tiered, TieredPrompts, PromptContents, Said, AssembledPrompt, LaidBlock)),
 )
 # what hosts use, or pagein itself
 _HIDDEN = frozenset(

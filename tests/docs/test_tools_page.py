@@ -64,7 +64,7 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
     assert f"shows {surroundings.CONTEXT} lines around" in peek
     assert f"{DEFAULT_CAPS.lines} lines and {DEFAULT_CAPS.bytes // 1024} KB" in peek
     assert (
-        f"at most {recall_resources.USUAL.per_object} matches of one object and {session_recall.USUAL.matches} in all"
+        f"at most {recall_resources.USUAL.per_object} matches of one object and {recall_resources.USUAL.matches} in all"
         in search
     )
     assert (

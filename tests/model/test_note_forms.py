@@ -55,6 +55,7 @@ from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
 from pagein.model.pins import Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.spans import Spans
+from pagein.model.tier_notes import TierNote
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 HASH = ContentHash.of(b"text")
@@ -170,6 +171,10 @@ STORED: list[tuple[Note, str]] = [
     (
         FileSightingNote("0f", "/w/a.py", "delete", is_by_person=True),
         '{"machine":"0f","path":"/w/a.py","op":"delete","is_by_person":true}',
+    ),
+    (
+        TierNote(seen=(("a.py", "ab12", 3.5),), gone=("b.py",), restarted=True, covered=3),
+        '{"seen":[["a.py","ab12",3.5]],"gone":["b.py"],"restarted":true,"covered":3}',
     ),
 ]
 

@@ -29,6 +29,7 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "MCP server": lambda: "mcp" in COMMANDS,
     "objects of sessions": lambda: "sessions" in COMMANDS,
     "pi extension": lambda: "pi" in COMMANDS or (ROOT / "extensions" / "pi").is_dir(),
+    "symbol map": lambda: "symbols" in COMMANDS,
     "totals over all sessions": lambda: "top" in COMMANDS,
     "unified read": lambda: has_option("read", "--mode"),
 }
@@ -131,3 +132,25 @@ def test_every_section_and_every_defect_of_the_unified_read_has_a_row() -> None:
         "Backward Compatibility Strategy", "Non-Goals", "Risks & Mitigations",
     }  # fmt: skip
     assert {f"defect:U{number}" for number in range(1, 10)} <= {str(one["id"]) for one in rows}
+
+
+def test_every_section_of_the_cache_tiers_has_a_row() -> None:
+    sections = {str(one["source"]) for one in requirements(Path(__file__).parent / "cache_tiers.toml")}
+    assert sections == {
+        "Tier Structure",
+        "N Progression",
+        "Content Hashing",
+        "Graduation",
+        "Files and Symbols",
+        "History Messages",
+        "Ripple Promotion",
+        "Threshold-Aware Promotion",
+        "Ripple Detection",
+        "Cache Block Structure",
+        "History Format",
+        "Symbol Map Exclusion",
+        "Demotion",
+        "Initialization",
+        "Configuration",
+        "Persistence",
+    }

@@ -162,6 +162,10 @@ class Session:
         """Return whether a text holds spans that must not be stored, by their shape."""
         return self._log.privacy.is_private(text)
 
+    def fingerprint(self, text: str) -> str:
+        """Return a digest of a text that may be journaled: it is keyed with the store's secret."""
+        return self._log.privacy.fingerprint(text)
+
     def move(self, leaf: EntryId | None) -> None:
         """Go to another entry: the next message makes a branch there. Raises HostError for an unknown entry."""
         self._log.move(leaf)
@@ -178,14 +182,7 @@ class Session:
         keep = shared_length(before, self._window.sent)
         tail = tuple(self._log.privacy.shows(one.message) for one in pieces_since(self._window.sent, keep))
         return WindowRequest(
-            keep,
-            tail,
-            done.epoch,
-            done.opened,
-            done.failure,
-            done.previewed,
-            done.crowded,
-            done.shots,
+            keep, tail, done.epoch, done.opened, done.failure, done.previewed, done.crowded, done.shots
         )
 
     def last_request(self) -> list[Message]:

@@ -1,5 +1,5 @@
-"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here, in `model.memory_notes`
-or in `model.guard_notes`.
+"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here, in `model.memory_notes`,
+in `model.guard_notes` or in `model.tier_notes`.
 
 A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
 """
@@ -22,6 +22,7 @@ from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
+from pagein.model.tier_notes import TierNote
 
 CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
@@ -389,6 +390,7 @@ Note: TypeAlias = (
     | FileSightingNote
     | ReadMeasureNote
     | SearchMeasureNote
+    | TierNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

@@ -64,6 +64,7 @@ from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
+from pagein.model.tier_notes import TierNote
 
 _N = TypeVar("_N")
 _MEASURE_NAMES: Final = {"path": "pathKey", "item": "textHash"}
@@ -378,6 +379,7 @@ KINDS: Final = (
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
     _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
     _kind("file.sighting", FileSightingNote, _encode_set_fields(), has_words=True),
+    _kind("prompt.tiers", TierNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""
 _OF_CLASS: Final = {one.note: one for one in KINDS}

@@ -1,6 +1,7 @@
 """Interfaces to the outside world, as Protocols whose docstrings are contracts."""
 
 from pagein.ports.layers import DerivedLayer, Progress
+from pagein.ports.layouts import Layout
 from pagein.ports.machine import Clock, CodeSearcher, Files, IdSource, Signal, TokenCounter
 from pagein.ports.stores import BlobStore, JournalStore, LayerStore, ObjectStore, SnapshotStore
 from pagein.ports.symbols import SymbolCache, SymbolSource
@@ -16,6 +17,7 @@ __all__ = [
     "IdSource",
     "JournalStore",
     "LayerStore",
+    "Layout",
     "ObjectStore",
     "Progress",
     "Signal",

@@ -21,7 +21,7 @@ from pagein.model.journal_notes import WithheldReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.erasure import ErasedTexts
-from pagein.policy.privacy.redaction import SessionRedaction, without_in_json
+from pagein.policy.privacy.redaction import SessionRedaction, digest_of, without_in_json
 from pagein.policy.privacy.secrets import keys_in
 
 _KEY_BYTES: Final = 32
@@ -92,6 +92,10 @@ class Privacy:
         """Return whether a text holds spans that must not be stored."""
         self._look_again()
         return bool(self.withholding.finds(text))
+
+    def fingerprint(self, text: str) -> str:
+        """Return a keyed digest of a text, which tells nothing about it without the store's secret."""
+        return digest_of(self._key(), text)
 
     def redact_note(self, data: str) -> str:
         """Redact a fact, given as JSON text."""

@@ -1,0 +1,1 @@
+"""Stability tiers: which parts of an assembled prompt are stable enough to stand in front."""
