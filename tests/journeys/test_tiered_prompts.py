@@ -223,3 +223,26 @@ def test_a_pause_longer_than_the_cache_lets_everything_move() -> None:
         waiting = prompts.assemble(contents(40, a="x" * 50), at=float(second)).tiers
     assert "src/a.py" not in waiting.order
     assert "src/a.py" in prompts.assemble(contents(40, a="x" * 50), at=1000.0).tiers.order
+
+
+def test_the_first_order_comes_from_the_symbol_map(tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter")
+    from pagein.archive import open_symbols
+    from pagein.workspace.symbols.symbol_reading import SymbolReader
+
+    files = {
+        "base.py": "def connect():\n    return 1\n" + "# what everything stands on\n" * 400,
+        "left.py": "from base import connect\nconnect()\nconnect()\n" + "# left\n" * 400,
+        "right.py": "from base import connect\nconnect()\n" + "# right\n" * 400,
+        "alone.py": "print(1)\n" + "# alone\n" * 400,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with open_symbols(workspace=tmp_path, jobs=1) as index:
+        index.refresh()
+        references = SymbolReader(index).references_into()
+    first = tiered(MODEL).assemble(PromptContents("Hello?", files=files), references=references)
+    unknown = tiered(MODEL).assemble(PromptContents("Hello?", files=files))
+    assert references == {"base.py": 5}
+    assert min(first.tiers.items, key=lambda key: first.tiers.items[key].tier) == "base.py"
+    assert first.request != unknown.request

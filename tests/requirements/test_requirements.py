@@ -21,7 +21,7 @@ def has_option(command: str, option: str) -> bool:
 
 
 CAPABILITIES: dict[str, Callable[[], bool]] = {
-    "agent hooks": lambda: "install" in COMMANDS,
+    "agent hooks": lambda: "hook" in COMMANDS,
     "blame": lambda: "blame" in COMMANDS,
     "child calls": lambda: hasattr(ports, "ChildModel") or "query" in COMMANDS,
     "followed files of sessions": lambda: any("follow" in name for name in KEYS),

@@ -107,6 +107,10 @@ class SymbolReader:
         """Return how often the workspace refers to a name; approximate."""
         return self._of(self._index.state).references.names.get(name, 0)
 
+    def references_into(self) -> Mapping[str, int]:
+        """Return, by file, the references of other files to what it defines: what a tiered prompt is first ordered by."""
+        return self._of(self._index.state).references.into
+
     def _of(self, state: IndexState) -> _Derived:
         derived = self._derived
         if derived is None or derived.number != state.number:
