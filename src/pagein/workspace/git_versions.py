@@ -80,6 +80,9 @@ def git_version(path: str, against: str) -> GitVersion:
         return replace(_version(git, repository, name, path, against), folder=folder)
     except git.GitError as problem:
         raise GitProblem("NO_REPOSITORY", f"git cannot read the repository: {problem}") from problem
+    except KeyError as problem:  # an object that a partial clone has not fetched
+        why = f"The repository lacks the object {problem}, as partial clones do. Fetch it, for example with git show."
+        raise GitProblem("UNKNOWN_BASE", why) from problem
 
 
 def submodule_commit(path: str) -> str | None:

@@ -89,6 +89,18 @@ def test_a_cancelled_read_says_so(room: Room) -> None:
     assert error_of(told)["code"] == "ABORTED"
 
 
+def test_a_bug_in_pagein_is_told_and_raises_nothing(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    room.put("a.txt", "x\n")
+    session = guarded(room)
+
+    def fail(_: str) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("pagein.tools.reading.targets.state_of", fail)
+    told = answer(session, "read", Call({"mode": "file", "target": "a.txt"}))
+    assert (error_of(told)["code"], told.failure) == ("FAILED", "RuntimeError: boom")
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_every_code_has_a_meaning_in_a_sentence(code: str) -> None:
     assert CODES[code].endswith(".")

@@ -20,6 +20,7 @@ from pagein.workspace.target_state import mode_of
 
 _TAIL: Final = 400  # characters for the lines behind the hunks
 _MOST_ERRORS: Final = 20
+_MOST_COMPARED: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     new = _present(call, named, old)
     if old.content is None and new.content is None:
         check_state(named)
+    if max(len(old.content or b""), len(new.content or b"")) > _MOST_COMPARED:
+        why = f"{named.shown} is too large to compare: more than {_MOST_COMPARED} bytes. Compare it by a command."
+        raise ReadRefusal("FILE_TOO_LARGE", why)
     ask = ReadAsk(
         "diff_preview",
         asked.target,

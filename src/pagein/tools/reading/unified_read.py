@@ -56,6 +56,10 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
         return _refused(session, asked, ReadRefusal("ABORTED", str(problem)))
     except HostError as problem:
         return _refused(session, asked, ReadRefusal("NO_WORKSPACE", str(problem)))
+    except Exception as problem:  # noqa: BLE001  rule 2: even a bug in pagein is told, and costs the agent one call
+        why = f"{type(problem).__name__}: {problem}"
+        failed = ReadRefusal("FAILED", f"This read failed inside pagein ({why}). Use another tool for it.")
+        return replace(_refused(session, asked, failed), failure=why)
     served = made.served if not session.is_private(made.served.content) else replace(made.served, content="")
     verdict = session.guards.note_read(made.verdict, served)
     stabilization = session.guards.stabilization(verdict)
