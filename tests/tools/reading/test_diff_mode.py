@@ -60,7 +60,7 @@ def test_a_change_against_each_state_of_git(repository: Room) -> None:
     assert diff(read(session, "diff_preview", "a.txt", against=f"commit:{base[:10]}")) == diff(head)
     same = read(session, "diff_preview", "a.txt", against="WORKTREE")
     assert (meta_of(same)["hunks"], same.text) == (
-        0, "a.txt: no differences between the working tree and the working tree\n"
+        0, "a.txt: nothing to compare. With against='WORKTREE' give a proposed text in 'content'.\n"
     )  # fmt: skip
 
 

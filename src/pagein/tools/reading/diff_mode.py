@@ -205,6 +205,8 @@ def _texts(old: Side, new: Side) -> tuple[str, str] | None:
 
 
 def _summary(old: Side, new: Side, hunks: tuple[Hunk, ...], *, is_same: bool) -> str:
+    if is_same and old.state == new.state:
+        return f"{new.name}: nothing to compare. With against='WORKTREE' give a proposed text in 'content'."
     if is_same:
         return f"{new.name}: no differences between {old.state} and {new.state}"
     added, removed = sum(one.added for one in hunks), sum(one.removed for one in hunks)
