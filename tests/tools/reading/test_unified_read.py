@@ -25,7 +25,13 @@ def test_the_shape_of_a_host_is_answered_to_the_letter(room: Room) -> None:
 def test_a_mode_is_never_guessed(room: Room) -> None:
     room.put("a.txt", "x\n")
     session = guarded(room)
-    for asked in ({"target": "a.txt"}, {"target": "a.txt", "start_line": 1}, {"target": "a.txt", "path": "a.txt"}, {}):
+    for asked in (
+        {"target": "a.txt"},
+        {"target": "a.txt", "start_line": 1},
+        {"target": "a.txt", "path": "a.txt"},
+        {"path": "a.txt", "start_line": 1},
+        {},
+    ):
         told = answer(session, "read", Call(asked))
         assert error_of(told)["code"] == "INVALID_ARGS"
         assert error_of(told)["message"].startswith("'mode' must be one of: file, symbol, snippet, diff_preview")
