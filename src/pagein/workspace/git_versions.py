@@ -47,7 +47,6 @@ class GitVersion:
     mode: of the file, as git writes it; 0 without a file.
     state: the state, for people, such as `HEAD (1a2b3c4d5e)`.
     renamed: whether the state has the file under another name.
-    has_commit: whether the repository has a commit at all.
     ignores_line_ends: whether git is told to convert line ends of the file.
     """
 
@@ -56,7 +55,6 @@ class GitVersion:
     mode: int
     state: str
     renamed: bool = False
-    has_commit: bool = True
     ignores_line_ends: bool = False
     folder: str = ""
 
@@ -64,11 +62,6 @@ class GitVersion:
     def is_submodule(self) -> bool:
         """Whether it is another repository, of which git keeps the commit alone."""
         return self.mode == _SUBMODULE
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link; the content is its target."""
-        return self.mode == _LINK
 
 
 def git_version(path: str, against: str) -> GitVersion:
@@ -87,6 +80,9 @@ def git_version(path: str, against: str) -> GitVersion:
         return replace(_version(git, repository, name, path, against), folder=folder)
     except git.GitError as problem:
         raise GitProblem("NO_REPOSITORY", f"git cannot read the repository: {problem}") from problem
+    except KeyError as problem:  # an object that a partial clone has not fetched
+        why = f"The repository lacks the object {problem}, as partial clones do. Fetch it, for example with git show."
+        raise GitProblem("UNKNOWN_BASE", why) from problem
 
 
 def submodule_commit(path: str) -> str | None:
@@ -141,7 +137,7 @@ def _version(git: Any, repository: Any, name: str, path: str, against: str) -> G
     if against == "HEAD":
         if not has_commit:
             state = "HEAD (no commit yet)"
-            return GitVersion(None, name, 0, state, has_commit=False, ignores_line_ends=converts)
+            return GitVersion(None, name, 0, state, ignores_line_ends=converts)
         commit = repository.head.peel(git.Commit)
     else:
         commit = _commit(git, repository, against.partition(":")[2])
@@ -155,7 +151,7 @@ def _version(git: Any, repository: Any, name: str, path: str, against: str) -> G
         if before is not None:
             version = _of_entry(repository, before.id, int(before.filemode), earlier, state, converts=converts)
             return GitVersion(version.content, earlier, version.mode, state, renamed=True, ignores_line_ends=converts)
-    return GitVersion(None, name, 0, state, has_commit=has_commit, ignores_line_ends=converts)
+    return GitVersion(None, name, 0, state, ignores_line_ends=converts)
 
 
 def _in_index(git: Any, repository: Any, name: str, path: str, *, converts: bool) -> GitVersion:  # noqa: ANN401
@@ -163,7 +159,6 @@ def _in_index(git: Any, repository: Any, name: str, path: str, *, converts: bool
     conflicts = index.conflicts
     if conflicts is not None and any(side is not None and side.path == name for one in conflicts for side in one):
         raise GitProblem("UNMERGED", f"{name} is in conflict, so the index has no one text of it. Take against='HEAD'.")
-    has_commit = not repository.head_is_unborn
     try:
         entry = index[name]
     except KeyError:
@@ -172,7 +167,7 @@ def _in_index(git: Any, repository: Any, name: str, path: str, *, converts: bool
             before = index[earlier]
             version = _of_entry(repository, before.id, int(before.mode), earlier, "INDEX", converts=converts)
             return GitVersion(version.content, earlier, version.mode, "INDEX", renamed=True, ignores_line_ends=converts)
-        return GitVersion(None, name, 0, "INDEX", has_commit=has_commit, ignores_line_ends=converts)
+        return GitVersion(None, name, 0, "INDEX", ignores_line_ends=converts)
     return _of_entry(repository, entry.id, int(entry.mode), name, "INDEX", converts=converts)
 
 

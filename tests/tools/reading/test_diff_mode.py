@@ -60,7 +60,7 @@ def test_a_change_against_each_state_of_git(repository: Room) -> None:
     assert diff(read(session, "diff_preview", "a.txt", against=f"commit:{base[:10]}")) == diff(head)
     same = read(session, "diff_preview", "a.txt", against="WORKTREE")
     assert (meta_of(same)["hunks"], same.text) == (
-        0, "a.txt: no differences between the working tree and the working tree\n"
+        0, "a.txt: nothing to compare. With against='WORKTREE' give a proposed text in 'content'.\n"
     )  # fmt: skip
 
 
@@ -294,6 +294,19 @@ def test_commits_that_do_not_exist_and_other_expressions_are_refused(repository:
         assert error_of(read(session, "diff_preview", "a.txt", against=f"commit:{name}"))["code"] == "UNKNOWN_BASE"
 
 
+def test_an_object_that_was_not_fetched_is_no_crash(repository: Room) -> None:
+    repository.put("a.txt", "changed\n")
+    name = git(repository.folder, "rev-parse", "HEAD:a.txt")
+    (repository.folder / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    error = error_of(read(guarded(repository), "diff_preview", "a.txt"))
+    assert (error["code"], name in error["message"]) == ("UNKNOWN_BASE", True)
+
+
+def test_files_that_are_too_large_are_not_compared(repository: Room) -> None:
+    repository.put("big.txt", "x\n" * 9_000_000)
+    assert error_of(read(guarded(repository), "diff_preview", "big.txt"))["code"] == "FILE_TOO_LARGE"
+
+
 def test_without_a_repository_the_remedy_is_told(room: Room) -> None:
     room.put("a.txt", "x\n")
     error = error_of(read(guarded(room), "diff_preview", "a.txt"))
@@ -311,9 +324,11 @@ def test_without_the_extra_the_remedy_is_told(repository: Room, monkeypatch: pyt
 
 def test_nothing_in_the_repository_is_changed(repository: Room) -> None:
     repository.put("a.txt", "changed\n")
+    repository.put("new.txt", "new\n")
     before = {path: path.read_bytes() for path in (repository.folder / ".git").rglob("*") if path.is_file()}
     session = guarded(repository)
     for against in ("HEAD", "INDEX"):
         read(session, "diff_preview", "a.txt", against=against)
+        read(session, "diff_preview", "new.txt", against=against)
     after = {path: path.read_bytes() for path in (repository.folder / ".git").rglob("*") if path.is_file()}
     assert after == before

@@ -1,5 +1,7 @@
 """The portable cases of the known implementation, run through the tool `read`, and each of its defects."""
 
+from pathlib import Path
+
 import pytest
 from tests.tools.reading.reading_calls import error_of, guarded, meta_of, read
 from tests.tools.recall_sessions import Room
@@ -144,11 +146,17 @@ def test_metrics_a_read_after_a_search(room: Room) -> None:
     assert meta_of(told)["stabilization"]["metrics_snapshot"] == metrics(session)
 
 
-def test_metrics_two_sessions_and_two_folders_are_apart(room: Room) -> None:
+def test_metrics_two_sessions_and_two_folders_are_apart(room: Room, tmp_path: Path) -> None:
     room.put("a.txt", "one\n")
     one, other = guarded(room), guarded(room, name="other")
     read(one, "file", "a.txt")
     assert metrics(other)["reads_count"] == 0
+    elsewhere = Room(tmp_path / "elsewhere", room.store)
+    elsewhere.put("a.txt", "one\n")
+    away = guarded(elsewhere, name="away")
+    read(away, "file", "a.txt")
+    assert (metrics(one)["reads_count"], metrics(away)["reads_count"]) == (1, 1)
+    elsewhere.close()
 
 
 # --- defects of the known implementation

@@ -25,7 +25,13 @@ def test_the_shape_of_a_host_is_answered_to_the_letter(room: Room) -> None:
 def test_a_mode_is_never_guessed(room: Room) -> None:
     room.put("a.txt", "x\n")
     session = guarded(room)
-    for asked in ({"target": "a.txt"}, {"target": "a.txt", "start_line": 1}, {"target": "a.txt", "path": "a.txt"}, {}):
+    for asked in (
+        {"target": "a.txt"},
+        {"target": "a.txt", "start_line": 1},
+        {"target": "a.txt", "path": "a.txt"},
+        {"path": "a.txt", "start_line": 1},
+        {},
+    ):
         told = answer(session, "read", Call(asked))
         assert error_of(told)["code"] == "INVALID_ARGS"
         assert error_of(told)["message"].startswith("'mode' must be one of: file, symbol, snippet, diff_preview")
@@ -87,6 +93,18 @@ def test_a_cancelled_read_says_so(room: Room) -> None:
     stop.set()
     told = answer(guarded(room), "read", Call({"mode": "file", "target": "a.txt"}, signal=stop))
     assert error_of(told)["code"] == "ABORTED"
+
+
+def test_a_bug_in_pagein_is_told_and_raises_nothing(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    room.put("a.txt", "x\n")
+    session = guarded(room)
+
+    def fail(_: str) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("pagein.tools.reading.targets.state_of", fail)
+    told = answer(session, "read", Call({"mode": "file", "target": "a.txt"}))
+    assert (error_of(told)["code"], told.failure) == ("FAILED", "RuntimeError: boom")
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -161,7 +161,7 @@ MATRIX: Final[tuple[Argument, ...]] = (
         ("snippet",),
         "whole",
         "Lines to show before and behind.",
-        default="0 with start_line, 2 with pattern",
+        default="2 around the places of a pattern in a file, else 0",
         low=0,
     ),
     Argument(
@@ -291,5 +291,6 @@ def matrix_table() -> Iterator[str]:
     for row in MATRIX:
         valid = " | ".join("yes" if mode in row.modes else "" for mode in MODES)
         default = "required" if row.required else row.default
-        takes = row.takes.replace(str(MOST), "10⁹")
+        words = ", ".join(f"`{word}`" for word in row.among)
+        takes = f"one of: {words}" if row.among else row.takes.replace(str(MOST), "10⁹")
         yield f"| `{row.name}` | {valid} | {takes} | {default} | {row.says} |"

@@ -20,6 +20,7 @@ from pagein.workspace.target_state import mode_of
 
 _TAIL: Final = 400  # characters for the lines behind the hunks
 _MOST_ERRORS: Final = 20
+_MOST_COMPARED: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     new = _present(call, named, old)
     if old.content is None and new.content is None:
         check_state(named)
+    if max(len(old.content or b""), len(new.content or b"")) > _MOST_COMPARED:
+        why = f"{named.shown} is too large to compare: more than {_MOST_COMPARED} bytes. Compare it by a command."
+        raise ReadRefusal("FILE_TOO_LARGE", why)
     ask = ReadAsk(
         "diff_preview",
         asked.target,
@@ -201,6 +205,8 @@ def _texts(old: Side, new: Side) -> tuple[str, str] | None:
 
 
 def _summary(old: Side, new: Side, hunks: tuple[Hunk, ...], *, is_same: bool) -> str:
+    if is_same and old.state == new.state:
+        return f"{new.name}: nothing to compare. With against='WORKTREE' give a proposed text in 'content'."
     if is_same:
         return f"{new.name}: no differences between {old.state} and {new.state}"
     added, removed = sum(one.added for one in hunks), sum(one.removed for one in hunks)

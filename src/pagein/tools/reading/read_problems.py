@@ -34,6 +34,7 @@ CODES: Final[Mapping[str, str]] = {
     "LOW_RELEVANCE": "The file is outside the places of the last search, and the setting `guard_relevance` refuses such reads.",
     "EXCLUDED_FOLDER": "The file is in `vendor`, `node_modules`, `.git` or `dist`.",
     "NO_WORKSPACE": "The session has no folder, so it cannot read files.",
+    "FAILED": "Something inside pagein failed. The message says what; another tool can read the file.",
     "ABORTED": "The caller cancelled the read.",
 }
 """Every code of this package, with its meaning."""

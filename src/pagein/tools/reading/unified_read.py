@@ -2,9 +2,9 @@
 
 Rules of this file
 ------------------
-1. A call with `mode` or `target` is a call of the tool with modes. A call with `path` and without both has the shape of a
-   host's own read tool, which has no such arguments: it is answered as the host would answer it, to the letter. The two
-   shapes exclude each other, so no mode is ever guessed.
+1. A call with `mode`, `target` or another argument that only the tool with modes has is a call of this tool. A call with
+   `path` and none of these has the shape of a host's own read tool: it is answered as the host would answer it, to the
+   letter. The two shapes exclude each other, so no mode is ever guessed.
 2. A call is answered in the contract whatever goes wrong: `ok` is false then, and `error` has code, message and next calls.
 """
 
@@ -19,7 +19,7 @@ from pagein.model.guard_notes import ReadMode
 from pagein.model.read_contract import ReadError, ReadMeta, ReadReply, contract_fields
 from pagein.ports import Signal
 from pagein.tools.calls import Arguments
-from pagein.tools.reading.argument_matrix import InvalidArguments, ReadArguments, parse_arguments
+from pagein.tools.reading.argument_matrix import MATRIX, InvalidArguments, ReadArguments, parse_arguments
 from pagein.tools.reading.diff_mode import read_diff
 from pagein.tools.reading.file_mode import read_file
 from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall
@@ -33,11 +33,13 @@ _MODES: Final[Mapping[ReadMode, Callable[[ReadCall], ModeAnswer]]] = {
     "snippet": read_snippet,
     "diff_preview": read_diff,
 }
+_OF_MODES: Final = frozenset(row.name for row in MATRIX) - {"path", "offset", "limit", "bypass_cache"}
+"""Arguments that no host's own read tool has."""
 
 
 def has_modes(arguments: Arguments) -> bool:
     """Return whether a call is one of the tool with modes, and not of a host's own read tool (rule 1)."""
-    return "path" not in arguments or "mode" in arguments or "target" in arguments
+    return "path" not in arguments or any(name in arguments for name in _OF_MODES)
 
 
 def answer_unified_read(session: Session, arguments: Arguments, signal: Signal | None = None) -> ReadResult:
@@ -56,6 +58,10 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
         return _refused(session, asked, ReadRefusal("ABORTED", str(problem)))
     except HostError as problem:
         return _refused(session, asked, ReadRefusal("NO_WORKSPACE", str(problem)))
+    except Exception as problem:  # noqa: BLE001  rule 2: even a bug in pagein is told, and costs the agent one call
+        why = f"{type(problem).__name__}: {problem}"
+        failed = ReadRefusal("FAILED", f"This read failed inside pagein ({why}). Use another tool for it.")
+        return replace(_refused(session, asked, failed), failure=why)
     served = made.served if not session.is_private(made.served.content) else replace(made.served, content="")
     verdict = session.guards.note_read(made.verdict, served)
     stabilization = session.guards.stabilization(verdict)
