@@ -205,7 +205,7 @@ def test_health_is_open_to_all_and_tells_strangers_no_paths(tmp_path: Path) -> N
                 async with on.client.get(on.url + "/healthz", headers={"Host": host}) as answer:
                     assert answer.status == 200
                     told = await answer.json()
-                assert set(told) == {"status", "version", "off", "curating", "store"}
+                assert set(told) == {"status", "version", "off", "curating", "store", "memory"}
                 assert told["off"] == "yes"
             async with on.client.get(on.url + "/healthz", headers=on.shown) as answer:
                 assert str(tmp_path) in (await answer.json())["off"]
