@@ -64,12 +64,17 @@ def _serve(
     import os
 
     from pagein import wiring
+    from pagein.client_windows.own_window import OwnWindow
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.mcp.protocol import make_server, serve_streams
     from pagein.mcp.tool_answers import ToolAnswers
 
     with wiring.open(store, workspace=folder) as engine:
         answers = ToolAnswers(
-            engine, str(folder), tuple(one.name for one in tools), Switch(default_switch(), os.environ).is_off
+            engine,
+            str(folder),
+            tuple(one.name for one in tools),
+            Switch(default_switch(), os.environ).is_off,
+            OwnWindow(os.environ, Path.home()),
         )
         serve_streams(make_server(tools, answers), source, sink)

@@ -12,14 +12,18 @@ Rules of this file
    before or beside it, is known there.
 3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
    has is ignored, and the result says so: the model gets the text.
+4. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+   if the text above it is, to the last character, the answer that it was made for.
 """
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import StoreError
@@ -33,6 +37,20 @@ _PLAIN: Final = ("full", "baseline_fallback")
 """Modes of answers that show nothing but text, and rest on no other answer."""
 _DIGITS: Final = 10
 """Hexadecimal digits of a receipt: 40 bits, which nobody guesses in the reads of one session."""
+_LINE: Final = re.compile(rf"\n\[known=([0-9a-f]{{{_DIGITS}}})\]\s*\Z")
+_UNKNOWN: Final = re.compile(r"\n\[not known: [^\n]*\Z")
+_LONGEST_LINE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class StandingReceipt:
+    """A receipt in a window, with what stands above it.
+
+    traces: hashes of the text above, as far as that may be the answer.
+    """
+
+    tag: str
+    traces: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,13 @@ class ReceiptedRead:
     result: ReadResult
     receipt: str = ""
     unknown: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The answer with its receipt, as the model gets it (see `standing_receipt`)."""
+        unknown = [f"[not known: {', '.join(self.unknown)}]"] if self.unknown else []
+        receipt = [f"[known={self.receipt}]"] if self.receipt else []
+        return "\n".join((self.result.text, *unknown, *receipt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +110,22 @@ class ReceiptedReads:
         known: Iterable[str] = (),
         bypass: bool = False,
         signal: Signal | None = None,
+        standing: Callable[[], Mapping[str, StandingReceipt]] = dict,
     ) -> ReceiptedRead:
         """Answer a read for a model that still sees the answers with the receipts `known`.
 
-        bypass: show the text, whatever is known. Raises nothing for an unreadable file or an unusable store.
+        bypass: show the text, whatever is known.
+        standing: returns the receipts in the model's window, by the ids of the calls that they answered; asked only if
+            a receipt could help.
+        Raises nothing for an unreadable file or an unusable store.
         """
         session, quoted = self._session, tuple(dict.fromkeys(known))
         try:
             with session.turn():
                 self._look()
                 unknown = tuple(one for one in quoted if one not in self._answers)
+                if self._answers and not bypass:
+                    quoted = tuple(dict.fromkeys((*quoted, *self._seen(standing()))))
                 session.move(None)
                 for answer in self._proven(quoted):
                     session.note(answer.note)
@@ -111,6 +142,13 @@ class ReceiptedReads:
         leaf = self._session.leaf
         found = None if leaf is None else _text_read(self._session.journal.entry(leaf))
         return "" if found is None else _tag(found[0])
+
+    def _seen(self, standing: Mapping[str, StandingReceipt]) -> list[str]:
+        """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store."""
+        known = self._answers
+        gone = self._session.evicted_among(standing)
+        found = (one for call, one in standing.items() if call not in gone)
+        return [one.tag for one in found if one.tag in known and known[one.tag].note.trace in one.traces]
 
     def _proven(self, quoted: Collection[str]) -> list[_Answer]:
         """Return the quoted answers that are proven, the oldest first.
@@ -159,6 +197,17 @@ class ReceiptedReads:
                 base.add(_tag(found[0]))
             place = before.parent
         return frozenset(base)
+
+
+def standing_receipt(text: str) -> StandingReceipt | None:
+    """Return the receipt at the end of a text that a window shows; None if there is none."""
+    found = _LINE.search(text, max(len(text) - _LONGEST_LINE, 0))
+    if found is None:
+        return None
+    above = text[: found.start()]
+    beside = _UNKNOWN.search(above)
+    forms = (above,) if beside is None else (above, above[: beside.start()])
+    return StandingReceipt(found[1], frozenset(map(trace_of, forms)))
 
 
 def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:

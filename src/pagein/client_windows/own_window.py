@@ -1,0 +1,136 @@
+"""The window of the agent that started this process: found by the names that the agent tells, read from its transcript.
+
+Rules of this file
+------------------
+1. Any doubt gives nothing: the model then gets the text.
+2. Only a transcript that holds the very call is believed, because it tells on which branch the model is.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Final, Protocol
+
+from pagein.client_windows.claude_code import ClaudeCodeTranscript
+from pagein.client_windows.codex import CodexRollout
+from pagein.client_windows.transcript_tail import Row, TranscriptTail
+from pagein.engine.receipts import StandingReceipt
+
+_NAME: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
+_MOST: Final = 8
+"""Files that are looked at for one call."""
+_KEPT: Final = 32
+_PATIENCE: Final = 0.4
+"""Seconds for which an agent may take to write a call down. Claude Code takes up to 0.1."""
+_PAUSE: Final = 0.02
+
+
+class Transcript(Protocol):
+    """The rows of one agent's transcript so far."""
+
+    @property
+    def may_prove(self) -> bool:
+        """Whether a result with a receipt may stand in the window."""
+        ...
+
+    def take(self, row: Row | None) -> None:
+        """Take the next row; None for a row that is no JSON object."""
+        ...
+
+    def standing(self, call_id: str) -> Mapping[str, StandingReceipt] | None:
+        """Return the receipts that stand at a call, by the ids of their calls; None if the call is not here yet."""
+        ...
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A file with what was read of it."""
+
+    make: Callable[[], Transcript]
+    tail: TranscriptTail
+    rows: Transcript
+
+    def look(self) -> None:
+        """Take the new rows."""
+        while (news := self.tail.news()) is None:
+            self.rows = self.make()
+        for row in news:
+            self.rows.take(row)
+
+
+class OwnWindow:
+    """The window of this process's agent. Thread-safe.
+
+    environment: of this process, as the agent started it.
+    home: the user's home folder.
+    """
+
+    def __init__(self, environment: Mapping[str, str], home: Path, *, patience: float = _PATIENCE) -> None:
+        self._environment = environment
+        self._home = home
+        self._patience = patience
+        self._followed: dict[Path, _Followed] = {}
+        self._lock = Lock()
+
+    def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
+        """Return the receipts that the window shows at this call, by the ids of the calls that they answered."""
+        try:
+            with self._lock:
+                return self._look(call_id, thread)
+        except (OSError, ValueError):
+            return {}
+
+    def _look(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+        files = [self._follow(file, make) for file, make in islice(self._files(thread), _MOST)]
+        end = time.monotonic() + self._patience
+        while True:
+            for one in files:
+                one.look()
+                found = one.rows.standing(call_id)
+                if found is not None:
+                    return found
+            if time.monotonic() > end or not any(one.rows.may_prove for one in files):
+                return {}
+            time.sleep(_PAUSE)
+
+    def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], Transcript]]]:
+        session = self._environment.get("CLAUDE_CODE_SESSION_ID", "")
+        if _NAME.fullmatch(session):
+            for file in _claude_code_files(self._folder("CLAUDE_CONFIG_DIR", ".claude"), session):
+                yield file, ClaudeCodeTranscript
+        if _NAME.fullmatch(thread):
+            folder = self._folder("CODEX_HOME", ".codex")
+            if _shortens(folder / "config.toml"):
+                return
+            for file in (folder / "sessions").glob(f"*/*/*/rollout-*-{thread}.jsonl"):
+                yield file, CodexRollout
+
+    def _folder(self, variable: str, usual: str) -> Path:
+        told = self._environment.get(variable, "").strip()
+        return Path(told) if told else self._home / usual
+
+    def _follow(self, file: Path, make: Callable[[], Transcript]) -> _Followed:
+        if len(self._followed) >= _KEPT and file not in self._followed:
+            self._followed.clear()
+        return self._followed.setdefault(file, _Followed(make, TranscriptTail(file), make()))
+
+
+def _claude_code_files(folder: Path, session: str) -> Iterator[Path]:
+    """Yield the transcript of a session, those of its sub-agents, and the newest beside it: a session may get a new name."""
+    for file in folder.glob(f"projects/*/{session}.jsonl"):
+        yield file
+        yield from islice(_newest_first(file.with_suffix("").glob("subagents/*.jsonl")), 3)
+        yield from islice((one for one in _newest_first(file.parent.glob("*.jsonl")) if one != file), 2)
+
+
+def _newest_first(files: Iterator[Path]) -> list[Path]:
+    return sorted(files, key=lambda one: one.stat().st_mtime, reverse=True)
+
+
+def _shortens(settings: Path) -> bool:
+    """Return whether codex was told how much of a result its model is shown."""
+    return settings.is_file() and b"tool_output_token_limit" in settings.read_bytes()
