@@ -33,12 +33,6 @@ class ClaudeCodeTranscript:
         self._results: dict[str, tuple[int, StandingReceipt | None]] = {}
         self._boundaries: list[int] = []
 
-    @property
-    def may_prove(self) -> bool:
-        """Whether a result with a receipt stands behind the last boundary."""
-        last = self._boundaries[-1] if self._boundaries else -1
-        return any(row > last and found for row, found in self._results.values())
-
     def take(self, row: Row | None) -> None:
         """Take the next row."""
         place, self._rows = self._rows, self._rows + 1

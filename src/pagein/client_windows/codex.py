@@ -25,11 +25,6 @@ class CodexRollout:
         self._at_call: dict[str, tuple[str, ...]] = {}
         self._receipts: dict[str, StandingReceipt] = {}
 
-    @property
-    def may_prove(self) -> bool:
-        """Whether a result with a receipt stands behind the last boundary."""
-        return bool(self._standing)
-
     def take(self, row: Row | None) -> None:
         """Take the next row."""
         payload = {} if row is None else row.get("payload", {})

@@ -3,7 +3,9 @@
 Rules of this file
 ------------------
 1. Any doubt gives nothing: the model then gets the text.
-2. Only a transcript that holds the very call is believed, because it tells on which branch the model is.
+2. Only a transcript that holds the very call is believed, because it tells on which branch the model is. Claude Code
+   names a session when it starts the server, and goes on in another one when the user resumes it; so the call is looked
+   for in the transcripts of the project that were written last.
 """
 
 import re
@@ -20,9 +22,11 @@ from pagein.client_windows.codex import CodexRollout
 from pagein.client_windows.transcript_tail import Row, TranscriptTail
 from pagein.engine.receipts import StandingReceipt
 
-_NAME: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
-_MOST: Final = 8
-"""Files that are looked at for one call."""
+_THREAD: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
+_NOT_IN_NAMES: Final = re.compile(r"[^0-9A-Za-z]")
+"""What Claude Code replaces in the path of a project, to name the folder of its transcripts."""
+_MOST: Final = 3
+"""Files of one kind that are looked at for one call, those that were written last."""
 _KEPT: Final = 32
 _PATIENCE: Final = 0.4
 """Seconds for which an agent may take to write a call down. Claude Code takes up to 0.1."""
@@ -31,11 +35,6 @@ _PAUSE: Final = 0.02
 
 class Transcript(Protocol):
     """The rows of one agent's transcript so far."""
-
-    @property
-    def may_prove(self) -> bool:
-        """Whether a result with a receipt may stand in the window."""
-        ...
 
     def take(self, row: Row | None) -> None:
         """Take the next row; None for a row that is no JSON object."""
@@ -85,29 +84,31 @@ class OwnWindow:
             return {}
 
     def _look(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
-        files = [self._follow(file, make) for file, make in islice(self._files(thread), _MOST)]
         end = time.monotonic() + self._patience
         while True:
-            for one in files:
+            files = list(self._files(thread))  # anew each time: the file of the call is the one that was just written
+            for file, make in files:
+                one = self._follow(file, make)
                 one.look()
                 found = one.rows.standing(call_id)
                 if found is not None:
                     return found
-            if time.monotonic() > end or not any(one.rows.may_prove for one in files):
+            if not files or time.monotonic() > end:
                 return {}
             time.sleep(_PAUSE)
 
     def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], Transcript]]]:
-        session = self._environment.get("CLAUDE_CODE_SESSION_ID", "")
-        if _NAME.fullmatch(session):
-            for file in _claude_code_files(self._folder("CLAUDE_CONFIG_DIR", ".claude"), session):
-                yield file, ClaudeCodeTranscript
-        if _NAME.fullmatch(thread):
+        project = self._environment.get("CLAUDE_PROJECT_DIR", "")
+        if project:
+            folder = self._folder("CLAUDE_CONFIG_DIR", ".claude") / "projects" / _NOT_IN_NAMES.sub("-", project)
+            for pattern in ("*.jsonl", "*/subagents/*.jsonl"):
+                for file in islice(_newest_first(folder.glob(pattern)), _MOST):
+                    yield file, ClaudeCodeTranscript
+        if _THREAD.fullmatch(thread):
             folder = self._folder("CODEX_HOME", ".codex")
-            if _shortens(folder / "config.toml"):
-                return
-            for file in (folder / "sessions").glob(f"*/*/*/rollout-*-{thread}.jsonl"):
-                yield file, CodexRollout
+            if not _shortens(folder / "config.toml"):
+                for file in islice((folder / "sessions").glob(f"*/*/*/rollout-*-{thread}.jsonl"), _MOST):
+                    yield file, CodexRollout
 
     def _folder(self, variable: str, usual: str) -> Path:
         told = self._environment.get(variable, "").strip()
@@ -117,14 +118,6 @@ class OwnWindow:
         if len(self._followed) >= _KEPT and file not in self._followed:
             self._followed.clear()
         return self._followed.setdefault(file, _Followed(make, TranscriptTail(file), make()))
-
-
-def _claude_code_files(folder: Path, session: str) -> Iterator[Path]:
-    """Yield the transcript of a session, those of its sub-agents, and the newest beside it: a session may get a new name."""
-    for file in folder.glob(f"projects/*/{session}.jsonl"):
-        yield file
-        yield from islice(_newest_first(file.with_suffix("").glob("subagents/*.jsonl")), 3)
-        yield from islice((one for one in _newest_first(file.parent.glob("*.jsonl")) if one != file), 2)
 
 
 def _newest_first(files: Iterator[Path]) -> list[Path]:

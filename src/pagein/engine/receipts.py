@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from pathlib import PurePath
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
@@ -110,24 +111,23 @@ class ReceiptedReads:
         known: Iterable[str] = (),
         bypass: bool = False,
         signal: Signal | None = None,
-        standing: Callable[[], Mapping[str, StandingReceipt]] = dict,
+        standing: Callable[[], Mapping[str, StandingReceipt]] | None = None,
     ) -> ReceiptedRead:
         """Answer a read for a model that still sees the answers with the receipts `known`.
 
         bypass: show the text, whatever is known.
         standing: returns the receipts in the model's window, by the ids of the calls that they answered; asked only if
-            a receipt could help.
+            an answer showed a file of this name.
         Raises nothing for an unreadable file or an unusable store.
         """
         session, quoted = self._session, tuple(dict.fromkeys(known))
         try:
+            seen = [] if bypass or standing is None else self._seen(path, standing)
             with session.turn():
                 self._look()
                 unknown = tuple(one for one in quoted if one not in self._answers)
-                if self._answers and not bypass:
-                    quoted = tuple(dict.fromkeys((*quoted, *self._seen(standing()))))
                 session.move(None)
-                for answer in self._proven(quoted):
+                for answer in self._proven(dict.fromkeys((*quoted, *seen))):
                     session.note(answer.note)
                 result = session.read(path, offset, limit, bypass_cache=bypass, signal=signal)
                 receipt = self._receipt()
@@ -143,11 +143,18 @@ class ReceiptedReads:
         found = None if leaf is None else _text_read(self._session.journal.entry(leaf))
         return "" if found is None else _tag(found[0])
 
-    def _seen(self, standing: Mapping[str, StandingReceipt]) -> list[str]:
-        """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store."""
-        known = self._answers
-        gone = self._session.evicted_among(standing)
-        found = (one for call, one in standing.items() if call not in gone)
+    def _seen(self, path: str, standing: Callable[[], Mapping[str, StandingReceipt]]) -> list[str]:
+        """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store.
+
+        The window is asked outside of the session's turn, because its agent may still be writing down what happened.
+        """
+        with self._session.turn():
+            self._look()
+            known = dict(self._answers)
+            helps = any(PurePath(one).name in path for one in self._newest)
+        shown = standing() if helps else {}
+        gone = self._session.evicted_among(shown)
+        found = (one for call, one in shown.items() if call not in gone)
         return [one.tag for one in found if one.tag in known and known[one.tag].note.trace in one.traces]
 
     def _proven(self, quoted: Collection[str]) -> list[_Answer]:
