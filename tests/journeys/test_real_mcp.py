@@ -134,16 +134,16 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
     tell, form, namespace = CLIENTS[name]
     read = (CallStep(form.format("read"), {"path": "table.py"}, {}, namespace),)
 
-    def prompt(words: str, *steps: tuple[CallStep | FillStep | SayStep, ...]) -> JobPrompt:
-        return JobPrompt(words, "What about the table?", (*steps, (SayStep(f"{words} done."),)))
+    def prompt(words: str, *steps: tuple[CallStep, ...], more: tuple[FillStep, ...] = ()) -> JobPrompt:
+        return JobPrompt(words, "What about the table?", (*steps, (SayStep(f"{words} done."), *more)))
 
-    full: tuple[CallStep | FillStep, ...] = (FillStep(FULL), *read) if name == "codex" else read
+    full = (FillStep(FULL),) if name == "codex" else ()  # then it compacts before the next prompt
     prompts = (
         prompt("greet"),
         prompt("fork"),
         prompt("twice", read, read),
         prompt("forked", read),
-        prompt("again", full),
+        prompt("again", read, more=full),
     )
     last = prompt("later", read)
     with TemporaryDirectory(prefix="pagein-agents-") as folder:

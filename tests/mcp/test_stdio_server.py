@@ -224,6 +224,33 @@ def test_wrong_arguments_get_an_answer_that_says_what_to_do(
     assert (found.is_error, told in found.text) == (True, True), found.text
 
 
+def test_a_recalled_part_that_the_model_still_sees_is_one_line(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+    from pagein.model.messages import Message as Said
+    from pagein.model.messages import Text
+
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        session = engine.session("earlier", workspace=folder)
+        session.append(Said("user", (Text("round Swiss francs to five centimes\n" * 30),)))
+        session.advance(at=1000.0)
+        answers = ToolAnswers(engine, str(folder))
+
+        def ask(name: str, **arguments: object) -> str:
+            return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
+
+        name = ask("search", pattern="Swiss francs").partition("**")[2].partition("**")[0]
+        text, _, tag = ask("peek", id=name).removesuffix("]").rpartition("\n[hash=")
+        assert text.count("five centimes") == 30
+        assert ask("peek", id=name, if_not=tag) == ask("peek", id=name, if_not=f"[hash={tag}]")
+        assert ask("peek", id=name, if_not=tag) == f"[unchanged: what [hash={tag}] showed]"
+        assert ask("peek", id=name, if_not="0123456789") == f"{text}\n[hash={tag}]"
+        assert ask("peek", id=name, if_not=tag, lines=3, line=2) != ask("peek", id=name, if_not=tag)
+        assert "not found" in ask("peek", id="pg-00000000-00000000", if_not=tag)
+
+
 def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled(folder: Path) -> None:
     import threading
 

@@ -91,6 +91,10 @@ PEEK: Final = OfferedTool(
         line=_WHOLE,
         lines=_WHOLE,
         around={**_TEXT, "description": "Shows the lines around this text."},
+        if_not={
+            **_TEXT,
+            "description": "[hash=TAG] of an answer that you still see: the same text is not shown again.",
+        },
     ),
 )
 

@@ -8,12 +8,14 @@ Rules of this file
    exception.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, Protocol
 
 from pagein.engine.engine import Engine
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.receipts import ReceiptedReads, StandingReceipt
 from pagein.mcp.offered_tools import TOOLS, USUAL
@@ -36,6 +38,10 @@ class Caller:
     thread: str = ""
 
 
+_SHORT: Final = 200
+"""Characters of a recalled part that is shown again rather than hashed."""
+_DIGITS: Final = 10
+_HASH: Final = re.compile(r"(?:\[?hash=)?([0-9a-f]+)\]?")
 _CALL_ID_FIELDS: Final = ("claudecode/toolUseId", "toolUseId", "callId")
 """Fields in which clients tell the model's own id of the call."""
 
@@ -105,7 +111,9 @@ class ToolAnswers:
             return self._read(arguments, caller, signal)
         session = self._engine.session(_session_name(caller), workspace=self._workspace)
         given = {**arguments, "everything": True} if name == "search" else arguments
-        return catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
+        seen = ArgumentReader(name, arguments).text("if_not") if name == "peek" else ""
+        result = catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
+        return _with_hash(result, seen) if name == "peek" else result
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         given = ArgumentReader("read", arguments)
@@ -142,6 +150,17 @@ class ToolAnswers:
             if found is None or not found.is_of(session):
                 found = self._reads[name] = ReceiptedReads(session)
             return found
+
+
+def _with_hash(result: ReadResult, seen: str) -> ReadResult:
+    """Return a recalled part with its hash, or one line if the model still sees it under this hash."""
+    if result.is_error or len(result.text) < _SHORT:
+        return result
+    tag = trace_of(result.text)[:_DIGITS]
+    told = _HASH.fullmatch(seen.strip())
+    if told is not None and told[1] == tag:
+        return replace(result, text=f"[unchanged: what [hash={tag}] showed]")
+    return replace(result, text=f"{result.text}\n[hash={tag}]")
 
 
 def _session_name(caller: Caller) -> str:
