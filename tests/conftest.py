@@ -32,6 +32,7 @@ _FLOORS = (
     "ui",
     "gateway",
     "installation",
+    "client_windows",
     "mcp",
     "replay",
     "past_sessions",

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.receipt_reads import read
 
 import pagein
 from pagein.engine.engine import Engine
@@ -27,19 +28,19 @@ def text(*lines: str) -> str:
     return "".join(lines)
 
 
-def event_of(read: ReceiptedRead) -> FileRead:
-    found = read_records.decode(read.result.details)
-    assert isinstance(found, FileRead)
-    return found
+def event_of(found: ReceiptedRead) -> FileRead:
+    event = read_records.decode(found.result.details)
+    assert isinstance(event, FileRead)
+    return event
 
 
 def test_a_quoted_answer_is_known_and_an_unquoted_one_is_not(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(text(*LINES))
     with open_engine(tmp_path) as engine:
         reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
-        first = reads.read("a.py")
-        assert reads.read("a.py").result.text == first.result.text == text(*LINES)
-        again = reads.read("a.py", known=[first.receipt])
+        first = read(reads, "a.py")
+        assert read(reads, "a.py").result.text == first.result.text == text(*LINES)
+        again = read(reads, "a.py", known=[first.receipt])
     assert again.result.text == "[readcache: unchanged, 41 lines]"
     assert again.receipt == ""
 
@@ -48,23 +49,23 @@ def test_a_diff_has_a_receipt_that_proves_nothing_without_that_of_its_base(tmp_p
     (tmp_path / "a.py").write_text(text(*LINES))
     with open_engine(tmp_path) as engine:
         reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
-        base = reads.read("a.py").receipt
+        base = read(reads, "a.py").receipt
         changed = text(*LINES[:20], "more = 1\n", *LINES[20:])
         (tmp_path / "a.py").write_text(changed)
-        diff = reads.read("a.py", known=[base])
+        diff = read(reads, "a.py", known=[base])
         assert diff.result.text.startswith("[readcache: 1 lines changed of")
-        assert reads.read("a.py", known=[diff.receipt]).result.text == changed
-        assert reads.read("a.py", known=[diff.receipt, base]).result.text == "[readcache: unchanged, 42 lines]"
-        assert reads.read("a.py", known=[diff.receipt, base], bypass=True).result.text == changed
+        assert read(reads, "a.py", known=[diff.receipt]).result.text == changed
+        assert read(reads, "a.py", known=[diff.receipt, base]).result.text == "[readcache: unchanged, 42 lines]"
+        assert read(reads, "a.py", known=[diff.receipt, base], bypass=True).result.text == changed
 
 
 def test_a_receipt_outlives_the_process_and_is_nobody_elses(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(text(*LINES))
     with open_engine(tmp_path) as engine:
-        receipt = ReceiptedReads(engine.session("mcp", workspace=tmp_path)).read("a.py").receipt
+        receipt = read(ReceiptedReads(engine.session("mcp", workspace=tmp_path)), "a.py").receipt
     with open_engine(tmp_path) as engine:
-        resumed = ReceiptedReads(engine.session("mcp", workspace=tmp_path)).read("a.py", known=[receipt])
-        other = ReceiptedReads(engine.session("other", workspace=tmp_path)).read("a.py", known=[receipt])
+        resumed = read(ReceiptedReads(engine.session("mcp", workspace=tmp_path)), "a.py", known=[receipt])
+        other = read(ReceiptedReads(engine.session("other", workspace=tmp_path)), "a.py", known=[receipt])
     assert resumed.result.text.startswith("[readcache: unchanged")
     assert other.result.text == text(*LINES)
     assert other.unknown == (receipt,)
@@ -75,8 +76,8 @@ def test_an_invented_receipt_is_told_and_gets_the_text(tmp_path: Path, tag: str)
     (tmp_path / "a.py").write_text(text(*LINES))
     with open_engine(tmp_path) as engine:
         reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
-        reads.read("a.py")
-        found = reads.read("a.py", known=[tag])
+        read(reads, "a.py")
+        found = read(reads, "a.py", known=[tag])
     assert (found.result.text, found.unknown) == (text(*LINES), (tag,))
 
 
@@ -85,10 +86,10 @@ def test_the_store_gets_one_entry_for_equal_reads(tmp_path: Path) -> None:
     with open_engine(tmp_path) as engine:
         session = engine.session("mcp", workspace=tmp_path)
         reads = ReceiptedReads(session)
-        receipt = reads.read("a.py").receipt
+        receipt = read(reads, "a.py").receipt
         for _ in range(20):
-            reads.read("a.py")
-            reads.read("a.py", known=[receipt])
+            read(reads, "a.py")
+            read(reads, "a.py", known=[receipt])
         assert len(session.journal.entries) == 2
 
 
@@ -119,7 +120,7 @@ def test_the_witness_agrees_with_each_answer_from_the_quoted_answers_alone(
                 continue
             quoted = [tag for tag in answers if luck.random() < 0.6]
             offset = min(number, file.read_text().count("\n") + 1)
-            found = reads.read("a.py", offset=offset, limit=cast("int | None", extra), known=quoted)
+            found = read(reads, "a.py", offset=offset, limit=cast("int | None", extra), known=quoted)
             assert found.result.failure is None
             assert found.unknown == ()
             event = event_of(found)

@@ -11,10 +11,12 @@ from typing import Any, Final
 import pytest
 from tests.agents import Job, Place, agent_named, commands_folder, work
 from tests.agents.agent_drivers import Agent, Setup
-from tests.agents.jobs import CallStep, JobPrompt, SayStep
+from tests.agents.branching_runs import AgentDesk
+from tests.agents.jobs import CallStep, FillStep, JobPrompt, SayStep, Screenplay
 
 import pagein
 from pagein.model.messages import Message, Text
+from pagein.simulator import SimulatedProvider
 
 pytestmark = pytest.mark.clients
 
@@ -42,7 +44,8 @@ def _with_claude(agent: Agent, store: Path) -> Agent:
 def _with_codex(agent: Agent, store: Path) -> Agent:
     command, arguments = _server(store)
     lines = ["[mcp_servers.pagein]", f"command = {json.dumps(command)}", f"args = {json.dumps(arguments)}"]
-    lines += ['default_tools_approval_mode = "approve"', "required = true", "[mcp_servers.pagein.env]"]
+    lines += ['default_tools_approval_mode = "approve"', "required = true", 'env_vars = ["CODEX_HOME"]']
+    lines += ["[mcp_servers.pagein.env]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in _environment().items()]
 
     def setup(address: str, model: str) -> Setup:
@@ -68,6 +71,11 @@ def _with_opencode(agent: Agent, store: Path) -> Agent:
 
 def _environment() -> dict[str, str]:
     return {"PYTHONPATH": str(Path(pagein.__file__).parents[1])}
+
+
+SMALL: Final = LINES[: LINES.index("value_60 ")]
+OWN_MARKER: Final = "[readcache: unchanged, 61 lines]"
+MAIN, FORK, FULL = "main", "fork", 250_000
 
 
 CLIENTS: Final[Mapping[str, tuple[Callable[[Agent, Path], Agent], str, str]]] = {
@@ -100,8 +108,8 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
         place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
         _earlier_session(store, place.workspace)
         calls: list[CallStep | SayStep] = [
-            call("read", path="table.py"),
-            call("read", {"tag": RECEIPT}, path="table.py", known=["{{tag}}"]),
+            call("read", mode="file", target="table.py"),
+            call("read", {"tag": RECEIPT}, mode="file", target="table.py", known=["{{tag}}"]),
             call("search", pattern="five centimes"),
             call("peek", {"id": r"\*\*([0-9A-Za-z_.:-]+@\d+)\*\*"}, id="{{id}}"),
             SayStep("Rounded to five centimes."),
@@ -115,6 +123,51 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
     assert last.count("value_79 = compute(79)") == 1
     assert any(one.endswith(MARKER) for one in results)
     assert any("I rounded to five centimes in billing" in one for one in results)
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str) -> None:
+    """No receipt is quoted. Each marker stands in a request with the text that it stands for: after a fork and a compaction."""
+    commands = commands_folder()
+    if commands is None:
+        pytest.skip("coding agents are not installed: make clients")
+    tell, form, namespace = CLIENTS[name]
+    read = (CallStep(form.format("read"), {"mode": "file", "target": "table.py"}, {}, namespace),)
+
+    def prompt(words: str, *steps: tuple[CallStep, ...], more: tuple[FillStep, ...] = ()) -> JobPrompt:
+        return JobPrompt(words, "What about the table?", (*steps, (SayStep(f"{words} done."), *more)))
+
+    full = (FillStep(FULL),) if name == "codex" else ()  # then it compacts before the next prompt
+    prompts = (
+        prompt("greet"),
+        prompt("fork"),
+        prompt("twice", read, read),
+        prompt("forked", read),
+        prompt("again", read, more=full),
+    )
+    last = prompt("later", read)
+    with TemporaryDirectory(prefix="pagein-agents-") as folder:
+        place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
+        place.home.mkdir(parents=True)
+        place.workspace.mkdir(parents=True)
+        (place.workspace / "table.py").write_text(SMALL)
+        agent = tell(agent_named(name), store)
+        play = Screenplay(agent.speech, place.workspace, thinks=agent.thinks, by_tool=agent.lists_tools)
+        with SimulatedProvider(play.scripts(Job("proof", {}, (*prompts, last)))) as provider:
+            desk = AgentDesk(agent, place, provider.url)
+            answers = [desk.ask(prompts[0].words, MAIN), desk.ask(prompts[1].words, FORK, fork_of=MAIN)]
+            answers += [desk.ask(one.words, name) for one, name in zip(prompts[2:], (MAIN, FORK, MAIN), strict=True)]
+            if name == "claude-code":
+                desk.ask("/compact", MAIN)
+            answers.append(desk.ask(last.words, MAIN))
+            sent = [one.body for one in provider.requests if one.body is not None]
+    assert answers == [f"{one.name} done." for one in (*prompts, last)]
+    shown = [
+        (any(SMALL in one for one in found), any(OWN_MARKER in one for one in found)) for found in map(_results, sent)
+    ]
+    assert (True, True) in shown
+    assert (False, True) not in shown
+    assert _results(sent[-1])[-1].count("value_59 ") == 1  # behind the compaction the text is shown again
 
 
 def _results(body: Any) -> list[str]:  # noqa: ANN401 - a request of any wire format

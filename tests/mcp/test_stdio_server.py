@@ -105,13 +105,13 @@ def test_the_sdks_client_reads_again_by_receipt_and_finds_what_was_read(folder: 
     async def job(client: "Client") -> None:
         listed = await client.list_tools()
         assert [one.name for one in listed.tools] == ["peek", "read", "search"]
-        first = await call(client, "read", path="a.py")
+        first = await call(client, "read", mode="file", target="a.py")
         text, _, receipt = first.rpartition("\n[known=")
         assert text == LINES
-        again = await call(client, "read", path="a.py", known=[receipt.removesuffix("]")])
+        again = await call(client, "read", mode="file", target="a.py", known=[receipt.removesuffix("]")])
         assert again == "[readcache: unchanged, 61 lines]"
-        assert await call(client, "read", path="a.py") == first
-        assert "no such file" in (await call(client, "read", path="missing.py"))
+        assert await call(client, "read", mode="file", target="a.py") == first
+        assert "error: " in (await call(client, "read", mode="file", target="missing.py"))
 
     with_client(folder, era, job)
 
@@ -148,7 +148,14 @@ def test_the_handshake_is_answered_before_the_sdk_is_there_and_only_once(folder:
         say(process, initialize())
         say(process, {"id": 1, "method": "tools/list"})
         say(process, {"method": "notifications/initialized"})
-        say(process, {"id": 2, "method": "tools/call", "params": {"name": "read", "arguments": {"path": "a.py"}}})
+        say(
+            process,
+            {
+                "id": 2,
+                "method": "tools/call",
+                "params": {"name": "read", "arguments": {"mode": "file", "target": "a.py"}},
+            },
+        )
         first, listed, called = hear(process), hear(process), hear(process)
     assert first["result"]["serverInfo"]["name"] == "pagein"
     assert [one["name"] for one in listed["result"]["tools"]] == list(USUAL)
@@ -202,12 +209,16 @@ def test_the_stateless_era_is_answered_with_how_long_a_list_stays_fresh(folder: 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({}, "Missing required parameter: path"),
-        ({"path": 3}, "path: must be a text"),
-        ({"path": "a.py", "limit": "x"}, "limit: must be a number"),
-        ({"path": "a.py", "known": [1]}, "known: must be a list of texts"),
-        ({"path": "a.py", "colour": "red"}, "read has no argument 'colour'; its arguments are path, offset"),
-        ({"path": "a.py", "offset": 999}, "beyond end of file"),
+        ({}, "'mode' must be one of: file, symbol, snippet, diff_preview"),
+        ({"mode": "file", "target": 3}, "'target' must be a text"),
+        ({"mode": "file", "target": "a.py", "limit": "x"}, "'limit' must be a whole number"),
+        ({"mode": "file", "target": "a.py", "known": [1]}, "known: must be a list of texts"),
+        (
+            {"mode": "file", "target": "a.py", "colour": "red"},
+            "read has no argument 'colour'; its arguments are mode, target",
+        ),
+        ({"mode": "file", "target": "a.py", "pattern": "x"}, "pattern is only valid for mode='snippet'"),
+        ({"mode": "file", "target": "a.py", "offset": 999}, "beyond"),
     ],
 )
 def test_wrong_arguments_get_an_answer_that_says_what_to_do(
@@ -224,6 +235,64 @@ def test_wrong_arguments_get_an_answer_that_says_what_to_do(
     assert (found.is_error, told in found.text) == (True, True), found.text
 
 
+def test_a_recalled_part_that_the_model_still_sees_is_one_line(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+    from pagein.model.messages import Message as Said
+    from pagein.model.messages import Text
+
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        session = engine.session("earlier", workspace=folder)
+        session.append(Said("user", (Text("round Swiss francs to five centimes\n" * 30),)))
+        session.advance(at=1000.0)
+        answers = ToolAnswers(engine, str(folder))
+
+        def ask(name: str, **arguments: object) -> str:
+            return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
+
+        name = ask("search", pattern="Swiss francs").partition("**")[2].partition("**")[0]
+        text, _, tag = ask("peek", id=name).removesuffix("]").rpartition("\n[hash=")
+        assert text.count("five centimes") == 30
+        assert ask("peek", id=name, if_not=tag) == ask("peek", id=name, if_not=f"[hash={tag}]")
+        assert ask("peek", id=name, if_not=tag) == f"[unchanged: what [hash={tag}] showed]"
+        assert ask("peek", id=name, if_not="0123456789") == f"{text}\n[hash={tag}]"
+        assert ask("peek", id=name, if_not=tag, lines=3, line=2) != ask("peek", id=name, if_not=tag)
+        assert "not found" in ask("peek", id="pg-00000000-00000000", if_not=tag)
+
+
+def test_receipts_hold_over_all_modes_of_a_read(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+
+    (folder / "b.py").write_text(
+        "import os\n\n\ndef first():\n    return os.sep\n\n\ndef second():\n    return first()\n" + LINES
+    )
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        answers = ToolAnswers(engine, str(folder))
+
+        def ask(**arguments: object) -> tuple[str, str]:
+            text = answers.answer("read", arguments, Caller("tester"), threading.Event()).text
+            shown, found, receipt = text.rpartition("\n[known=")
+            return (shown, receipt.removesuffix("]")) if found else (text, "")
+
+        lines, receipt = ask(mode="snippet", target="b.py", start_line=10, end_line=40)
+        assert "value_20" in lines
+        again, none = ask(mode="snippet", target="b.py", start_line=15, end_line=30, known=[receipt])
+        assert ("value_10" in again, "unchanged" in again, none) == (False, True, "")
+        whole, of_whole = ask(mode="file", target="b.py")
+        inside, none = ask(mode="snippet", target="b.py", start_line=12, end_line=50, known=[of_whole])
+        assert ("value_10" in inside, "unchanged" in inside, none) == (False, True, "")
+        partly, of_rest = ask(mode="file", target="b.py", known=[receipt])
+        assert ("value_20" in partly, "value_50" in partly, bool(of_rest)) == (False, True, True)
+        assert ask(mode="file", target="b.py", known=[of_rest]) == (whole, of_whole)
+        assert ask(mode="file", target="b.py", known=[receipt, of_rest])[0].startswith("[readcache: unchanged")
+        assert ask(mode="diff_preview", target="b.py")[1] == ""
+
+
 def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled(folder: Path) -> None:
     import threading
 
@@ -237,12 +306,12 @@ def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled
         def ask(name: str, **arguments: object) -> str:
             return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
 
-        receipt = ask("read", path="a.py").rpartition("known=")[2].removesuffix("]")
+        receipt = ask("read", mode="file", target="a.py").rpartition("known=")[2].removesuffix("]")
         off = True
-        assert ask("read", path="a.py", known=[receipt]) == LINES
+        assert ask("read", mode="file", target="a.py", known=[receipt]) == LINES
         assert "disabled" in ask("search", pattern="value")
         off = False
-        assert ask("read", path="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
+        assert ask("read", mode="file", target="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
 
 
 def test_broken_lines_end_nothing(folder: Path) -> None:

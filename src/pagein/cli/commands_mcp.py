@@ -27,17 +27,12 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
     For agents whose requests do not pass the gateway, or beside it on the same store. The agent starts this command
     itself; `docs/mcp.md` shows its configuration. The setting `mcp_tools` chooses the tools.
     """
-    from pagein.mcp.offered_tools import TOOLS, USUAL, offered
+    from pagein.mcp.offered_tools import chosen
     from pagein.mcp.stdio_server import FirstAnswers, StdioServer, take_standard_streams
     from pagein.settings.sources import load_config
 
     folder = Path() if workspace is None else workspace
-    more = load_config(folder).values["mcp_tools"]
-    names = (*USUAL, *more)  # type: ignore[misc]
-    strange = sorted(set(names) - set(TOOLS))
-    if strange:
-        raise BadInput(f"mcp_tools: there is no tool {strange[0]!r}; the tools are {', '.join(sorted(TOOLS))}")
-    tools = offered(names)
+    tools = chosen(load_config(folder).values["mcp_tools"])  # type: ignore[arg-type]
     source, sink = take_standard_streams()
     served = StdioServer(
         FirstAnswers(tools),
@@ -64,12 +59,17 @@ def _serve(
     import os
 
     from pagein import wiring
+    from pagein.client_windows.own_window import OwnWindow
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.mcp.protocol import make_server, serve_streams
     from pagein.mcp.tool_answers import ToolAnswers
 
     with wiring.open(store, workspace=folder) as engine:
         answers = ToolAnswers(
-            engine, str(folder), tuple(one.name for one in tools), Switch(default_switch(), os.environ).is_off
+            engine,
+            str(folder),
+            tuple(one.name for one in tools),
+            Switch(default_switch(), os.environ).is_off,
+            OwnWindow(os.environ, Path.home()),
         )
         serve_streams(make_server(tools, answers), source, sink)

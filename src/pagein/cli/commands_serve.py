@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -18,6 +18,9 @@ from pagein.cli.options import Store, Upstreams, Workspace, with_upstream_option
 from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
+    from pagein.engine.engine import Engine
+    from pagein.gateway.http.access import Handler
+    from pagein.gateway.kill_switch import Switch
     from pagein.gateway.pages.session_views import HitView, Search
     from pagein.gateway.server import Gateway, GatewayParts
     from pagein.gateway.settings import GatewaySettings
@@ -215,7 +218,21 @@ def _parts(
         follower=LayerFollower(layers, logger) if layers and settings.memory else None,
         files=files,
         keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
+        services=_services(engine, workspace, switch),
     )
+
+
+def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[str, Handler]":
+    """Return pagein's tools over MCP, on the gateway's engine."""
+    from pagein.mcp.http_endpoint import PATH, HttpEndpoint
+    from pagein.mcp.offered_tools import chosen
+    from pagein.mcp.stdio_server import FirstAnswers
+    from pagein.mcp.tool_answers import ToolAnswers
+    from pagein.settings.sources import load_config
+
+    tools = chosen(load_config(workspace).values["mcp_tools"])  # type: ignore[arg-type]
+    answers = ToolAnswers(engine, str(workspace), tuple(one.name for one in tools), switch.is_off)
+    return {PATH: HttpEndpoint(FirstAnswers(tools), answers).handle}
 
 
 def _retention(store: str | None, workspace: Path, days: float) -> "Callable[[float], Sequence[str]]":
@@ -330,4 +347,5 @@ def _greet(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
         lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(base))]
         lines += [f"  ({note})" for note in one.notes]
     lines += ["", f"dashboard {gateway.page} (this link opens it for whoever has it)"]
+    lines += [f"tools over MCP at {url}/mcp, with the token as a bearer token"] if curates else []
     return "\n".join([*lines, f"health {url}/healthz, figures {url}/metrics with the token; all off: pagein off"])

@@ -12,14 +12,19 @@ Rules of this file
    before or beside it, is known there.
 3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
    has is ignored, and the result says so: the model gets the text.
+4. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+   if the text above it is, to the last character, the answer that it was made for.
 """
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from pathlib import PurePath
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import StoreError
@@ -27,12 +32,25 @@ from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import FileRead
-from pagein.ports import Signal
 
 _PLAIN: Final = ("full", "baseline_fallback")
 """Modes of answers that show nothing but text, and rest on no other answer."""
 _DIGITS: Final = 10
 """Hexadecimal digits of a receipt: 40 bits, which nobody guesses in the reads of one session."""
+_LINE: Final = re.compile(rf"\n\[known=([0-9a-f]{{{_DIGITS}}})\]\s*\Z")
+_UNKNOWN: Final = re.compile(r"\n\[not known: [^\n]*\Z")
+_LONGEST_LINE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class StandingReceipt:
+    """A receipt in a window, with what stands above it.
+
+    traces: hashes of the text above, as far as that may be the answer.
+    """
+
+    tag: str
+    traces: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,13 @@ class ReceiptedRead:
     result: ReadResult
     receipt: str = ""
     unknown: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The answer with its receipt, as the model gets it (see `standing_receipt`)."""
+        unknown = [f"[not known: {', '.join(self.unknown)}]"] if self.unknown else []
+        receipt = [f"[known={self.receipt}]"] if self.receipt else []
+        return "\n".join((self.result.text, *unknown, *receipt))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,41 +101,66 @@ class ReceiptedReads:
         """Return whether these are the reads of this very session."""
         return self._session is session
 
-    def read(
+    def answer(
         self,
-        path: str,
+        work: Callable[[bool], ReadResult],
         *,
-        offset: float | None = None,
-        limit: float | None = None,
+        about: str = "",
         known: Iterable[str] = (),
         bypass: bool = False,
-        signal: Signal | None = None,
+        standing: Callable[[], Mapping[str, StandingReceipt]] | None = None,
     ) -> ReceiptedRead:
         """Answer a read for a model that still sees the answers with the receipts `known`.
 
-        bypass: show the text, whatever is known. Raises nothing for an unreadable file or an unusable store.
+        work: reads in the session; given whether to show the text, whatever is known. It raises nothing for an unreadable
+            file or an unusable store.
+        about: the path as the call tells it; "" if it names no file.
+        bypass: show the text, whatever is known.
+        standing: returns the receipts in the model's window, by the ids of the calls that they answered; asked only if
+            an answer showed a file of this name.
         """
         session, quoted = self._session, tuple(dict.fromkeys(known))
         try:
+            seen = [] if bypass or standing is None else self._seen(about, standing)
             with session.turn():
                 self._look()
                 unknown = tuple(one for one in quoted if one not in self._answers)
                 session.move(None)
-                for answer in self._proven(quoted):
+                for answer in self._proven(dict.fromkeys((*quoted, *seen))):
                     session.note(answer.note)
-                result = session.read(path, offset, limit, bypass_cache=bypass, signal=signal)
-                receipt = self._receipt()
+                before = session.leaf
+                result = work(bypass)
+                receipt = self._receipt(before)
         except StoreError as problem:  # the text is the answer without a store (law 7)
             session.move(None)
-            result = session.read(path, offset, limit, bypass_cache=True, signal=signal)
-            return ReceiptedRead(ReadResult(result.text, result.details, result.is_error, result.images, str(problem)))
+            bypass = True
+            return ReceiptedRead(replace(work(bypass), failure=str(problem)))
         return ReceiptedRead(result, receipt, unknown)
 
-    def _receipt(self) -> str:
-        """Return the receipt of the answer at the session's current entry; "" for an answer without text of a file."""
-        leaf = self._session.leaf
-        found = None if leaf is None else _text_read(self._session.journal.entry(leaf))
-        return "" if found is None else _tag(found[0])
+    def _receipt(self, before: EntryId | None) -> str:
+        """Return the receipt of the answer that was journaled behind an entry; "" if it shows no text of a file."""
+        place = self._session.leaf
+        while place is not None and place != before:
+            entry = self._session.journal.entry(place)
+            found = _text_read(entry)
+            if found is not None:
+                return _tag(found[0])
+            place = entry.parent
+        return ""
+
+    def _seen(self, about: str, standing: Callable[[], Mapping[str, StandingReceipt]]) -> list[str]:
+        """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store.
+
+        The window is asked outside of the session's turn, because its agent may still be writing down what happened.
+        """
+        with self._session.turn():
+            self._look()
+            known = dict(self._answers)
+            helps = any(not about or PurePath(one).name in about for one in self._newest)
+        shown = standing() if helps else {}
+        gone = self._session.evicted_among(shown)
+        found = (one for call, one in shown.items() if call not in gone)
+        return [one.tag for one in found if one.tag in known and known[one.tag].note.trace in one.traces]
 
     def _proven(self, quoted: Collection[str]) -> list[_Answer]:
         """Return the quoted answers that are proven, the oldest first.
@@ -159,6 +209,17 @@ class ReceiptedReads:
                 base.add(_tag(found[0]))
             place = before.parent
         return frozenset(base)
+
+
+def standing_receipt(text: str) -> StandingReceipt | None:
+    """Return the receipt at the end of a text that a window shows; None if there is none."""
+    found = _LINE.search(text, max(len(text) - _LONGEST_LINE, 0))
+    if found is None:
+        return None
+    above = text[: found.start()]
+    beside = _UNKNOWN.search(above)
+    forms = (above,) if beside is None else (above, above[: beside.start()])
+    return StandingReceipt(found[1], frozenset(map(trace_of, forms)))
 
 
 def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:

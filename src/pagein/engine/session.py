@@ -6,11 +6,12 @@ at its current entry.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from os import PathLike, fspath
 
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.intake.request_fields import Request
+from pagein.engine.log.evicted_calls import EvictedCalls
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.privacy import Privacy
 from pagein.engine.log.request_draft import Repairs, pieces_since, shared_length
@@ -68,6 +69,7 @@ class Session:
         self._log = SessionLog(name, rules, parts.pager, parts.journals, parts.snapshots, resumes=resumes)
         self._window = WindowStages(self._log, parts)
         self.traffic = Traffic(self._window)
+        self._evicted = EvictedCalls(parts.journals)
         self._folder: str | None = None
         self._guards: SessionGuards | None = None
         self._residents: tuple[ResidentSet, frozenset[str]] = (EMPTY, frozenset())
@@ -222,6 +224,10 @@ class Session:
         if self._residents[0] is not standing:
             self._residents = (standing, frozenset(one.call_id for one in standing.all()))
         return call_id in self._residents[1]
+
+    def evicted_among(self, calls: Collection[str]) -> frozenset[str]:
+        """Return those of the calls of which any late session of the store evicted a part. Raises StoreError."""
+        return self._evicted.among(calls)
 
     def work_in(self, folder: str) -> None:
         """Set the folder for relative paths of reads."""

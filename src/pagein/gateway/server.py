@@ -5,7 +5,8 @@ import contextlib
 import logging
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +20,7 @@ from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
 from pagein.gateway.curation.layer_follower import LayerFollower
 from pagein.gateway.curation.session_keeper import SessionKeeper
 from pagein.gateway.http import access_token
-from pagein.gateway.http.access import GatewayAccess
+from pagein.gateway.http.access import GatewayAccess, Handler
 from pagein.gateway.http.addresses import in_brackets, is_this_machine, with_token
 from pagein.gateway.http.certificates import trust
 from pagein.gateway.http.own_answers import leave_as_it_was
@@ -66,6 +67,7 @@ class GatewayParts:
     follower: keeps the layers over the store up to date; None for layers that commands bring up to date
     keeper: applies the retention of sessions; None for sessions that stay
     files: notes the machines of sessions, and follows their files if set; None for neither
+    services: handlers of other services at this address, by path
     """
 
     curator: Curator | None = None
@@ -78,6 +80,7 @@ class GatewayParts:
     follower: LayerFollower | None = None
     keeper: SessionKeeper | None = None
     files: FileFollower | None = None
+    services: Mapping[str, Handler] = field(default_factory=dict)
 
 
 class Gateway:
@@ -90,6 +93,7 @@ class Gateway:
         self._switch = given.switch if given.switch is not None else Switch(default_switch(), {})
         self._looker = given.looker
         self._follower = given.follower
+        self._services = given.services
         self._threads = [one for one in (given.follower, given.keeper, given.files) if one is not None]
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
@@ -283,6 +287,8 @@ class Gateway:
         }
         for path, page in pages.items():
             app.router.add_get(path, access.page(page), allow_head=False)
+        for path, service in self._services.items():
+            app.router.add_route("*", path, access.service(service))
         whole, brief = health(self._health), health(self._health, brief=True)
         app.router.add_get("/healthz", access.open_page(whole, brief), allow_head=False)
         rest = access.rest({**pages, "/healthz": whole}, relay.handle)

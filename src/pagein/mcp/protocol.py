@@ -2,7 +2,6 @@
 
 import io
 import threading
-from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import anyio
@@ -15,12 +14,10 @@ from mcp.server.stdio import stdio_server
 from pagein import __version__
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.mcp.offered_tools import INSTRUCTIONS, OfferedTool
-from pagein.mcp.tool_answers import Caller, ToolAnswers
+from pagein.mcp.tool_answers import Caller, ToolAnswers, caller_ids
 
 _AT_ONCE = 8
 """Calls of one client that are answered at the same time."""
-_CALL_ID_FIELDS = ("claudecode/toolUseId", "toolUseId", "callId")
-"""Fields in which clients tell the model's own id of the call."""
 
 
 def make_server(tools: tuple[OfferedTool, ...], answers: ToolAnswers) -> "Server[Any]":
@@ -36,7 +33,8 @@ def make_server(tools: tuple[OfferedTool, ...], answers: ToolAnswers) -> "Server
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         cancelled = threading.Event()
-        caller = Caller(_client_name(context), _call_id(params.model_dump(by_alias=True).get("_meta")))
+        meta = params.model_dump(by_alias=True).get("_meta")
+        caller = Caller(_client_name(context), *caller_ids(meta))
         try:
             result = await anyio.to_thread.run_sync(
                 lambda: answers.answer(params.name, params.arguments or {}, caller, cancelled),
@@ -72,11 +70,6 @@ def serve_streams(server: "Server[Any]", source: BinaryIO, sink: BinaryIO) -> No
 def _client_name(context: ServerRequestContext[Any]) -> str:
     told = context.session.client_params
     return "" if told is None else told.client_info.name
-
-
-def _call_id(meta: Mapping[str, Any] | None) -> str:
-    found = (meta.get(name) for name in _CALL_ID_FIELDS) if meta else iter(())
-    return next((one for one in found if isinstance(one, str)), "")
 
 
 def _call_result(result: ReadResult) -> types.CallToolResult:

@@ -2,24 +2,27 @@
 
 Rules of this file
 ------------------
-1. The server does not see its client's window. Nothing counts as known but what the call itself proves (see
-   `engine.receipts`).
+1. Nothing counts as known but what the call itself proves, and what stands in the client's window where that can be
+   looked at (see `engine.receipts`).
 2. A failure in pagein is an answer with the text that can still be had, or an error that names the remedy; never an
    exception.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from typing import Final, Protocol
 
 from pagein.engine.engine import Engine
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.engine.receipts import ReceiptedReads
-from pagein.mcp.offered_tools import TOOLS, USUAL
+from pagein.engine.receipts import ReceiptedReads, StandingReceipt
+from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL
 from pagein.ports import Signal
 from pagein.tools import catalogue
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
+from pagein.tools.reading.unified_read import answer_unified_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +31,48 @@ class Caller:
 
     client: the name that the client gives itself; "" if it gives none.
     id: the client's id of the call; "" if it tells none.
+    thread: the client's id of the conversation; "" if it tells none.
     """
 
     client: str = ""
     id: str = ""
+    thread: str = ""
+
+
+_SHORT: Final = 200
+"""Characters of a recalled part that is shown again rather than hashed."""
+_DIGITS: Final = 10
+_HASH: Final = re.compile(r"(?:\[?hash=)?([0-9a-f]+)\]?")
+_CALL_ID_FIELDS: Final = ("claudecode/toolUseId", "toolUseId", "callId")
+"""Fields in which clients tell the model's own id of the call."""
+
+
+def caller_ids(meta: object) -> tuple[str, str]:
+    """Return the ids of the call and of the conversation that a request's `_meta` tells; "" for each that it does not."""
+    told = meta if isinstance(meta, dict) else {}
+    found = next((told[name] for name in _CALL_ID_FIELDS if isinstance(told.get(name), str)), "")
+    thread = told.get("threadId")
+    return found, thread if isinstance(thread, str) else ""
+
+
+class Window(Protocol):
+    """What the window of the calling agent shows, as far as somebody can tell."""
+
+    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+        """Return the receipts that the window shows at this call, by the ids of the calls that they answered.
+
+        Returns nothing if there is any doubt. Raises nothing.
+        """
+        ...
+
+
+class _Unseen:
+    """A window of which nobody can tell."""
+
+    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+        """Return nothing."""
+        del call_id, thread
+        return {}
 
 
 class ToolAnswers:
@@ -40,6 +81,7 @@ class ToolAnswers:
     names: the tools that may be called.
     workspace: folder in which relative paths are looked up.
     is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
+    window: tells what the caller's window shows; None if nobody can tell.
     """
 
     def __init__(
@@ -48,11 +90,13 @@ class ToolAnswers:
         workspace: str,
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
+        window: Window | None = None,
     ) -> None:
         self._engine = engine
         self._workspace = workspace
         self._names = names
         self._is_off = is_off
+        self._window = window if window is not None else _Unseen()
         self._reads: dict[str, ReceiptedReads] = {}
         self._lock = Lock()
 
@@ -68,32 +112,41 @@ class ToolAnswers:
             return self._read(arguments, caller, signal)
         session = self._engine.session(_session_name(caller), workspace=self._workspace)
         given = {**arguments, "everything": True} if name == "search" else arguments
-        return catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
+        seen = ArgumentReader(name, arguments).text("if_not") if name == "peek" else ""
+        result = catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
+        return _with_hash(result, seen) if name == "peek" else result
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         given = ArgumentReader("read", arguments)
-        path, known = given.text("path"), given.texts("known") or ()
-        offset, limit = (given.whole(one, 1) if given.has(one) else None for one in ("offset", "limit"))
+        known, bypass = given.texts("known") or (), given.yes("fresh")
         problem = given.problem()
         if problem is not None:
             return problem
+        asked = {name: value for name, value in arguments.items() if name not in ("known", "fresh")}
+        asked.setdefault("max_preview_chars", LONGEST_ANSWER)
+        session = self._engine.session(_session_name(caller), workspace=self._workspace)
+
+        def work(bypass: bool) -> ReadResult:  # noqa: FBT001 - the shape of all such work
+            more = {"bypass_cache": True} if bypass and asked.get("mode") != "diff_preview" else {}
+            return answer_unified_read(session, {**asked, **more}, signal)
+
         if self._is_off():
-            session = self._engine.session(_session_name(caller), workspace=self._workspace)
-            return session.read(path, offset, limit, bypass_cache=True, signal=signal)
-        done = self._reads_of(caller).read(
-            path, offset=offset, limit=limit, known=known, bypass=given.yes("fresh"), signal=signal
+            return work(bypass=True)
+        about = asked.get("path" if asked.get("mode") == "symbol" else "target")
+        done = self._reads_of(caller).answer(
+            work,
+            about=about if isinstance(about, str) else "",
+            known=known,
+            bypass=bypass,
+            standing=lambda: self._standing(caller),
         )
-        result, beside = done.result, []
-        if done.unknown:
-            beside.append(f"[not known: {', '.join(done.unknown)}]")
-        if done.receipt:
-            beside.append(f"[known={done.receipt}]")
-        if not beside:
-            return result
-        details: dict[str, Any] = {**result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
-        return ReadResult(
-            "\n".join((result.text, *beside)), details, result.is_error, result.images, failure=result.failure
-        )
+        if not done.receipt and not done.unknown:
+            return done.result
+        details = {**done.result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
+        return replace(done.result, text=done.text, details=details)
+
+    def _standing(self, caller: Caller) -> Mapping[str, StandingReceipt]:
+        return self._window.standing(caller.id, caller.thread) if caller.id else {}
 
     def _reads_of(self, caller: Caller) -> ReceiptedReads:
         name = _session_name(caller)
@@ -103,6 +156,17 @@ class ToolAnswers:
             if found is None or not found.is_of(session):
                 found = self._reads[name] = ReceiptedReads(session)
             return found
+
+
+def _with_hash(result: ReadResult, seen: str) -> ReadResult:
+    """Return a recalled part with its hash, or one line if the model still sees it under this hash."""
+    if result.is_error or len(result.text) < _SHORT:
+        return result
+    tag = trace_of(result.text)[:_DIGITS]
+    told = _HASH.fullmatch(seen.strip())
+    if told is not None and told[1] == tag:
+        return replace(result, text=f"[unchanged: what [hash={tag}] showed]")
+    return replace(result, text=f"{result.text}\n[hash={tag}]")
 
 
 def _session_name(caller: Caller) -> str:

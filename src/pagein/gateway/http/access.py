@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. The gateway's own pages require the token: in the header `x-pagein-token`, as a bearer token, as the first segment of the path
-   (`/t-TOKEN/`), or as the cookie set by a path with the token.
+   (`/t-TOKEN/`), or as the cookie set by a path with the token. Services for programs require it in one of the headers.
 2. Beyond loopback, model calls and other forwarded requests require the token, too: in the header or in the path. Never as a bearer
    token, because the client's own key is there; never as the cookie, because a browser adds cookies by itself.
 3. A request without the token must use a host name of this machine, and must not come from a page of another site: such a page can
@@ -71,6 +71,17 @@ class GatewayAccess:
 
         async def checked_handler(request: web.Request) -> web.StreamResponse:
             refused = None if self._shows_token(request) or self._bears_token(request) else self._onlooker(request)
+            return _forbid_storing(await handler(request) if refused is None else _refusal_response(refused))
+
+        return checked_handler
+
+    def service(self, handler: Handler) -> Handler:
+        """Protect a service for programs: the token is wanted in a header, and browsers of other sites are refused even with it."""
+
+        async def checked_handler(request: web.Request) -> web.StreamResponse:
+            refused = self._stranger(request)
+            if refused is None and not (self._shows_token(request) or self._bears_token(request)):
+                refused = _Refusal(_UNKNOWN, _CLOSED, "no_token")
             return _forbid_storing(await handler(request) if refused is None else _refusal_response(refused))
 
         return checked_handler

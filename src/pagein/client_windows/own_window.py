@@ -1,0 +1,129 @@
+"""The window of the agent that started this process: found by the names that the agent tells, read from its transcript.
+
+Rules of this file
+------------------
+1. Any doubt gives nothing: the model then gets the text.
+2. Only a transcript that holds the very call is believed, because it tells on which branch the model is. Claude Code
+   names a session when it starts the server, and goes on in another one when the user resumes it; so the call is looked
+   for in the transcripts of the project that were written last.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Final, Protocol
+
+from pagein.client_windows.claude_code import ClaudeCodeTranscript
+from pagein.client_windows.codex import CodexRollout
+from pagein.client_windows.transcript_tail import Row, TranscriptTail
+from pagein.engine.receipts import StandingReceipt
+
+_THREAD: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
+_NOT_IN_NAMES: Final = re.compile(r"[^0-9A-Za-z]")
+"""What Claude Code replaces in the path of a project, to name the folder of its transcripts."""
+_MOST: Final = 3
+"""Files of one kind that are looked at for one call, those that were written last."""
+_KEPT: Final = 32
+_PATIENCE: Final = 0.4
+"""Seconds for which an agent may take to write a call down. Claude Code takes up to 0.1."""
+_PAUSE: Final = 0.02
+
+
+class Transcript(Protocol):
+    """The rows of one agent's transcript so far."""
+
+    def take(self, row: Row | None) -> None:
+        """Take the next row; None for a row that is no JSON object."""
+        ...
+
+    def standing(self, call_id: str) -> Mapping[str, StandingReceipt] | None:
+        """Return the receipts that stand at a call, by the ids of their calls; None if the call is not here yet."""
+        ...
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A file with what was read of it."""
+
+    make: Callable[[], Transcript]
+    tail: TranscriptTail
+    rows: Transcript
+
+    def look(self) -> None:
+        """Take the new rows."""
+        while (news := self.tail.news()) is None:
+            self.rows = self.make()
+        for row in news:
+            self.rows.take(row)
+
+
+class OwnWindow:
+    """The window of this process's agent. Thread-safe.
+
+    environment: of this process, as the agent started it.
+    home: the user's home folder.
+    """
+
+    def __init__(self, environment: Mapping[str, str], home: Path, *, patience: float = _PATIENCE) -> None:
+        self._environment = environment
+        self._home = home
+        self._patience = patience
+        self._followed: dict[Path, _Followed] = {}
+        self._lock = Lock()
+
+    def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
+        """Return the receipts that the window shows at this call, by the ids of the calls that they answered."""
+        try:
+            with self._lock:
+                return self._look(call_id, thread)
+        except (OSError, ValueError):
+            return {}
+
+    def _look(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+        end = time.monotonic() + self._patience
+        while True:
+            files = list(self._files(thread))  # anew each time: the file of the call is the one that was just written
+            for file, make in files:
+                one = self._follow(file, make)
+                one.look()
+                found = one.rows.standing(call_id)
+                if found is not None:
+                    return found
+            if not files or time.monotonic() > end:
+                return {}
+            time.sleep(_PAUSE)
+
+    def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], Transcript]]]:
+        project = self._environment.get("CLAUDE_PROJECT_DIR", "")
+        if project:
+            folder = self._folder("CLAUDE_CONFIG_DIR", ".claude") / "projects" / _NOT_IN_NAMES.sub("-", project)
+            for pattern in ("*.jsonl", "*/subagents/*.jsonl"):
+                for file in islice(_newest_first(folder.glob(pattern)), _MOST):
+                    yield file, ClaudeCodeTranscript
+        if _THREAD.fullmatch(thread):
+            folder = self._folder("CODEX_HOME", ".codex")
+            if not _shortens(folder / "config.toml"):
+                for file in islice((folder / "sessions").glob(f"*/*/*/rollout-*-{thread}.jsonl"), _MOST):
+                    yield file, CodexRollout
+
+    def _folder(self, variable: str, usual: str) -> Path:
+        told = self._environment.get(variable, "").strip()
+        return Path(told) if told else self._home / usual
+
+    def _follow(self, file: Path, make: Callable[[], Transcript]) -> _Followed:
+        if len(self._followed) >= _KEPT and file not in self._followed:
+            self._followed.clear()
+        return self._followed.setdefault(file, _Followed(make, TranscriptTail(file), make()))
+
+
+def _newest_first(files: Iterator[Path]) -> list[Path]:
+    return sorted(files, key=lambda one: one.stat().st_mtime, reverse=True)
+
+
+def _shortens(settings: Path) -> bool:
+    """Return whether codex was told how much of a result its model is shown."""
+    return settings.is_file() and b"tool_output_token_limit" in settings.read_bytes()

@@ -1,0 +1,264 @@
+"""The agent's own transcript as a proof: what counts is what the window shows at the very call."""
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.receipt_reads import read
+
+import pagein
+from pagein.client_windows.own_window import OwnWindow
+from pagein.engine.reads import testimony
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads, StandingReceipt
+from pagein.model import read_records
+from pagein.model.names import ContentHash
+from pagein.model.read_events import FileRead
+
+LINES = [f"value_{number} = compute({number}) + {number * 7}\n" for number in range(40)]
+
+
+class WritingClient:
+    """An agent that writes a transcript. `seen`: the results that its window shows, the oldest first, each with its call's id."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.seen: list[tuple[str, str]] = []
+        self.calls = 0
+
+    def call(self) -> str:
+        self.calls += 1
+        return f"call-{self.calls}"
+
+    def write(self, file: Path, *rows: Mapping[str, Any]) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as opened:
+            opened.writelines(json.dumps(one) + "\n" for one in rows)
+
+
+class ClaudeLike(WritingClient):
+    """Writes as Claude Code does: a tree by parents, and a file for each fork."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.folder = home / ".claude" / "projects" / "-work-app"
+        self.session, self.rows, self.files = 0, 0, 1
+        self.leaf: str | None = None
+        self.places: list[tuple[str | None, list[tuple[str, str]]]] = [(None, [])]
+
+    @property
+    def window(self) -> OwnWindow:
+        return OwnWindow({"CLAUDE_PROJECT_DIR": "/work/app"}, self.home, patience=0)
+
+    def row(self, kind: str, content: object, **more: object) -> None:
+        self.rows += 1
+        name = f"row-{self.rows}"
+        message = {"role": kind, "content": content}
+        told = {"type": kind, "uuid": name, "parentUuid": self.leaf, "message": message, **more}
+        self.write(self.folder / f"session-{self.session}.jsonl", told)
+        self.leaf = name
+
+    def ask(self) -> str:
+        name = self.call()
+        self.row("assistant", [{"type": "tool_use", "id": name, "name": "mcp__pagein__read", "input": {}}])
+        return name
+
+    def take(self, name: str, text: str) -> None:
+        content = [{"type": "tool_result", "tool_use_id": name, "content": [{"type": "text", "text": text}]}]
+        self.row("user", content)
+        self.seen = [*self.seen, (name, text)]
+        self.places.append((self.leaf, self.seen))
+
+    def compact(self, luck: random.Random) -> None:
+        kept = self.leaf
+        self.leaf = None
+        self.row("system", "", subtype="compact_boundary")
+        self.row("user", "A summary.", isCompactSummary=True)
+        if luck.random() < 0.5:  # rows that are kept become the parents of the next prompt
+            self.leaf = kept
+        self.seen = []
+
+    def go_back(self, luck: random.Random) -> None:
+        self.leaf, self.seen = luck.choice(self.places)
+
+    def fork(self, luck: random.Random) -> None:
+        rows = (self.folder / f"session-{self.session}.jsonl").read_text() if self.rows else ""
+        self.session = self.files
+        self.files += 1
+        (self.folder).mkdir(parents=True, exist_ok=True)
+        (self.folder / f"session-{self.session}.jsonl").write_text(rows)
+        self.go_back(luck)
+
+
+class CodexLike(WritingClient):
+    """Writes as codex does: a list, and a file for each fork."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.thread, self.threads = "thread-0", 1
+
+    @property
+    def window(self) -> OwnWindow:
+        return OwnWindow({}, self.home, patience=0)
+
+    @property
+    def file(self) -> Path:
+        return self.home / ".codex/sessions/2026/11/23" / f"rollout-2026-11-23T16-46-15-{self.thread}.jsonl"
+
+    def row(self, kind: str, payload: Mapping[str, Any]) -> None:
+        self.write(self.file, {"type": kind, "payload": payload})
+
+    def ask(self) -> str:
+        name = self.call()
+        self.row("response_item", {"type": "function_call", "name": "read", "call_id": name})
+        return name
+
+    def take(self, name: str, text: str) -> None:
+        head = {"type": "input_text", "text": "Wall time: 0.0068 seconds\nOutput:"}
+        parts = [head, {"type": "input_text", "text": text}]
+        self.row("response_item", {"type": "function_call_output", "call_id": name, "output": parts})
+        self.seen = [*self.seen, (name, text)]
+
+    def compact(self, luck: random.Random) -> None:
+        del luck
+        self.row("compacted", {"message": "A summary."})
+        self.seen = []
+
+    def go_back(self, luck: random.Random) -> None:
+        self.row("event_msg", {"type": "thread_rolled_back", "num_turns": 1})
+        self.seen = self.seen[: luck.randrange(len(self.seen) + 1)]
+
+    def fork(self, luck: random.Random) -> None:
+        rows = self.file.read_text() if self.file.is_file() else ""
+        self.thread = f"thread-{self.threads}"
+        self.threads += 1
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(rows)
+        self.go_back(luck)
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(("read", "read", "read", "edit", "compact", "back", "fork", "cut")), st.integers(0, 39)),
+    min_size=3,
+    max_size=16,
+)
+
+
+@pytest.mark.parametrize("make", [ClaudeLike, CodexLike])
+@settings(max_examples=40)
+@given(steps, st.randoms(use_true_random=False))
+def test_the_witness_agrees_with_each_answer_that_a_transcript_proves(
+    tmp_path_factory: pytest.TempPathFactory,
+    make: Callable[[Path], ClaudeLike | CodexLike],
+    done: list[tuple[str, int]],
+    luck: random.Random,
+) -> None:
+    """A client that compacts, goes back, forks, and shortens what it shows, quotes nothing."""
+    folder = tmp_path_factory.mktemp("window")
+    file, lines = folder / "a.py", list(LINES)
+    file.write_text("".join(lines))
+    client = make(folder / "home")
+    answers: dict[str, tuple[FileRead, str]] = {}
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        reads, window = ReceiptedReads(engine.session("mcp", workspace=folder)), client.window
+        others = {"compact": client.compact, "back": client.go_back, "fork": client.fork}
+
+        def stored(version: ContentHash) -> bytes | None:
+            return engine._blobs.get(version)
+
+        for kind, number in done:
+            if kind == "edit":
+                lines[number] = f"changed_{luck.randrange(3)}\n"
+                file.write_text("".join(lines))
+            elif kind in others:
+                others[kind](luck)
+            if kind not in ("read", "cut"):
+                continue
+            call = client.ask()
+            thread = client.thread if isinstance(client, CodexLike) else ""
+            found = read(
+                reads,
+                "a.py",
+                offset=min(number, 30) if number % 2 else None,
+                standing=lambda call=call, thread=thread: window.standing(call, thread),  # type: ignore[misc]
+            )
+            assert found.result.failure is None
+            event = read_records.decode(found.result.details)
+            assert isinstance(event, FileRead)
+            told = testimony.Testimony()
+            for name, _ in client.seen:
+                if name in answers:
+                    told.add(name, *answers[name])
+            told.add(testimony.CANDIDATE, event, found.result.text)
+            assert [one for one in told.objections(stored) if one.call_id == testimony.CANDIDATE] == []
+            if kind == "cut":
+                client.take(call, found.text[20:])
+            else:
+                client.take(call, found.text)
+                answers[call] = (event, found.result.text)
+
+
+def _read(reads: ReceiptedReads, standing: Callable[[], Mapping[str, StandingReceipt]]) -> ReceiptedRead:
+    return read(reads, "a.py", standing=standing)
+
+
+@pytest.mark.parametrize("make", [ClaudeLike, CodexLike])
+def test_a_second_read_gets_a_marker_and_one_behind_a_compaction_the_text(
+    tmp_path: Path, make: Callable[[Path], ClaudeLike | CodexLike]
+) -> None:
+    (tmp_path / "a.py").write_text("".join(LINES))
+    client = make(tmp_path / "home")
+    thread = client.thread if isinstance(client, CodexLike) else ""
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        reads, window = ReceiptedReads(engine.session("mcp", workspace=tmp_path)), client.window
+        answers = []
+        for step in range(4):
+            if step == 3:
+                client.compact(random.Random(1))  # noqa: S311 - a choice
+            call = client.ask()
+            found = _read(reads, lambda call=call: window.standing(call, thread))  # type: ignore[misc]
+            client.take(call, found.text)
+            answers.append(found.result.text)
+    marker = "[readcache: unchanged, 41 lines]"
+    assert answers == ["".join(LINES), marker, marker, "".join(LINES)]
+
+
+def test_a_transcript_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
+    client = ClaudeLike(tmp_path)
+    text = "x\n[known=0123456789]"
+    client.take(client.ask(), text)
+    window, call = client.window, client.ask()
+    assert list(window.standing(call)) == ["call-1"]
+    file = client.folder / "session-0.jsonl"
+    rows = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(rows[2:]))
+    assert window.standing(call) == {}
+
+
+@pytest.mark.parametrize("damage", [b"{broken\n", b"[1]\n", b'{"type": "content-replacement"}\n'])
+def test_a_row_that_nobody_understands_ends_the_proof(tmp_path: Path, damage: bytes) -> None:
+    client = ClaudeLike(tmp_path)
+    client.take(client.ask(), "x\n[known=0123456789]")
+    with (client.folder / "session-0.jsonl").open("ab") as opened:
+        opened.write(damage)
+    assert client.window.standing(client.ask()) == {}
+
+
+def test_codex_shows_long_results_in_part_so_they_prove_nothing(tmp_path: Path) -> None:
+    client = CodexLike(tmp_path)
+    client.take(client.ask(), "x" * 9_000 + "\n[known=0123456789]")
+    client.take(client.ask(), "x" * 8_000 + "\n[known=0123456789]")
+    assert list(client.window.standing(client.ask(), client.thread)) == ["call-2"]
+    (tmp_path / ".codex" / "config.toml").write_text("tool_output_token_limit = 500\n")
+    assert client.window.standing(client.ask(), client.thread) == {}
+
+
+@pytest.mark.parametrize("thread", ["", "../../etc", "*", "thread-9"])
+def test_a_thread_of_no_rollout_proves_nothing(tmp_path: Path, thread: str) -> None:
+    client = CodexLike(tmp_path)
+    client.take(client.ask(), "x\n[known=0123456789]")
+    assert client.window.standing(client.ask(), thread) == {}
