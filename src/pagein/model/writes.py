@@ -174,9 +174,9 @@ def fields_match(query: Query, version: Version) -> bool:
     keys = frozenset(
         (name, key_of(one))
         for name in {*query.where, *ends}
-        for value in (version.metadata.get(name), envelope.get(name))
-        if value is not None or name in version.metadata
-        for one in _each(value)
+        for fields in (version.metadata, envelope)
+        if name in fields
+        for one in _each(fields[name])
     )
     return (
         all((name, key_of(value)) in keys for name, value in query.where.items())

@@ -17,6 +17,10 @@ _NOTE_TEXT: Final = """INSERT INTO line_text(blob, entry)
 _SHARING: Final = """SELECT number, codec, line FROM entry WHERE number IN (
   SELECT entry FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?))"""
 
+_SNAPSHOTS: Final = """SELECT session, place, version, codec, data FROM snapshot
+  WHERE session = (SELECT session FROM entry WHERE number = ?)"""
+_PUT_SNAPSHOT: Final = "INSERT INTO snapshot(session, place, version, codec, data) VALUES(?, ?, ?, ?, ?)"
+
 
 def load_line(rows: Rows, codec: int, data: bytes) -> bytes:
     """Return a stored journal line. Raises DamagedBlob, also for a missing text."""
@@ -72,5 +76,9 @@ def loosen_lines(rows: Rows, name: ContentHash) -> None:
     """Put a text back into the lines that share it. Raises DamagedBlob."""
     for number, codec, data in rows.execute(_SHARING, (raw(name),)).fetchall():
         if name in texts_in(codec, bytes(data)):  # a line may have changed since its need was noted
+            # a change of an entry drops the snapshot of its session; here the entry says the same as before
+            snapshots = rows.execute(_SNAPSHOTS, (number,)).fetchall()
             change_line(rows, int(number), load_line(rows, codec, bytes(data)), without=name)
+            for snapshot in snapshots:
+                rows.execute(_PUT_SNAPSHOT, tuple(snapshot))
     rows.execute("DELETE FROM line_text WHERE blob = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))
