@@ -54,7 +54,7 @@ def _remedy(told: dict[str, Any]) -> str:
     """Return why a call must not be made, and what to do instead; "" for a call that may be made."""
     name, given = str(told["tool_name"]), told["tool_input"]
     arguments = json.dumps(given, ensure_ascii=False)
-    from pagein.policy.reads.echo_guard import may_echo
+    from pagein.policy.reads.echo_forms import may_echo
 
     if not may_echo(arguments) or (name == "Bash" and not any(one in str(given.get("command")) for one in _WRITES)):
         return ""
