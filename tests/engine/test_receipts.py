@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.receipt_reads import read
+from tests.tools.recall_sessions import Room
 
 import pagein
 from pagein.engine.engine import Engine
 from pagein.engine.reads import testimony
-from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads, standing_receipt
 from pagein.model import read_records
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
@@ -131,3 +132,33 @@ def test_the_witness_agrees_with_each_answer_from_the_quoted_answers_alone(
             assert [one for one in told.objections(stored) if one.call_id == testimony.CANDIDATE] == []
             if found.receipt:
                 answers.setdefault(found.receipt, (event, found.result.text))
+
+
+def test_a_receipt_below_its_whole_answer_counts_as_quoted_and_below_another_text_it_does_not(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(text(*LINES))
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        first = read(reads, "a.py", known=["0123456789"])
+        assert first.text.count("[not known: 0123456789]") == 1
+
+        def again(shown: str) -> str:
+            found = standing_receipt(shown)
+            standing = {} if found is None else {"call": found}
+            return read(reads, "a.py", standing=lambda: standing).result.text
+
+        assert again(first.text) == "[readcache: unchanged, 41 lines]"
+        assert again(first.text[1:]) == text(*LINES)
+        assert again(first.text.replace("value_7", "value_8")) == text(*LINES)
+        assert again(f"{first.text} and more") == text(*LINES)
+        assert again(first.result.text) == text(*LINES)
+
+
+def test_a_receipt_that_a_gateway_on_the_same_store_took_out_of_the_window_does_not_count(room: Room) -> None:
+    room.put("a.py", text(*LINES))
+    reads = ReceiptedReads(room.session("mcp"))
+    first = read(reads, "a.py")
+    found = standing_receipt(first.text)
+    assert found is not None
+    room.paged(room.session("gateway"), first.text)
+    assert read(reads, "a.py", standing=lambda: {"c9": found}).result.text == "[readcache: unchanged, 41 lines]"
+    assert read(reads, "a.py", standing=lambda: {"c1": found}).result.text == text(*LINES)

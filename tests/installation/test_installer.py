@@ -180,3 +180,37 @@ def test_any_json_object_gets_the_member_and_nothing_else(
     expected = {**value, "mcpServers": {**inner, "pagein": {"command": "x"}}}
     assert parse_json(after) == expected
     assert after[: insert.place] + after[insert.place + len(insert.text) :] == text
+
+
+HOOK_FILES = {
+    **{name: text for name, text in JSON_FILES.items() if name != "strange names"},
+    "other hooks": (
+        '{\n  "hooks": {\n    "PreToolUse": [\n      {"matcher": "Bash", "hooks": []} // mine\n    ],\n    "Stop": []\n  }\n}\n'
+    ),
+    "an empty list": '{"hooks": {"PreToolUse": []}}',
+    "a trailing comma": '{\n\t"hooks": {\n\t\t"PreToolUse": [\n\t\t\t{"matcher": "x"},\n\t\t],\n\t},\n}',
+}
+
+
+@pytest.mark.parametrize("text", HOOK_FILES.values(), ids=HOOK_FILES)
+def test_a_hook_is_added_to_those_there_and_goes_without_a_trace(tmp_path: Path, text: str) -> None:
+    made = Installer(AGENTS["claude-code"], folders(tmp_path), tmp_path / "data" / "installed.json", hook=True)
+    file = tmp_path / "home" / ".claude" / "settings.json"
+    write(file, text)
+    made.apply(made.plan_install(COMMAND))
+    before, after = parse_json(text), parse_json(file.read_bytes().decode())
+    entry = after["hooks"]["PreToolUse"].pop()
+    assert entry["hooks"][0]["command"] == "/opt/bin/pagein hook claude-code"
+    assert after == {**before, "hooks": {"PreToolUse": [], **before.get("hooks", {})}}
+    assert made.plan_install(COMMAND).done
+    made.apply(made.plan_removal())
+    assert file.read_bytes().decode() == text
+    assert made.plan_removal().done
+
+
+@pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": {"PreToolUse": {}}}', '{"hooks": {"PreToolUse": "x"}}'])
+def test_hooks_in_another_form_are_left_alone(tmp_path: Path, text: str) -> None:
+    made = Installer(AGENTS["claude-code"], folders(tmp_path), tmp_path / "data" / "installed.json", hook=True)
+    write(tmp_path / "home" / ".claude" / "settings.json", text)
+    with pytest.raises(BadInput):
+        made.plan_install(COMMAND)

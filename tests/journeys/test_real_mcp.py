@@ -12,9 +12,10 @@ import pytest
 from tests.agents import Job, Place, agent_named, commands_folder, work
 from tests.agents.agent_drivers import Agent, Setup
 from tests.agents.branching_runs import AgentDesk
-from tests.agents.jobs import CallStep, FillStep, JobPrompt, SayStep, Screenplay
+from tests.agents.jobs import CallStep, FillStep, JobPrompt, SayStep, Screenplay, WriteStep
 
 import pagein
+from pagein.installation.agents import AGENTS
 from pagein.model.messages import Message, Text
 from pagein.simulator import SimulatedProvider
 
@@ -168,6 +169,31 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
     assert (True, True) in shown
     assert (False, True) not in shown
     assert _results(sent[-1])[-1].count("value_59 ") == 1  # behind the compaction the text is shown again
+
+
+def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:
+    commands = commands_folder()
+    if commands is None:
+        pytest.skip("coding agents are not installed: make clients")
+    read = CallStep("mcp__pagein__read", {"mode": "file", "target": "table.py"})
+    steps = (read, read, WriteStep("copy.py", f"# {OWN_MARKER}\n"), WriteStep("own.py", SMALL), SayStep("Done."))
+    with TemporaryDirectory(prefix="pagein-agents-") as folder:
+        place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
+        agent = _with_claude(agent_named("claude-code"), store)
+        settings = {
+            "env": {"PAGEIN_STORE": str(store), **_environment()},
+            "hooks": {"PreToolUse": [AGENTS["claude-code"].user_hook.entry(["PAGEIN", "mcp"])]},  # type: ignore[union-attr]
+        }
+        text = json.dumps(settings).replace("PAGEIN hook", f"{sys.executable} -m pagein hook")
+
+        def setup(address: str, model: str) -> Setup:
+            return replace(agent.setup(address, model), files={"claude/settings.json": text})
+
+        prompt = JobPrompt("guard", "Copy the table.", tuple((one,) for one in steps))
+        done = work(replace(agent, setup=setup), Job("guard", {"table.py": SMALL}, (prompt,)), place)
+    assert done.files == {"table.py": SMALL, "own.py": SMALL}
+    results = _results(done.records[-1].body)
+    assert any("Nothing was written." in one and OWN_MARKER in one for one in results)
 
 
 def _results(body: Any) -> list[str]:  # noqa: ANN401 - a request of any wire format

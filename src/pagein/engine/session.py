@@ -47,7 +47,6 @@ class Session:
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
 
     traffic: its provider requests.
-
     begin: opens a new session of the same engine, for forks; None for a session without an engine.
     again: reopens the session of a name after an erasure; None for a session without an engine.
     resumes: True to continue from the last snapshot.
@@ -144,7 +143,6 @@ class Session:
         """Append a message.
 
         name: the client's own name for it, unique in the session; None to compute a name.
-
         A read answer that the window would not prove at this place is shown in full (see `SessionReads.upheld`).
         """
         return self._window.append(message, name=name)
@@ -310,8 +308,7 @@ class Session:
         return await in_thread(lambda: self.prepare(request, at=at, api=api, model=model))
 
     def observe(self, reply: Reply, prepared: PreparedRequest | None = None) -> Observation:
-        """Record the provider's reply to a prepared request, and remember its answer (see `Traffic.observe`). Raises
-        HostError without a request.
+        """Record the provider's reply to a request (see `Traffic.observe`). Raises HostError without a request.
 
         prepared: the answered request, needed with several concurrent calls; None for the last one.
         """

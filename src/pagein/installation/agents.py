@@ -3,6 +3,7 @@
 Sources: the agents' own documentation; those that the tests drive were also tried.
 """
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,12 +38,14 @@ class AgentFile:
     keys: names of the objects or tables down to pagein's entry.
     path: returns the file.
     entry: returns the entry for the command that starts the server.
+    mark: for an entry in a list of others, a text by which it is known; "" for a member of its own.
     """
 
     form: Literal["json", "toml"]
     keys: Keys
     path: Callable[[Folders], Path]
     entry: Callable[[list[str]], Entry]
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Agent:
 
     user, project: its files for all folders, and for one; None if it has none.
     after: what a person has to do then.
+    user_hook, project_hook: its files for the hook that guards what it writes (see `pagein hook`).
     """
 
     name: str
@@ -58,6 +62,8 @@ class Agent:
     user: AgentFile | None
     project: AgentFile | None
     after: str
+    user_hook: AgentFile | None = None
+    project_hook: AgentFile | None = None
 
 
 def _stdio(command: list[str]) -> Entry:
@@ -66,6 +72,12 @@ def _stdio(command: list[str]) -> Entry:
 
 def _plain(command: list[str]) -> Entry:
     return {"command": command[0], "args": command[1:]}
+
+
+def _guard(command: list[str]) -> Entry:
+    """Return the hook that looks at each call that writes a file."""
+    hook = {"type": "command", "command": shlex.join([command[0], *_HOOK]), "timeout": 10}
+    return {"matcher": "Write|Edit|MultiEdit|NotebookEdit|Bash", "hooks": [hook]}
 
 
 def _opencode_file(at: Folders) -> Path:
@@ -80,6 +92,8 @@ def _claude_code_file(at: Folders) -> Path:
 
 
 _SERVERS: Final = ("mcpServers", "pagein")
+_HOOK: Final = ("hook", "claude-code")
+_GUARDS: Final = ("hooks", "PreToolUse")
 
 AGENTS: Final = {
     one.name: one
@@ -95,7 +109,15 @@ AGENTS: Final = {
                 lambda at: at.project / ".mcp.json",
                 lambda command: {**_stdio(command), "alwaysLoad": True},
             ),
-            "Start claude anew; `/mcp` shows the server.",
+            "Start claude anew; `/mcp` shows the server, `/hooks` the hook.",
+            AgentFile(
+                "json",
+                _GUARDS,
+                lambda at: at.named("CLAUDE_CONFIG_DIR", at.home / ".claude") / "settings.json",
+                _guard,
+                " ".join(_HOOK),
+            ),
+            AgentFile("json", _GUARDS, lambda at: at.project / ".claude" / "settings.json", _guard, " ".join(_HOOK)),
         ),
         Agent(
             "codex",

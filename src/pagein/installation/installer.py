@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pagein.errors import BadInput
 from pagein.installation.agents import Agent, AgentFile, Folders
-from pagein.installation.json_inserts import Insert, Keys, member_insert, parse_json, value_at
+from pagein.installation.json_inserts import Insert, Keys, element_insert, member_insert, parse_json, value_at
 from pagein.installation.toml_inserts import parse_toml, table_insert
 from pagein.workspace.file_replacement import replace_file
 
@@ -54,15 +54,18 @@ class InstallNote:
 
 
 class Installer:
-    """Entries for one agent.
+    """One entry for an agent: that of its server, or that of its hook.
 
     notes: file with what was put in.
     """
 
-    def __init__(self, agent: Agent, folders: Folders, notes: Path, *, project: bool = False) -> None:
-        found = agent.project if project else agent.user
+    def __init__(
+        self, agent: Agent, folders: Folders, notes: Path, *, project: bool = False, hook: bool = False
+    ) -> None:
+        users, projects = (agent.user_hook, agent.project_hook) if hook else (agent.user, agent.project)
+        found = projects if project else users
         if found is None:
-            other = "--project" if agent.project is not None else "no --project"
+            other = "--project" if projects is not None else "no --project"
             raise BadInput(f"{agent.title} has no such file; use {other}")
         self._place: AgentFile = found
         self._file = found.path(folders)
@@ -73,7 +76,7 @@ class Installer:
         before, entry, keys = self._text(), dict(self._place.entry(command)), self._place.keys
         text = before or ""
         value = self._parse(text)
-        there = value_at(value, keys)
+        there = self._entry_in(value)
         if there == entry:
             return Change(self._file, before, before)
         if there is not None:
@@ -81,7 +84,7 @@ class Installer:
                 f"{self._file} has another entry {'.'.join(keys)}; `pagein uninstall` takes out what pagein put in, or remove it by hand"
             )
         try:
-            found = member_insert(text, keys, entry) if self._is_json else table_insert(text, keys, entry)
+            found = self._insert(text, entry)
         except BadInput as problem:
             raise BadInput(f"{self._file} {problem}") from problem
         self._check(found, text, value, entry)
@@ -91,7 +94,7 @@ class Installer:
         """Return the change that takes the entry out. Raises BadInput for an entry that pagein did not put in."""
         before, note = self._text(), self._note()
         text = before or ""
-        if value_at(self._parse(text), self._place.keys) is None:
+        if self._entry_in(self._parse(text)) is None:
             return Change(self._file, before, before)
         if note is None or text.count(note.text) != 1:
             raise BadInput(
@@ -122,6 +125,18 @@ class Installer:
         except OSError as problem:
             raise BadInput(f"{self._file} cannot be written: {problem.strerror or problem}") from problem
 
+    def _entry_in(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Return pagein's entry in a file's value; None if there is none."""
+        found = value_at(value, self._place.keys)
+        if not self._place.mark:
+            return found
+        return next((one for one in found or () if self._place.mark in json.dumps(one)), None)
+
+    def _insert(self, text: str, entry: dict[str, Any]) -> Insert:
+        if not self._is_json:
+            return table_insert(text, self._place.keys, entry)
+        return (element_insert if self._place.mark else member_insert)(text, self._place.keys, entry)
+
     @property
     def _is_json(self) -> bool:
         return self._place.form == "json"
@@ -148,7 +163,8 @@ class Installer:
 
     def _check(self, insert: Insert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
         """Raise BadInput if the file with the entry would say anything else than before, beside the entry."""
-        wanted = _with_entry(value, self._place.keys, entry)
+        listed = bool(self._place.mark)
+        wanted = _with_entry(value, self._place.keys, entry, listed=listed)
         if wanted is None or self._parse(insert.applied(text)) != wanted:
             raise BadInput(f"{self._file} has a form that pagein cannot add to; add the entry by hand (docs/mcp.md)")
 
@@ -166,13 +182,22 @@ class Installer:
         return found if isinstance(found, dict) else {}
 
 
-def _with_entry(value: dict[str, Any], keys: Keys, entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the value of a file with an entry; None if something else stands where an object must be."""
+def _with_entry(value: dict[str, Any], keys: Keys, entry: dict[str, Any], *, listed: bool) -> dict[str, Any] | None:
+    """Return the value of a file with an entry; None if something else stands where an object or list must be.
+
+    listed: whether the entry is the last of a list.
+    """
     made = deepcopy(value)
     inner = made
     for key in keys[:-1]:
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
             return None
-    inner[keys[-1]] = entry
+    if not listed:
+        inner[keys[-1]] = entry
+        return made
+    there = inner.setdefault(keys[-1], [])
+    if not isinstance(there, list):
+        return None
+    there.append(entry)
     return made

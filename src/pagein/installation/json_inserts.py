@@ -32,7 +32,7 @@ class Insert:
 
 @dataclass(slots=True)
 class _Object:
-    """An object of the file.
+    """An object or a list of the file.
 
     opened: place behind its opening brace. closed: place of its closing brace. last: place behind the last token in it; None
     if it is empty. comma: whether that token is a comma. first: place of its first member.
@@ -76,13 +76,32 @@ def member_insert(text: str, keys: Keys, value: object) -> Insert:
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
         return Insert(len(text), _nested(keys, value, "", newline) + newline)
-    objects = _objects(text)
+    objects, _ = _places(text)
     depth = max((count for count in range(len(keys)) if keys[:count] in objects), default=-1)
     if depth < 0:
         raise BadInput("is no JSON object")
     found = objects[keys[:depth]]
     inside = _indentation(text, found, depth)
     member = f"{json.dumps(keys[depth])}: {_nested(keys[depth + 1 :], value, inside, newline)}"
+    return _at_the_end(text, found, inside, member)
+
+
+def element_insert(text: str, keys: Keys, value: object) -> Insert:
+    """Return what to put into a JSON text so that the list at these keys ends with this value; the list is made if it is missing.
+
+    Raises BadInput as `member_insert`.
+    """
+    found = _places(text)[1].get(keys) if text.strip() else None
+    if found is None:
+        return member_insert(text, keys, [value])
+    inside = _indentation(text, found, len(keys))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return _at_the_end(text, found, inside, _nested((), value, inside, newline))
+
+
+def _at_the_end(text: str, found: _Object, inside: str, member: str) -> Insert:
+    """Return what to put into an object or list so that it ends with this member."""
+    newline = "\r\n" if "\r\n" in text else "\n"
     if found.last is not None:
         return Insert(found.last, f"{'' if found.comma else ','}{newline}{inside}{member}")
     outside = inside[: -len(_step(text))] if inside else ""
@@ -118,9 +137,10 @@ def _tokens(text: str) -> "list[re.Match[str]]":
     return found
 
 
-def _objects(text: str) -> dict[Keys, _Object]:
-    """Return the objects of a text that lists do not hold, by the keys that lead to them."""
+def _places(text: str) -> tuple[dict[Keys, _Object], dict[Keys, _Object]]:
+    """Return the objects of a text, and its lists, that no list holds, by the keys that lead to them."""
     found: dict[Keys, _Object] = {}
+    lists: dict[Keys, _Object] = {}
     frames = [_Frame((), None)]
     for token in _tokens(text):
         if token.lastgroup == "beside":
@@ -133,9 +153,9 @@ def _objects(text: str) -> dict[Keys, _Object]:
             _end_value(frames[-1], token.end())
         elif sign in "{[":
             keys = _keys_below(frames)
-            made = _Object(token.end()) if sign == "{" else None
-            if made is not None and keys is not None:
-                found[keys] = made
+            made = _Object(token.end())
+            if keys is not None:
+                (found if sign == "{" else lists)[keys] = made
             if frame.found is not None and frame.found.first is None:
                 frame.found.first = token.start()
             frames.append(_Frame(keys if sign == "{" else None, made))
@@ -143,7 +163,7 @@ def _objects(text: str) -> dict[Keys, _Object]:
             _take(frame, token)
     if len(frames) > 1 or any(one.closed < 0 for one in found.values()):
         raise BadInput("is not JSON: it ends within an object or list")
-    return found
+    return found, lists
 
 
 def _take(frame: _Frame, token: "re.Match[str]") -> None:
@@ -155,10 +175,10 @@ def _take(frame: _Frame, token: "re.Match[str]") -> None:
     elif token[0] == ":":
         frame.wants_key = False
     else:
+        if frame.found.first is None:
+            frame.found.first = token.start()
         if frame.wants_key and token.lastgroup == "text":
             frame.key = json.loads(token[0])
-            if frame.found.first is None:
-                frame.found.first = token.start()
         _end_value(frame, token.end())
 
 

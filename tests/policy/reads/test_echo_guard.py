@@ -16,7 +16,8 @@ from pagein.model.objects import ObjectId, Origin
 from pagein.model.read_events import FileRead, LineCopy
 from pagein.model.spans import Spans
 from pagein.policy.reads import markers
-from pagein.policy.reads.echo_guard import Echo, OwnTexts, echoes, facts_of_read, facts_of_recall, may_echo, remedy
+from pagein.policy.reads.echo_forms import may_echo
+from pagein.policy.reads.echo_guard import Echo, OwnTexts, echoes, facts_of_read, facts_of_recall, remedy
 from pagein.policy.stubs.recall_ways import TOOLS
 from pagein.policy.stubs.result_stubs import stub
 

@@ -39,7 +39,8 @@ from pagein.policy.clients.echo_notice import echo_hit, facts_in
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.policy.reads.echo_guard import Facts, OwnTexts, may_echo
+from pagein.policy.reads.echo_forms import may_echo
+from pagein.policy.reads.echo_guard import Facts, OwnTexts
 
 ECHO: Final = "echo"
 """Kind of the inserted text that reports an echo."""

@@ -33,6 +33,7 @@ from pagein.model.read_caps import ReadCaps
 from pagein.model.search_query import CONTENT, ObjectMatch, Search
 from pagein.policy.eviction import overflow
 from pagein.policy.reads import echo_guard
+from pagein.policy.reads.echo_forms import may_echo
 from pagein.policy.recall import pattern_search, text_slices
 from pagein.ports import Signal
 
@@ -189,7 +190,7 @@ class SessionRecall:
 
         Raises StoreError if the store's key is unavailable.
         """
-        if not echo_guard.may_echo(call.arguments):
+        if not may_echo(call.arguments):
             return ()
         secret = self._keeper.blobs.secret()
         return echo_guard.echoes(

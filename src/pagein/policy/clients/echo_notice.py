@@ -12,7 +12,8 @@ from typing import Final
 
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.clients.profile import Profile
-from pagein.policy.reads.echo_guard import Echo, Facts, OwnTexts, echoes, facts_of, may_echo
+from pagein.policy.reads.echo_forms import may_echo
+from pagein.policy.reads.echo_guard import Echo, Facts, OwnTexts, echoes, facts_of
 
 _HARMLESS: Final = re.compile(r"\d*>{1,2}\s*(?:/dev/null|&\d)|&>\s*/dev/null")
 _WRITES: Final = re.compile(r">|<<|\btee\b|\bsed\b[^\n|;]{0,200}\s(?:-i|--in-place)|\bapply_patch\b|\bpatch\b")

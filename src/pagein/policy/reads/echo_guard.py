@@ -20,14 +20,8 @@ from pagein.model.objects import ObjectId
 from pagein.model.read_events import FileRead, ReadEvent
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import markers
+from pagein.policy.reads.echo_forms import MARKER, STUB
 
-_ID: Final = r"pg-[0-9a-f]{8}-[0-9a-f]{8}"
-_QUOTE: Final = r"\\*[\"'\u2018\u2019\u201c\u201d]"
-_STUB: Final = re.compile(
-    rf"\[(?:pagein|RLM externalized): ({_ID})(?= \|)"  # the first line of a stub, in any dialect
-    rf"|Use (?:rlm_)?peek\({_QUOTE}({_ID}){_QUOTE}\) to view"  # its second
-)
-_MARKER: Final = re.compile(r"\[(?:readcache:|Showing|Output truncated\.|End of|This goes on) [^\]\n]*\]")
 _NUMBER: Final = re.compile(r"\d+")
 _PATCH: Final = "*** Begin Patch"
 _DEEPEST: Final = 50
@@ -59,11 +53,11 @@ class OwnTexts:
 
     def echoes(self, text: str) -> Iterator[Echo]:
         """Yield the owned stubs in a text, then the owned markers, each in order of place."""
-        for match in _STUB.finditer(text):
+        for match in STUB.finditer(text):
             name = next(group for group in match.groups() if group)
             if self._is_ours(name):
                 yield Echo("stub", match[0], name)
-        for match in _MARKER.finditer(text):
+        for match in MARKER.finditer(text):
             if facts_of(match[0]) in self.served:
                 yield Echo("marker", match[0])
 
@@ -83,10 +77,6 @@ def facts_of_read(event: ReadEvent) -> Iterator[Facts]:
 def facts_of_recall(recall: RecallNote) -> Iterator[Facts]:
     """Yield the hints below a recalled part."""
     yield from map(facts_of, recall.hints)
-
-
-may_echo: Final = re.compile(f"{_STUB.pattern}|{_MARKER.pattern}").search
-"""Find anything of the form of a stub or marker in a text: a cheap first look."""
 
 
 def echoes(call: ToolCall, owned: OwnTexts, before: str = "") -> tuple[Echo, ...]:

@@ -1,0 +1,87 @@
+"""The command that agents run before they write a file, registered by `cli`.
+
+Rules of this file
+------------------
+1. A call is blocked only if it is proven that its text is pagein's own. Whatever goes wrong lets it through (law 7).
+2. Most calls hold nothing that looks like pagein's text. They cost the start of this process, and open no store.
+
+Heavy imports are inside the command, as in `cli`.
+"""
+
+import json
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+_BLOCK: Final = 2
+"""Exit status by which a hook of Claude Code blocks a call; the model is shown what stands on standard error."""
+_REFUSED: Final = 1
+_LONGEST: Final = 16 * 1024 * 1024
+_LARGEST: Final = 8 * 1024 * 1024
+_WRITES: Final = ("<<", "*** Begin Patch")
+"""What a shell command has that writes a text of its own into a file."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(epilog="Example: pagein install claude-code --yes puts it into Claude Code's settings")(hook)
+
+
+def hook(agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code.")]) -> None:
+    """Block a call that would write a stub or a marker of pagein's into a file, as a hook of an agent.
+
+    Reads the call as JSON on standard input. Exit status 2 blocks it, with the remedy on standard error. In doubt it
+    lets the call through.
+    """
+    if agent != "claude-code":
+        sys.stderr.write(f"pagein: there is no hook for {agent!r}; there is claude-code\n")
+        raise typer.Exit(_REFUSED)
+    try:
+        found = _remedy(json.loads(sys.stdin.buffer.read(_LONGEST)))
+    except Exception as problem:  # noqa: BLE001 - rule 1
+        sys.stderr.write(f"pagein: the call was not looked at: {type(problem).__name__}: {problem}\n")
+        return
+    if found:
+        sys.stderr.write(found + "\n")
+        raise typer.Exit(_BLOCK)
+
+
+def _remedy(told: dict[str, Any]) -> str:
+    """Return why a call must not be made, and what to do instead; "" for a call that may be made."""
+    name, given = str(told["tool_name"]), told["tool_input"]
+    arguments = json.dumps(given, ensure_ascii=False)
+    from pagein.policy.reads.echo_forms import may_echo
+
+    if not may_echo(arguments) or (name == "Bash" and not any(one in str(given.get("command")) for one in _WRITES)):
+        return ""
+    from pagein.gateway.kill_switch import Switch, default_switch
+
+    if Switch(default_switch(), os.environ).is_off():
+        return ""
+    from pagein import wiring
+    from pagein.archive import find_store
+    from pagein.engine.log.served_markers import served_markers
+    from pagein.model.messages import ToolCall
+    from pagein.policy.reads.echo_guard import OwnTexts, echoes, remedy
+
+    folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or told.get("cwd") or ".")
+    os.chdir(folder)
+    place = find_store()
+    with closing(wiring.open_for_upkeep(place.store, workspace=place.workspace)) as store:
+        secret = store.secret()
+        owned = OwnTexts(lambda one: one.is_made_with(secret), served_markers(store))
+        found = echoes(ToolCall("", name, arguments), owned, _before(given))
+    return remedy(found) if found else ""
+
+
+def _before(given: dict[str, Any]) -> str:
+    """Return the present text of the file that a call writes; "" if there is none."""
+    path = given.get("file_path") or given.get("notebook_path")
+    file = Path(path) if isinstance(path, str) else None
+    if file is None or not file.is_file() or file.stat().st_size > _LARGEST:
+        return ""
+    return file.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,87 @@
+"""`pagein hook claude-code`: a call that would write pagein's own text into a file is blocked, and nothing else is."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.engine.receipt_reads import read
+
+import pagein
+from pagein.engine.receipts import ReceiptedReads
+
+LINES = "".join(f"value_{number} = compute({number})\n" for number in range(40))
+MARKER = "[readcache: unchanged, 41 lines]"
+
+
+def ask(folder: Path, told: object, **environment: str) -> tuple[int, str]:
+    """The exit status for a call, and what stands on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pagein", "hook", "claude-code"],
+        input=told if isinstance(told, str) else json.dumps(told),
+        env=os.environ | {"PAGEIN_STORE": str(folder / "s.pagein"), "PAGEIN_OFF": ""} | environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store in which a read was answered by a marker."""
+    folder = tmp_path_factory.mktemp("hook")
+    (folder / "a.py").write_text(LINES)
+    (folder / "has.md").write_text(f"about {MARKER}\n")
+    with pagein.open(folder / "s.pagein", workspace=folder) as engine:
+        reads = ReceiptedReads(engine.session("mcp-claude-code", workspace=folder))
+        assert read(reads, "a.py", known=[read(reads, "a.py").receipt]).result.text == MARKER
+    return folder
+
+
+def call(tool: str, **given: object) -> dict[str, object]:
+    return {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": given, "session_id": "x"}
+
+
+BLOCKED = {
+    "write": call("Write", file_path="b.py", content=f"x = 1\n{MARKER}\n"),
+    "edit": call("Edit", file_path="a.py", old_string="value_0 = compute(0)", new_string=MARKER),
+    "several edits": call("MultiEdit", file_path="a.py", edits=[{"old_string": "a", "new_string": MARKER}]),
+    "notebook": call("NotebookEdit", notebook_path="b.ipynb", new_source=MARKER),
+    "here document": call("Bash", command=f"cat > b.py <<'E'\n{MARKER}\nE"),
+    "patch": call("Bash", command=f"apply_patch '*** Begin Patch\n*** Add File: b.py\n+{MARKER}\n*** End Patch'"),
+}
+LET_THROUGH: dict[str, object] = {
+    "plain text": call("Write", file_path="b.py", content=LINES),
+    "a marker that nobody served": call("Write", file_path="b.py", content="[readcache: unchanged, 77 lines]"),
+    "a foreign stub": call("Write", file_path="b.py", content="[pagein: pg-01234567-89abcdef | x]"),
+    "text that is in the file": call("Write", file_path="has.md", content=f"all about {MARKER}\n"),
+    "text that goes": call("Edit", file_path="a.py", old_string=f"x {MARKER}", new_string=f"y {MARKER}"),
+    "a search": call("Bash", command=f"grep -rF '{MARKER}' ."),
+    "pipes and redirects": call("Bash", command="ls | sort > names.txt 2>&1 && wc -l < names.txt"),
+    "no JSON": "{broken",
+    "another form": {"tool": "Write"},
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("told", BLOCKED.values(), ids=BLOCKED)
+def test_a_served_marker_does_not_get_into_a_file(served: Path, told: object) -> None:
+    status, said = ask(served, told)
+    assert status == 2
+    assert said.startswith("This call would write text into a file that only stands for other text.")
+    assert MARKER in said
+
+
+@pytest.mark.parametrize("told", LET_THROUGH.values(), ids=LET_THROUGH)
+def test_everything_else_is_let_through(served: Path, told: object) -> None:
+    assert ask(served, told)[0] == 0
+
+
+def test_without_a_store_and_while_off_calls_are_let_through(served: Path, tmp_path: Path) -> None:
+    assert ask(tmp_path, BLOCKED["write"])[0] == 0
+    assert ask(served, BLOCKED["write"], PAGEIN_OFF="1")[0] == 0
