@@ -152,7 +152,7 @@ def _table(made: sqlite3.Connection, name: str) -> Table:
             column,
             (str, bytes) if column == "record" else _TYPES[kind],  # records of older stores are texts
             may_lack=not required or default is not None,
-            may_be_null=not required and not key,
+            may_be_null=not key and (not required or default is not None),
             alias=bool(key) and kind == "INTEGER",
         )
         for _, column, kind, required, default, key in made.execute(f"PRAGMA table_info({name})")
@@ -237,7 +237,11 @@ class _SalvagePass:
         if table.name in _FRESH:
             return
         rowid, values = row
-        held = [(column.name, value) for column, value in zip(table.columns, values, strict=False) if not column.alias]
+        held = [
+            (column.name, value)
+            for column, value in zip(table.columns, values, strict=False)
+            if not column.alias and value is not None  # without a value the column gets its default
+        ]
         verb = "REPLACE" if self._changing and table.name in _CHANGING else "INSERT OR IGNORE"
         names = ", ".join(["rowid", *(name for name, _ in held)])
         marks = ", ".join("?" * (len(held) + 1))
