@@ -88,7 +88,11 @@ def test_a_table_of_codex_is_all_that_changes_and_goes_without_a_trace(tmp_path:
     write(file, text)
     made.apply(made.plan_install(COMMAND))
     after = tomllib.loads(file.read_bytes().decode())
-    assert after["mcp_servers"].pop("pagein") == {"command": COMMAND[0], "args": ["mcp"]}
+    assert after["mcp_servers"].pop("pagein") == {
+        "command": COMMAND[0],
+        "args": ["mcp"],
+        "env_vars": ["CODEX_HOME"],
+    }
     assert after == {"mcp_servers": {}, **tomllib.loads(text)}
     made.apply(made.plan_removal())
     assert file.read_bytes().decode() == text

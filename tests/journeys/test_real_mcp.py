@@ -3,13 +3,14 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
-from tests.agents import Job, Place, agent_named, commands_folder, work
+from tests.agents import GatewayProcess, Job, Place, agent_named, commands_folder, work
 from tests.agents.agent_drivers import Agent, Setup
 from tests.agents.branching_runs import AgentDesk
 from tests.agents.jobs import CallStep, FillStep, JobPrompt, SayStep, Screenplay, WriteStep
@@ -126,8 +127,8 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
     assert any("I rounded to five centimes in billing" in one for one in results)
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex"])
-def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str) -> None:
+@pytest.mark.parametrize(("name", "has_gateway"), [("claude-code", False), ("codex", False), ("claude-code", True)])
+def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str, *, has_gateway: bool) -> None:
     """No receipt is quoted. Each marker stands in a request with the text that it stands for: after a fork and a compaction."""
     commands = commands_folder()
     if commands is None:
@@ -154,8 +155,12 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
         (place.workspace / "table.py").write_text(SMALL)
         agent = tell(agent_named(name), store)
         play = Screenplay(agent.speech, place.workspace, thinks=agent.thinks, by_tool=agent.lists_tools)
-        with SimulatedProvider(play.scripts(Job("proof", {}, (*prompts, last)))) as provider:
-            desk = AgentDesk(agent, place, provider.url)
+        gateway = GatewayProcess(Path(folder) / "gateway", store=str(store)) if has_gateway else None
+        with (
+            SimulatedProvider(play.scripts(Job("proof", {}, (*prompts, last)))) as provider,
+            gateway.door(provider.url) if gateway else nullcontext(provider.url) as address,
+        ):
+            desk = AgentDesk(agent, place, address)
             answers = [desk.ask(prompts[0].words, MAIN), desk.ask(prompts[1].words, FORK, fork_of=MAIN)]
             answers += [desk.ask(one.words, name) for one, name in zip(prompts[2:], (MAIN, FORK, MAIN), strict=True)]
             if name == "claude-code":

@@ -2,16 +2,22 @@
 
 import asyncio
 import json
+import threading
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import ClientSession, web
 from tests.gateway.processes import gateway_process, token_in
 
-from pagein.mcp.http_endpoint import PATH
-from pagein.mcp.stdio_server import STATELESS, VERSION_FIELD
+from pagein.engine.reads.session_reads import ReadResult
+from pagein.mcp.http_endpoint import PATH, HttpEndpoint
+from pagein.mcp.stdio_server import STATELESS, VERSION_FIELD, FirstAnswers
+from pagein.mcp.tool_answers import Caller, ToolAnswers
+from pagein.ports import Signal
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -87,8 +93,8 @@ def test_twenty_clients_are_served_at_once(served: tuple[str, str]) -> None:
     with_clients(served, "auto", 20, read_twice)
 
 
-def call(name: object = 1, **params: object) -> dict[str, object]:
-    return {"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": params}
+def call(**params: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +153,46 @@ def test_notifications_are_taken_and_other_methods_are_not(served: tuple[str, st
 
 def test_too_long_a_message_is_refused(served: tuple[str, str]) -> None:
     assert post(served, b" " * (16 * 1024 * 1024 + 1))[0] == 413
+
+
+class _Waiting(ToolAnswers):
+    """Answers that take until they are cancelled."""
+
+    def __init__(self) -> None:
+        self.began, self.ended = threading.Event(), threading.Event()
+
+    def answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
+        del name, arguments, caller
+        self.began.set()
+        while not signal.is_set():
+            time.sleep(0.01)
+        self.ended.set()
+        return ReadResult("cancelled")
+
+
+def test_a_client_that_hangs_up_cancels_its_call() -> None:
+    answers = _Waiting()
+
+    async def run() -> None:
+        app = web.Application()
+        app.router.add_route("*", PATH, HttpEndpoint(FirstAnswers(()), answers).handle)
+        runner = web.AppRunner(app, handler_cancellation=True)  # as the gateway's
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        try:
+            host, port = runner.addresses[0][:2]
+            async with ClientSession() as http:
+                asked = asyncio.ensure_future(
+                    http.post(f"http://{host}:{port}{PATH}", json=call(name="read", arguments={}))
+                )
+                assert await asyncio.to_thread(answers.began.wait, 30)
+                asked.cancel()
+            assert await asyncio.to_thread(answers.ended.wait, 30)
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(run())
 
 
 def test_the_endpoint_needs_nothing_of_the_sdk() -> None:

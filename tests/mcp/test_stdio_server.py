@@ -339,6 +339,40 @@ def test_the_end_of_the_input_ends_the_process(folder: Path) -> None:
         assert process.wait(PATIENCE) == 0
 
 
+@pytest.mark.parametrize("calls", [1, 12])
+def test_a_server_and_a_client_that_are_killed_in_mid_call_leave_a_sound_store_and_no_process(
+    folder: Path, calls: int
+) -> None:
+    """That the store is sound is looked at after each test."""
+    with started(folder) as killed:
+        say(killed, initialize())
+        hear(killed)
+        for number in range(calls):
+            arguments = {"mode": "file", "target": "a.py", "offset": number + 1}
+            say(killed, {"id": number + 1, "method": "tools/call", "params": {"name": "read", "arguments": arguments}})
+        if calls > 1:
+            assert hear(killed)["id"]  # some calls are answered, some are under way
+        killed.kill()
+        killed.wait(PATIENCE)
+    with started(folder) as left:
+        say(left, initialize())
+        hear(left)
+        for number in range(calls):
+            say(
+                left,
+                {
+                    "id": number + 1,
+                    "method": "tools/call",
+                    "params": {"name": "read", "arguments": {"mode": "file", "target": "a.py"}},
+                },
+            )
+        assert left.stdin is not None
+        assert left.stdout is not None
+        left.stdin.close()  # what the end of a client does, whatever ended it
+        left.stdout.close()
+        assert left.wait(PATIENCE) in (0, 1)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_quietly(folder: Path, number: int) -> None:
     with started(folder) as process:

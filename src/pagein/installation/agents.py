@@ -70,6 +70,11 @@ def _stdio(command: list[str]) -> Entry:
     return {"type": "stdio", "command": command[0], "args": command[1:]}
 
 
+def _with_home(command: list[str]) -> Entry:
+    """Return the entry of a server that is told where codex keeps its rollouts, if that is not the usual place."""
+    return {**_plain(command), "env_vars": ["CODEX_HOME"]}
+
+
 def _plain(command: list[str]) -> Entry:
     return {"command": command[0], "args": command[1:]}
 
@@ -126,7 +131,7 @@ AGENTS: Final = {
                 "toml",
                 ("mcp_servers", "pagein"),
                 lambda at: at.named("CODEX_HOME", at.home / ".codex") / "config.toml",
-                _plain,
+                _with_home,
             ),
             None,
             "Start codex anew; `/mcp` shows the server.",

@@ -66,15 +66,6 @@ class Window(Protocol):
         ...
 
 
-class _Unseen:
-    """A window of which nobody can tell."""
-
-    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
-        """Return nothing."""
-        del call_id, thread
-        return {}
-
-
 class ToolAnswers:
     """The tools of one engine for MCP clients. Thread-safe.
 
@@ -96,7 +87,7 @@ class ToolAnswers:
         self._workspace = workspace
         self._names = names
         self._is_off = is_off
-        self._window = window if window is not None else _Unseen()
+        self._window = window
         self._reads: dict[str, ReceiptedReads] = {}
         self._lock = Lock()
 
@@ -138,15 +129,16 @@ class ToolAnswers:
             about=about if isinstance(about, str) else "",
             known=known,
             bypass=bypass,
-            standing=lambda: self._standing(caller),
+            standing=self._standing(caller),
         )
         if not done.receipt and not done.unknown:
             return done.result
         details = {**done.result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
         return replace(done.result, text=done.text, details=details)
 
-    def _standing(self, caller: Caller) -> Mapping[str, StandingReceipt]:
-        return self._window.standing(caller.id, caller.thread) if caller.id else {}
+    def _standing(self, caller: Caller) -> Callable[[], Mapping[str, StandingReceipt]] | None:
+        window = self._window
+        return None if window is None or not caller.id else lambda: window.standing(caller.id, caller.thread)
 
     def _reads_of(self, caller: Caller) -> ReceiptedReads:
         name = _session_name(caller)

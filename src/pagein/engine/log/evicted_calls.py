@@ -7,8 +7,9 @@ from typing import Final
 from pagein.model.entries import Entry, EpochEntry, PreviewEntry
 from pagein.ports import JournalStore
 
-_SESSIONS: Final = 16
-"""Sessions that are looked at, those that were written last."""
+_SESSIONS: Final = 8
+"""Sessions that are looked at, those that were written last: a gateway writes its session before each call of its model.
+The first look reads them whole, 0.05 ms for an entry."""
 
 
 class EvictedCalls:
