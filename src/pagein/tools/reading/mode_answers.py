@@ -96,8 +96,11 @@ def head_text(verdict: Verdict, place: str, room: Room) -> str:
 
 
 def part_of_line(document: Document, number: int, room: int) -> str:
-    """Return the beginning of a line that is too long to be shown whole. No such text is ever taken for known."""
+    """Return one line where not more has room, or its beginning. No such text is ever taken for known."""
     line = document.lines[number - 1]
+    whole = f"{line}\n\n[Line {number} of {len(document.lines)}.]"
+    if len(whole) <= room:
+        return whole
     notice = f"\n\n[Line {number} has {len(line)} characters and is cut.]"
     return (line[: max(0, room - len(notice))] + notice)[:room]
 
