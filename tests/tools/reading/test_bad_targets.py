@@ -126,3 +126,25 @@ def test_without_a_folder_there_is_nothing_to_read(room: Room) -> None:
 
 def test_a_name_with_a_nul_is_an_argument_error(room: Room) -> None:
     assert error_of(read(guarded(room), "file", "a\0b"))["code"] == "INVALID_ARGS"
+
+
+def test_a_broken_link_is_not_proposed_in_its_own_place(room: Room) -> None:
+    room.put("src/other.py", "x\n")
+    (room.folder / "gone").symlink_to("src/gone")
+    error = error_of(read(guarded(room), "file", "gone"))
+    assert (error["code"], error["message"]) == ("NOT_FOUND", "There is no file src/gone. Use search to find it.")
+
+
+def test_a_folder_is_told_with_files_and_without_links(room: Room) -> None:
+    room.put("b/c/d.py", "x\n")
+    room.put("b/e.py", "x\n")
+    (room.folder / "b/a").symlink_to("/etc")
+    session = guarded(room)
+    assert read(session, "file", "b").text == "b is a folder. Name a file in it, such as b/e.py."
+    assert read(session, "file", ".").text == ". is a folder. Name a file in it, such as b/."
+
+
+def test_utf_16_is_text_in_another_encoding(room: Room) -> None:
+    room.put("a.txt", "hello\n".encode("utf-16"))
+    error = error_of(read(guarded(room), "file", "a.txt"))
+    assert (error["code"], "UTF-16" in error["message"]) == ("WRONG_ENCODING", True)
