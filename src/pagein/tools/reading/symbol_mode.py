@@ -1,5 +1,7 @@
 """`read` with mode=symbol: a definition by its name, with its decorators and the comment above it, wherever it stands."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pagein.engine.reads.placed_reads import chosen_lines
@@ -9,6 +11,7 @@ from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import NO_LINES, Spans
 from pagein.model.symbols import AmbiguousSymbol, SymbolAnswer, SymbolText, UnknownSymbol
 from pagein.policy.guards.judgement import Cut, ReadAsk, search_call
+from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
 from pagein.policy.reads.fitting_lines import NOTICE_ROOM, count_fitting, size_of
 from pagein.tools.reading.mode_answers import (
     ModeAnswer,
@@ -22,6 +25,7 @@ from pagein.tools.reading.mode_answers import (
 )
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
 from pagein.tools.reading.targets import check_state, find_target, read_text
+from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.languages import language_of
 from pagein.workspace.target_state import root_of
 
@@ -113,7 +117,12 @@ def _find(call: ReadCall) -> tuple[SymbolText, OpenText]:
     for _ in range(_ATTEMPTS):
         found = _ask(call, path)
         if isinstance(found, AmbiguousSymbol):
-            raise _ambiguous(call, found)
+            readable = _readable(call, [one.id for one in found.candidates], [one.path for one in found.candidates])
+            if len(readable) != 1 or found.total > len(found.candidates):
+                raise _ambiguous(call, found, readable)
+            found = _ask(replace(call, asked=replace(call.asked, target=readable[0])), None)
+        if isinstance(found, AmbiguousSymbol):  # an id names one definition
+            continue
         if isinstance(found, UnknownSymbol):
             raise _unknown(call, found, path)
         named = find_target(call.session, found.symbol.path, offset=1)
@@ -157,20 +166,28 @@ def _ask(call: ReadCall, path: str | None) -> SymbolAnswer:
         raise ReadRefusal("INVALID_ARGS", str(problem)) from problem
 
 
-def _ambiguous(call: ReadCall, found: AmbiguousSymbol) -> ReadRefusal:
+def _readable(call: ReadCall, ids: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Return the ids of the definitions that the policy for folders does not refuse."""
+    if call.session.guards.settings.folders != "refuse":
+        return list(ids)
+    return [one for one, path in zip(ids, paths, strict=True) if not is_below(path, EXCLUDED_FOLDERS)]
+
+
+def _ambiguous(call: ReadCall, found: AmbiguousSymbol, readable: Sequence[str]) -> ReadRefusal:
     rows = [f"- {one.path}:{one.first}-{one.last} {one.signature} (id: {one.id})" for one in found.candidates]
     left = found.total - len(rows)
     more = [f"- and {left} more"] if left else []
     message = "\n".join(
         [f"{call.asked.target} names {found.total} symbols. Give 'path', or an id as 'target':", *rows, *more]
     )
-    return ReadRefusal("AMBIGUOUS_SYMBOL", message, [next_read("symbol", one.id) for one in found.candidates[:5]])
+    return ReadRefusal("AMBIGUOUS_SYMBOL", message, [next_read("symbol", one) for one in readable[:5]])
 
 
 def _unknown(call: ReadCall, found: UnknownSymbol, path: str | None) -> ReadRefusal:
     scan, name = found.scan, call.asked.target
     failed = dict(scan.failed)
-    calls = [*(next_read("symbol", one) for one in found.similar[:3]), search_call(name)]
+    readable = _readable(call, found.ids, [one.partition("#")[0] for one in found.ids])
+    calls = [*(next_read("symbol", one) for one in readable[:3]), search_call(name)]
     if path in failed:
         why = f"{path} could not be parsed: {failed[path]}. Read it with mode='file'."
         return ReadRefusal("UNPARSABLE", why, (next_read("file", path),))
@@ -178,7 +195,8 @@ def _unknown(call: ReadCall, found: UnknownSymbol, path: str | None) -> ReadRefu
         why = f"Parts of {path} cannot be parsed, and {name} is in none of the others. Read it with mode='file', or search it."
         return ReadRefusal("UNPARSABLE", why, (next_read("file", path), search_call(name)))
     where = "the workspace" if path is None else path
-    similar = f" Similar: {', '.join(found.similar)}." if found.similar else ""
+    alike = found.similar if path is None else found.ids  # with a path, the name itself may stand elsewhere
+    similar = f" Similar: {', '.join(alike)}." if alike else ""
     unseen = len(failed) + len(scan.partial)
     broken = f" Files that could not be parsed, or only in part: {unseen}." if unseen else ""
     why = f"No symbol in {where} has the name {name}.{similar}{broken} Use search for other words."
