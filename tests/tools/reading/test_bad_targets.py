@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.tools.reading.reading_calls import error_of, guarded, read
+from tests.tools.reading.reading_calls import error_of, guarded, meta_of, read
 from tests.tools.recall_sessions import Room
 
 from pagein.tools.reading.read_problems import CODES
@@ -148,3 +148,15 @@ def test_utf_16_is_text_in_another_encoding(room: Room) -> None:
     room.put("a.txt", "hello\n".encode("utf-16"))
     error = error_of(read(guarded(room), "file", "a.txt"))
     assert (error["code"], "UTF-16" in error["message"]) == ("WRONG_ENCODING", True)
+
+
+def test_a_file_below_a_folder_with_an_at_sign_is_read_by_every_proposed_call(room: Room) -> None:
+    pytest.importorskip("tree_sitter")
+    room.put("@scope/a.py", "def run():\n    return 1\n")
+    session = guarded(room)
+    assert read(session, "symbol", "run").text.startswith("@scope/a.py:1-2 of 3")
+    told = read(session, "snippet", ".", pattern="return", context_lines=1)
+    assert told.text.startswith("1 match in 1 file\n@scope/a.py:1-3\ndef run():")
+    for call in meta_of(told)["next_calls"]:
+        assert call["arguments"]["target"] == "./@scope/a.py"
+        assert read(session, **call["arguments"]).details["ok"]

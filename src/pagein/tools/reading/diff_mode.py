@@ -64,7 +64,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     found = _compare(old, new, named)
     if (asked.offset or 1) > max(1, len(found.hunks)):
         why = f"Hunk {asked.offset} is behind the last of {len(found.hunks)} hunks."
-        raise ReadRefusal("OUT_OF_RANGE", why, _again(call, 1))
+        raise ReadRefusal("OUT_OF_RANGE", why, _again(call, named, 1))
     more: dict[str, Any] = {"against": asked.against, "base": old.state, **found.figures}
     return _answer(call, named, found, Judged(verdict, room), more)
 
@@ -262,12 +262,12 @@ def _whole_lines(text: str, room: int) -> str:
     return text if len(text) <= room else text[: text.rfind("\n", 0, room) + 1] or text[:room]
 
 
-def _again(call: ReadCall, offset: int) -> list[NextCall]:
+def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
     """Return the same call from another hunk on; none for a proposed text, which would have to be repeated in it."""
     asked = call.asked
     if asked.content is not None:
         return []
-    return [next_read("diff_preview", asked.target, against=asked.against, offset=offset)]
+    return [next_read("diff_preview", named.shown, against=asked.against, offset=offset)]
 
 
 def _left_out(
@@ -280,7 +280,7 @@ def _left_out(
     which = f"hunk {first}" if first == last else f"hunks {first}-{last}"
     if choice.shown:
         text = f"[pagein: {which} of {len(hunks)} left out. Use offset={first} to continue.]\n"
-        return text, _again(call, first)
+        return text, _again(call, named, first)
     hunk = hunks[choice.next_offset - 1]
     begin, end = max(1, hunk.first), max(1, hunk.first, hunk.last)
     where = "now" if call.asked.content is None else "in the proposed text"
@@ -291,7 +291,7 @@ def _left_out(
     calls: list[NextCall] = [next_read("snippet", named.shown, start_line=begin, end_line=end)] if on_disk else []
     if last > first:
         text += f"[pagein: Use offset={first + 1} to continue.]\n"
-        calls += _again(call, first + 1)
+        calls += _again(call, named, first + 1)
     return text, calls
 
 

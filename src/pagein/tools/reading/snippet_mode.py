@@ -18,7 +18,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import BadInput
 from pagein.model.code_search import CodeHit, CodeQuery, CodeResults
 from pagein.model.documents import Document
-from pagein.model.read_contract import ReadPlace
+from pagein.model.read_contract import ReadPlace, target_of
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict, read_call, search_call
 from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
@@ -244,8 +244,7 @@ def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
     count, start = min(asked.limit or room.results, room.results), (asked.offset or 1) - 1
     found = _search(call, named, count + start)
     if not found.hits[start:]:
-        where = "the workspace" if named.shown == "." else named.shown
-        raise _nothing(call, pattern, where, found.total, _unsearched(found))
+        raise _nothing(call, pattern, named.shown, found.total, _unsearched(found))
     context = min(asked.context_lines or 0, room.context)
     hits = found.hits[start : start + count]
     rows = _rows(call, hits, context)
@@ -316,7 +315,7 @@ def _rows(call: ReadCall, hits: Sequence[CodeHit], context: int) -> list[Row]:
 def _pieces(call: ReadCall, path: str, hits: Iterable[CodeHit], context: int) -> Iterator[Row]:
     found = list(hits)
     try:
-        document = read_text(call.session, find_target(call.session, path, offset=1), call.signal)
+        document = read_text(call.session, find_target(call.session, target_of(path), offset=1), call.signal)
         total = len(document.lines)
     except ReadRefusal:
         total = 0
@@ -342,14 +341,15 @@ def _pattern(written: str) -> Pattern:
         raise ReadRefusal("INVALID_ARGS", f"'pattern' cannot be used: {problem}") from problem
 
 
-def _nothing(call: ReadCall, pattern: Pattern, where: str, matches: int, unsearched: str = "") -> ReadRefusal:
+def _nothing(call: ReadCall, pattern: Pattern, shown: str, matches: int, unsearched: str = "") -> ReadRefusal:
     """Return the refusal of a search without a place.
 
-    unsearched: what was not looked at, so that *empty* is not *failed*.
+    shown: the file or folder. unsearched: what was not looked at, so that *empty* is not *failed*.
     """
+    where = "the workspace" if shown == "." else shown
     written = (call.asked.pattern or "")[:80]
     if matches:
-        again = next_read("snippet", call.asked.target, pattern=call.asked.pattern)
+        again = next_read("snippet", shown, pattern=call.asked.pattern)
         return ReadRefusal(
             "OUT_OF_RANGE", f"Match {call.asked.offset} is behind the last of {matches} matches.", (again,)
         )

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pagein.engine.reads.placed_reads import chosen_lines
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import BadInput, BadSetting
-from pagein.model.read_contract import ReadPlace
+from pagein.model.read_contract import ReadPlace, target_of
 from pagein.model.spans import NO_LINES, Spans
 from pagein.model.symbols import AmbiguousSymbol, SymbolAnswer, SymbolText, UnknownSymbol
 from pagein.policy.guards.judgement import Cut, ReadAsk, search_call
@@ -125,7 +125,7 @@ def _find(call: ReadCall) -> tuple[SymbolText, OpenText]:
             continue
         if isinstance(found, UnknownSymbol):
             raise _unknown(call, found, path)
-        named = find_target(call.session, found.symbol.path, offset=1)
+        named = find_target(call.session, target_of(found.symbol.path), offset=1)
         document = read_text(call.session, named, call.signal)
         if "\n".join(document.lines[found.first - 1 : found.last]) == found.text:
             return found, open_text(call, named, document)
