@@ -238,3 +238,10 @@ def test_the_place_in_front_is_that_of_the_lines_shown_in_a_small_room(room: Roo
     assert told.text.startswith("a.py:1-1 of 91, 1 of 90 matches: line 1. Use offset=2 for more\nx += 0\n")
     assert told.details["location"] == {"file": "a.py", "line": 1, "end_line": 1}
     assert "[readcache: unchanged" not in told.text
+
+
+def test_places_alone_keep_to_the_characters_too(room: Room) -> None:
+    room.put("a.py", "x = 1\n" * 50)
+    told = read(guarded(room), "snippet", "a.py", pattern="x", preview_mode="none", limit=20, max_preview_chars=100)
+    assert told.text == "a.py:1-22 of 51, 20 of 50 matches"
+    assert (len(meta_of(told)["hits"]), meta_of(told)["next_offset"]) == (20, 21)

@@ -158,6 +158,8 @@ def _read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
         more["next_offset"] = start + len(chosen) + 1
     if asked.tells_places_only:
         said = where()
+        if len(said) > room.chars:  # the lines are in `hits`
+            said = said.removesuffix(f": {_lines_of(chosen)}{_further(start + len(chosen), len(places))}")
         place, served = ReadPlace(named.shown, chosen[0].first, chosen[-1].last), served_facts(call, named, said)
         return ModeAnswer(ReadResult(said), place, verdict, served, "next_offset" in more, more)
     head = head_text(verdict, where(), room)

@@ -52,7 +52,8 @@ def read_symbol(call: ReadCall) -> ModeAnswer:
     more: dict[str, Any] = {"total_lines": total, "resolved_symbol": _resolved(found)}
     title = f"{found.symbol.definition.kind} {found.symbol.definition.qualified}"
     if asked.tells_places_only:
-        said = f"{named.shown}:{found.first}-{found.last} of {total}, {title}: {found.signature}"
+        said = f"{named.shown}:{found.first}-{found.last} of {total}, {title}"
+        said += f": {found.signature}" if len(said) + len(found.signature) + 2 <= room.chars else ""
         place, served = ReadPlace(named.shown, found.first, found.last), served_facts(call, named, said)
         return ModeAnswer(ReadResult(said), place, verdict, served, more=more)
 
