@@ -148,3 +148,14 @@ def test_an_answer_fits_the_caps_and_says_what_is_missing(room: Room) -> None:
     assert "[Showing 1000 of 1000 hits." not in told.text
     few = ask(room.session("other"), "search", pattern="needle", search_type="code", limit=3)
     assert few.text.endswith("[Showing 3 of 1000 hits. Use path to narrow the search, or limit for more.]")
+
+
+def test_a_search_proposes_no_read_that_is_refused_and_names_what_it_left_out(room: Room) -> None:
+    room.put("vendor/a.py", "needle\n")
+    session = room.session()
+    told = ask(session, "search", pattern="needle", search_type="code", path="vendor/a.py")
+    assert told.text.startswith("Found 1 hits")
+    assert stabilization(told.details)["next_calls"] == []
+    room.put("vendor/b.py", "needle\n")
+    told = ask(session, "search", pattern="needle", search_type="code", path="vendor")
+    assert told.text.endswith("vendor: in an excluded folder; a file named by path is searched")

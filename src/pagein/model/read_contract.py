@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 
+def target_of(path: str) -> str:
+    """Return a path from the workspace on as a target that names just this file; a leading `@` or `~` is read otherwise."""
+    return f"./{path}" if path.startswith(("@", "~")) else path
+
+
 @dataclass(frozen=True, slots=True)
 class ReadPlace:
     """Where the text of an answer stands.

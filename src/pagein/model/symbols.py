@@ -137,11 +137,15 @@ class AmbiguousSymbol:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSymbol:
-    """The answer to a name without a definition: similar names, and what was not looked at, so that *empty* is not *failed*."""
+    """The answer to a name without a definition: similar names, and what was not looked at, so that *empty* is not *failed*.
+
+    ids: of definitions with the similar names, the first few.
+    """
 
     name: str
     similar: tuple[str, ...]
     scan: SymbolScan
+    ids: tuple[str, ...] = ()
 
 
 SymbolAnswer: TypeAlias = SymbolText | AmbiguousSymbol | UnknownSymbol

@@ -16,6 +16,7 @@ from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.recall.file_ranking import words_of
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
+from pagein.workspace.code_search import is_below
 
 STORED_ONLY: Final = ("scope", "skip", "everything", "session", "agent", "since", "until", "type", "chat")
 """Arguments that search_type="code" does not take."""
@@ -58,7 +59,7 @@ def search_code(session: Session, given: ArgumentReader, pattern: str, call: Cal
         "code",
         path or "",
         degraded=shown < len(found.hits) or any(hit.is_shortened for hit in found.hits),
-        next_calls=next_calls(pattern, found),
+        next_calls=next_calls(pattern, found, query.skipped),
     )
     verdict = session.guards.note_search(served)
     details = results_values(pattern, found, shown)
@@ -120,14 +121,17 @@ def results_text(found: CodeResults, caps: ReadCaps) -> tuple[str, int]:
     return "\n".join([*lines, *_notes(found, shown)]), shown
 
 
-def next_calls(pattern: str, found: CodeResults) -> tuple[NextCall, ...]:
-    """Return calls of `read` for the best places; without any, a search for less."""
+def next_calls(pattern: str, found: CodeResults, refused: frozenset[str] = frozenset()) -> tuple[NextCall, ...]:
+    """Return calls of `read` for the best places; without any, a search for less.
+
+    refused: names of folders whose files `read` refuses.
+    """
     if not found.hits:
         words = sorted(words_of(pattern), key=lambda word: (-len(word), word))
         if len(words) > 1:
             return (search_call(words[0]),)
         return ({"tool": "search", "arguments": {"pattern": pattern, "everything": True}},)
-    firsts = [next(hits) for _, hits in groupby(found.hits, key=lambda hit: hit.path)]
+    firsts = [next(hits) for path, hits in groupby(found.hits, key=lambda hit: hit.path) if not is_below(path, refused)]
     return tuple(_read_around(hit) for hit in firsts[:_NEXT_CALLS])
 
 

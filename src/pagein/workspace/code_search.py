@@ -53,7 +53,9 @@ class CodeSearch:
         run.unsearched += matched.left
         run.ignored = matched.ignored
         named = query.path is not None and len(matched.files) == 1
-        files = [one for one in matched.files if named or not _is_below(one.path, query.skipped)]
+        files = [one for one in matched.files if named or not is_below(one.path, query.skipped)]
+        if query.path is not None and matched.files and not files:
+            run.unsearched.append((query.path, "in an excluded folder; a file named by path is searched"))
         run.look_into(run.readable(files, named=named), self.ripgrep())
         return run.results()
 
@@ -148,5 +150,6 @@ def _hit(file: TreeFile, place: LineMatch, total: int) -> CodeHit:
     return CodeHit(file.path, file.key, place.first, place.last, place.column, place.text, total, place.is_shortened)
 
 
-def _is_below(path: str, folders: frozenset[str]) -> bool:
+def is_below(path: str, folders: frozenset[str]) -> bool:
+    """Return whether a file stands in one of these folders, at any depth."""
     return not folders.isdisjoint(path.split("/")[:-1])

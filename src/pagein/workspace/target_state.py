@@ -18,7 +18,7 @@ class TargetState:
     """What stands at a path.
 
     size: bytes of a file.
-    names: for a folder, some names in it; for a missing file, similar names in its folder.
+    names: for a folder, some files in it, or folders if it has no files; for a missing file, similar names in its folder.
     """
 
     name: StateName
@@ -31,13 +31,11 @@ def state_of(path: str) -> TargetState:
     try:
         about = os.stat(path)  # noqa: PTH116  paths stay text here
     except (FileNotFoundError, NotADirectoryError):
-        return TargetState("missing", names=_similar(path))
+        return TargetState("missing", names=_similar(os.path.realpath(path)))  # of a broken link, where it leads to
     except (OSError, ValueError):
         return TargetState("unreadable")
     if stat.S_ISDIR(about.st_mode):
-        return TargetState(
-            "folder", names=tuple(one for one in _names_in(Path(path)) if not one.startswith("."))[:_MOST_NAMES]
-        )
+        return TargetState("folder", names=_inside(Path(path)))
     return TargetState("file" if stat.S_ISREG(about.st_mode) else "special", about.st_size)
 
 
@@ -55,6 +53,13 @@ def is_inside(path: str, root: str) -> bool:
 def shown_path(path: str, root: str) -> str:
     """Return a path from the workspace on; the path itself outside of it."""
     return os.path.relpath(path, root) if is_inside(path, root) else path
+
+
+def _inside(folder: Path) -> tuple[str, ...]:
+    """Return some files of a folder, or its folders if it has none. Links may lead anywhere, and are left out."""
+    names = [one for one in _names_in(folder) if not one.startswith(".") and not (folder / one).is_symlink()]
+    files = [one for one in names if (folder / one).is_file()]
+    return tuple(files or (f"{one}/" for one in names if (folder / one).is_dir()))[:_MOST_NAMES]
 
 
 def _similar(path: str) -> tuple[str, ...]:

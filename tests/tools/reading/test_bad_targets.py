@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.tools.reading.reading_calls import error_of, guarded, read
+from tests.tools.reading.reading_calls import error_of, guarded, meta_of, read
 from tests.tools.recall_sessions import Room
 
 from pagein.tools.reading.read_problems import CODES
@@ -126,3 +126,37 @@ def test_without_a_folder_there_is_nothing_to_read(room: Room) -> None:
 
 def test_a_name_with_a_nul_is_an_argument_error(room: Room) -> None:
     assert error_of(read(guarded(room), "file", "a\0b"))["code"] == "INVALID_ARGS"
+
+
+def test_a_broken_link_is_not_proposed_in_its_own_place(room: Room) -> None:
+    room.put("src/other.py", "x\n")
+    (room.folder / "gone").symlink_to("src/gone")
+    error = error_of(read(guarded(room), "file", "gone"))
+    assert (error["code"], error["message"]) == ("NOT_FOUND", "There is no file src/gone. Use search to find it.")
+
+
+def test_a_folder_is_told_with_files_and_without_links(room: Room) -> None:
+    room.put("b/c/d.py", "x\n")
+    room.put("b/e.py", "x\n")
+    (room.folder / "b/a").symlink_to("/etc")
+    session = guarded(room)
+    assert read(session, "file", "b").text == "b is a folder. Name a file in it, such as b/e.py."
+    assert read(session, "file", ".").text == ". is a folder. Name a file in it, such as b/."
+
+
+def test_utf_16_is_text_in_another_encoding(room: Room) -> None:
+    room.put("a.txt", "hello\n".encode("utf-16"))
+    error = error_of(read(guarded(room), "file", "a.txt"))
+    assert (error["code"], "UTF-16" in error["message"]) == ("WRONG_ENCODING", True)
+
+
+def test_a_file_below_a_folder_with_an_at_sign_is_read_by_every_proposed_call(room: Room) -> None:
+    pytest.importorskip("tree_sitter")
+    room.put("@scope/a.py", "def run():\n    return 1\n")
+    session = guarded(room)
+    assert read(session, "symbol", "run").text.startswith("@scope/a.py:1-2 of 3")
+    told = read(session, "snippet", ".", pattern="return", context_lines=1)
+    assert told.text.startswith("1 match in 1 file\n@scope/a.py:1-3\ndef run():")
+    for call in meta_of(told)["next_calls"]:
+        assert call["arguments"]["target"] == "./@scope/a.py"
+        assert read(session, **call["arguments"]).details["ok"]

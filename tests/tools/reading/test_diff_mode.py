@@ -132,7 +132,10 @@ def test_headers_of_all_hunks_come_first_and_no_hunk_is_torn(repository: Room) -
     )
     assert (meta["preview_degraded"], meta["truncated"]) == (True, True)
     assert meta["next_calls"] == [
-        {"tool": "read", "arguments": {"mode": "diff_preview", "target": "a.txt", "offset": len(shown) + 1}}
+        {
+            "tool": "read",
+            "arguments": {"mode": "diff_preview", "target": "a.txt", "against": "HEAD", "offset": len(shown) + 1},
+        }
     ]
 
 
@@ -332,3 +335,47 @@ def test_nothing_in_the_repository_is_changed(repository: Room) -> None:
         read(session, "diff_preview", "new.txt", against=against)
     after = {path: path.read_bytes() for path in (repository.folder / ".git").rglob("*") if path.is_file()}
     assert after == before
+
+
+def test_what_continues_a_diff_compares_with_the_same_state(repository: Room) -> None:
+    lines = numbered_text(60).replace("line 5 ", "line five ").replace("line 30 ", "line thirty ")
+    repository.put("a.txt", lines)
+    git(repository.folder, "add", ".")
+    repository.put("a.txt", numbered_text(60).replace("line 50 ", "line fifty "))
+    session = guarded(repository)
+    told = read(session, "diff_preview", "a.txt", against="INDEX", limit=1)
+    [call] = meta_of(told)["next_calls"]
+    assert call["arguments"] == {"mode": "diff_preview", "target": "a.txt", "against": "INDEX", "offset": 2}
+    # a call with a proposed text would have to repeat it
+    proposed = read(session, "diff_preview", "a.txt", against="WORKTREE", content=lines, limit=1)
+    assert (meta_of(proposed)["next_calls"], meta_of(proposed)["next_offset"]) == ([], 2)
+
+
+def test_one_who_follows_the_offsets_passes_hunks_that_never_fit(repository: Room) -> None:
+    lines = numbered_text(60).split("\n")
+    lines[4], lines[30], lines[55] = "x" * 900, "y" * 900, "z" * 900
+    repository.put("a.txt", "\n".join(lines))
+    session, offset, seen = guarded(repository), 1, []
+    while True:
+        told = read(session, "diff_preview", "a.txt", max_preview_chars=400, offset=offset)
+        seen.append(offset)
+        assert told.text.endswith("\n")
+        assert len(told.text) <= 400
+        if "next_offset" not in meta_of(told):
+            break
+        offset = meta_of(told)["next_offset"]
+        assert f"Use offset={offset} to continue" in told.text
+    assert seen == [1, 2, 3]
+    assert meta_of(told)["truncated"] is True
+
+
+def test_a_small_answer_has_only_whole_lines(repository: Room) -> None:
+    repository.put("a.txt", "other\n" * 50)
+    told = read(guarded(repository), "diff_preview", "a.txt", max_preview_chars=100)
+    assert len(told.text) <= 100
+    assert told.text.endswith("\n")
+
+
+def test_the_workspace_itself_is_a_folder(repository: Room) -> None:
+    error = error_of(read(guarded(repository), "diff_preview", "."))
+    assert (error["code"], error["message"]) == ("IS_DIRECTORY", ". is a folder. Name a file in it, such as a.txt.")

@@ -50,7 +50,7 @@ def test_the_places_of_a_pattern_each_with_its_line(room: Room) -> None:
     assert told.text == (
         "a.py:15-47 of 101, 2 matches: lines 16, 46\n\ndef f3():\n    return 3\n"
         "[readcache: lines 18-44 of 101 not shown]\n\ndef f9():\n    return 9\n\n"
-        "[54 more lines in file. Use offset=48 to continue.]"
+        "[54 more lines in file. Use mode='file' with offset=48 to continue.]"
     )
     assert meta_of(told)["hits"] == [
         {"line": 16, "end_line": 16, "column": 1}, {"line": 46, "end_line": 46, "column": 1}
@@ -162,3 +162,86 @@ def test_a_match_in_an_endless_line_shows_a_part_of_it(room: Room) -> None:
     told = read(guarded(room), "snippet", "a.min.js", pattern="needle", max_preview_chars=400)
     assert len(told.text) <= 400
     assert "[Line 1 has 60006 characters and is cut.]" in told.text
+
+
+def test_an_answer_with_more_places_says_how_to_go_on(room: Room) -> None:
+    room.put("a.py", "x = 1\n" * 8)
+    room.put("b.py", "x = 2\n" * 4)
+    session = guarded(room)
+    in_file = read(session, "snippet", "a.py", pattern="x", limit=2)
+    assert in_file.text.startswith("a.py:1-4 of 9, 2 of 8 matches: lines 1, 2. Use offset=3 for more\n")
+    first = read(session, "snippet", ".", pattern="x", limit=5)
+    assert first.text.startswith("matches 1-5 of 12 in 2 files. Use offset=6 for more\n")
+    assert meta_of(first)["next_offset"] == 6
+    last = read(session, "snippet", ".", pattern="x", limit=20, offset=6)
+    assert last.text.startswith("matches 6-12 of 12 in 2 files\n")
+    short = read(session, "snippet", ".", pattern="x", max_preview_chars=120)
+    shown = len(meta_of(short)["hits"])
+    assert short.text.startswith(f"matches 1-{shown} of 12 in 2 files. Use offset={shown + 1} for more\n")
+    assert short.text.count("py:") == shown
+
+
+def test_the_notice_behind_lines_names_the_mode_of_its_offset(room: Room) -> None:
+    room.put("a.txt", numbered_text(60))
+    session = guarded(room)
+    told = read(session, "snippet", "a.txt", pattern="line 7 ")
+    assert told.text.endswith("[52 more lines in file. Use mode='file' with offset=10 to continue.]")
+    assert read(session, "file", "a.txt", offset=10, limit=1).text.startswith("line 10 ")
+
+
+def test_a_line_that_is_shown_whole_is_not_called_cut(room: Room) -> None:
+    room.put("a.txt", "short\n" * 30 + "x" * 500)
+    session = guarded(room)
+    told = read(session, "snippet", "a.txt", start_line=4, end_line=30, max_preview_chars=100)
+    assert told.text == "a.txt:4-4 of 31\nshort\n\n[Line 4 of 31.]"
+    assert read(session, "snippet", "a.txt", start_line=31, max_preview_chars=100).text.endswith(
+        "[Line 31 has 500 characters and is cut.]"
+    )
+
+
+def test_places_of_a_folder_that_touch_are_shown_in_one_piece(room: Room) -> None:
+    room.put("src/a.py", "a\nneedle\nneedle\nb\nc\nd\nneedle\n")
+    told = read(guarded(room), "snippet", "src", pattern="needle", context_lines=1)
+    assert told.text == "3 matches in 1 file\nsrc/a.py:1-4\na\nneedle\nneedle\nb\nsrc/a.py:6-8\nd\nneedle\n"
+    assert [hit["line"] for hit in meta_of(told)["hits"]] == [2, 3, 7]
+
+
+def test_nothing_found_says_what_was_not_searched(room: Room) -> None:
+    room.put(".gitignore", "out/\n")
+    room.put("out/a.txt", "needle\n")
+    room.put("a.txt", "one\ntwo\n")
+    room.put(".env", "needle\n")
+    session = guarded(room)
+    assert "Git ignores all 1 files" in error_of(read(session, "snippet", "out", pattern="needle"))["message"]
+    assert "1 file was not searched, such as .env: excluded." in read(session, "snippet", ".", pattern="needle").text
+    assert "line by line" in read(session, "snippet", "a.txt", pattern="/one\\ntwo/").text
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(room: Room) -> None:
+    room.put("a.py", "\ufeffdef f():\n    pass\n")
+    session = guarded(room)
+    told = read(session, "snippet", "a.py", pattern="/^def f/")
+    assert meta_of(told)["hits"] == [{"line": 1, "end_line": 1, "column": 1}]
+    assert read(session, "snippet", ".", pattern="/^def f/").text == "1 match in 1 file\na.py:1: def f():"
+
+
+def test_a_match_behind_the_last_is_told_with_a_call_that_works(room: Room) -> None:
+    room.put("a.py", "x\n")
+    session = guarded(room)
+    [call] = error_of(read(session, "snippet", "a.py", pattern="x", offset=5))["next_calls"]
+    assert call["arguments"] == {"mode": "snippet", "target": "a.py", "pattern": "x"}
+
+
+def test_the_place_in_front_is_that_of_the_lines_shown_in_a_small_room(room: Room) -> None:
+    room.put("a.py", "".join(f"x += {number}\n" for number in range(90)))
+    told = read(guarded(room), "snippet", "a.py", pattern="x", context_lines=5, max_preview_chars=158)
+    assert told.text.startswith("a.py:1-1 of 91, 1 of 90 matches: line 1. Use offset=2 for more\nx += 0\n")
+    assert told.details["location"] == {"file": "a.py", "line": 1, "end_line": 1}
+    assert "[readcache: unchanged" not in told.text
+
+
+def test_places_alone_keep_to_the_characters_too(room: Room) -> None:
+    room.put("a.py", "x = 1\n" * 50)
+    told = read(guarded(room), "snippet", "a.py", pattern="x", preview_mode="none", limit=20, max_preview_chars=100)
+    assert told.text == "a.py:1-22 of 51, 20 of 50 matches"
+    assert (len(meta_of(told)["hits"]), meta_of(told)["next_offset"]) == (20, 21)

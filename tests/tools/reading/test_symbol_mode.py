@@ -81,7 +81,7 @@ def test_context_adds_imports_and_the_enclosing_header(room: Room) -> None:
         "    def stop(self):",
         "        return os.getpid()",
         "",
-        "[5 more lines in file. Use offset=20 to continue.]",
+        "[5 more lines in file. Use mode='file' with offset=20 to continue.]",
     ]
 
 
@@ -151,3 +151,26 @@ def test_without_grammars_the_remedy_is_told(room: Room, monkeypatch: pytest.Mon
     error = error_of(read(guarded(room), "symbol", "Server"))
     assert error["code"] == "NO_SYMBOLS"
     assert "pip install 'pagein[symbols]'" in error["message"]
+
+
+def test_calls_for_similar_names_name_one_definition_each(room: Room) -> None:
+    room.put("a.py", "class A:\n    def run(self):\n        pass\n\n\nclass B:\n    def run(self):\n        pass\n")
+    room.put("b.py", "def other():\n    pass\n")
+    session = guarded(room)
+    error = error_of(read(session, "symbol", "run", path="b.py"))
+    assert error["message"].startswith("No symbol in b.py has the name run. Similar: a.py#A.run, a.py#B.run.")
+    reads = [call["arguments"] for call in error["next_calls"] if call["tool"] == "read"]
+    assert [one["target"] for one in reads] == ["a.py#A.run", "a.py#B.run"]
+    for one in reads:
+        assert read(session, **one).text.startswith("a.py:")
+
+
+def test_a_copy_in_an_excluded_folder_makes_no_name_ambiguous(room: Room) -> None:
+    for path in ("src/a.py", "vendor/a.py"):
+        room.put(path, "def run():\n    pass\n")
+    told = read(guarded(room), "symbol", "run")
+    assert told.text.startswith("src/a.py:1-2 of 3, function run\n")
+    assert error_of(read(guarded(room, folders="warn", name="other"), "symbol", "run"))["code"] == "AMBIGUOUS_SYMBOL"
+    room.put("src/b.py", "def run():\n    pass\n")
+    error = error_of(read(guarded(room, name="third"), "symbol", "run"))
+    assert [call["arguments"]["target"] for call in error["next_calls"]] == ["src/a.py#run", "src/b.py#run"]

@@ -4,6 +4,8 @@ The answer is proven and journaled like any other read (`session_reads`), so tha
 markers, and later reads know what was shown here.
 """
 
+from dataclasses import replace
+
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.reads.session_reads import ReadResult, SessionReads
 from pagein.errors import Aborted, BadSetting
@@ -82,12 +84,17 @@ def chosen_lines(
 
 
 def plain_text(document: Document, given: str, lines: Spans) -> Baseline:
-    """Return the text of some lines of a file, with a line for what is left out between them, and the closing notice."""
+    """Return the text of some lines of a file, with a line for what is left out between them, and a closing notice.
+
+    The notice names the mode whose offset it means: the offset of a symbol or of matches counts something else.
+    """
     runs, every = lines.runs, document.lines
     first, last = runs[0][0], runs[-1][1]
+    notice = closing_notice(last, len(every), "mode='file' with ")
     if len(runs) == 1:
         uncut = ReadCaps(len(every) + 1, len(document.content) * 3 + 1)
-        return baseline(document.text, given, offset=first, limit=last - first + 1, caps=uncut)
+        shown = baseline(document.text, given, offset=first, limit=last - first + 1, caps=uncut)
+        return replace(shown, notice=notice)
     out: list[str] = []
     at = first
     for start, end in runs:
@@ -95,4 +102,4 @@ def plain_text(document: Document, given: str, lines: Spans) -> Baseline:
             out.append(markers.left_out_marker(at, start - 1, len(every)))
         out.extend(every[start - 1 : end])
         at = end + 1
-    return Baseline("\n".join(out), closing_notice(last, len(every)), first, lines.count, len(every))
+    return Baseline("\n".join(out), notice, first, lines.count, len(every))

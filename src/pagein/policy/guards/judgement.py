@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.guard_notes import ReadMode
+from pagein.model.read_contract import target_of
 from pagein.policy.guards.guard_state import GuardState
 from pagein.policy.guards.limits import LEAST_CHARS, UNLIMITED, GuardSettings, Limits
 from pagein.policy.guards.relevance import alternatives, excluded_folder, is_unrelated, shown_path
@@ -175,9 +176,9 @@ def search_call(pattern: str) -> NextCall:
 def read_call(path: str, first: int | None = None, last: int | None = None) -> NextCall:
     """Return the call that reads a file, or some of its lines."""
     if first is None:
-        return {"tool": "read", "arguments": {"mode": "file", "target": path}}
+        return {"tool": "read", "arguments": {"mode": "file", "target": target_of(path)}}
     lines = {"start_line": first, "end_line": first if last is None else last}
-    return {"tool": "read", "arguments": {"mode": "snippet", "target": path, **lines}}
+    return {"tool": "read", "arguments": {"mode": "snippet", "target": target_of(path), **lines}}
 
 
 _TEXTS: Final[Mapping[str, str]] = {"chars": FEWER_CHARS, "results": FEWER_RESULTS, "context": LESS_CONTEXT}

@@ -110,11 +110,14 @@ def baseline(
     )
 
 
-def closing_notice(end: float, total: int) -> str:
-    """Return the text behind the lines up to `end` of a file of `total` lines, "" for the whole rest."""
+def closing_notice(end: float, total: int, tool: str = "") -> str:
+    """Return the text behind the lines up to `end` of a file of `total` lines, "" for the whole rest.
+
+    tool: what stands before the offset, where another tool or mode than the one that answers takes it.
+    """
     if end >= total:
         return ""
-    return f"\n\n[{number(total - end)} more lines in file. Use offset={number(end + 1)} to continue.]"
+    return f"\n\n[{number(total - end)} more lines in file. Use {tool}offset={number(end + 1)} to continue.]"
 
 
 def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:

@@ -35,7 +35,8 @@ class LineMatch:
 
 def match_lines(pattern: Pattern, text: str) -> Iterator[LineMatch]:
     """Yield the lines of a text where a match begins, in order."""
-    data = text.replace("\r\n", "\n").encode("utf-8", "surrogatepass")
+    # a byte order mark is not part of the first line: `^` is behind it
+    data = text.removeprefix("\ufeff").replace("\r\n", "\n").encode("utf-8", "surrogatepass")
     places = _literally(pattern.literal, data) if pattern.expression is None else _by_line(pattern.expression, data)
     line, counted = 1, 0
     for start, end in places:

@@ -77,6 +77,13 @@ def similar_names(names: Iterable[str], asked: str) -> tuple[str, ...]:
     return tuple(name for one in close for name in spelled[one])[:_MOST_SIMILAR]
 
 
+def similar_ids(files: Files, names: Names, similar: Iterable[str], path: str | None = None) -> tuple[str, ...]:
+    """Return ids of definitions with these names, the first few, those at the path in front."""
+    found = [one for name in similar for one in find_symbols(files, names, name)[:_MOST_SIMILAR]]
+    found.sort(key=lambda one: path is not None and not path_matches(path, one.path))
+    return tuple(one.id for one in found)[:_MOST_SIMILAR]
+
+
 def _by_id(files: Files, asked: str) -> Symbol | None:
     place = asked.find("#")
     while place > 0:

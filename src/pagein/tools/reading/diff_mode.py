@@ -64,7 +64,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     found = _compare(old, new, named)
     if (asked.offset or 1) > max(1, len(found.hunks)):
         why = f"Hunk {asked.offset} is behind the last of {len(found.hunks)} hunks."
-        raise ReadRefusal("OUT_OF_RANGE", why, (next_read("diff_preview", named.target),))
+        raise ReadRefusal("OUT_OF_RANGE", why, _again(call, named, 1))
     more: dict[str, Any] = {"against": asked.against, "base": old.state, **found.figures}
     return _answer(call, named, found, Judged(verdict, room), more)
 
@@ -116,13 +116,17 @@ def _answer(call: ReadCall, named: NamedFile, found: Comparison, judged: Judged,
     if hunks and not asked.tells_places_only:
         spare = room.without(head + found.labels) - min(_TAIL, room.chars // 3)
         choice = choose_hunks(hunks, asked.offset or 1, asked.limit, spare)
-        tail, calls = _left_out(named, hunks, choice)
+        tail, calls = _left_out(call, named, hunks, choice)
     body = choice.listed + (found.labels if choice.shown else "") + choice.text + tail
     if asked.tells_places_only and hunks:
         body = choose_hunks(hunks, 1, 0, max(1, room.without(head) * 3)).listed
-    text = (head + body)[: room.chars]
+    text = _whole_lines(head + body, room.chars)
     if choice.next_offset is not None:
-        more |= {"next_offset": choice.next_offset, "left_out": list(choice.left), "next_calls": calls}
+        more |= {"left_out": list(choice.left), "next_calls": calls}
+        # a hunk that does not fit is passed over, so that one who follows the offsets comes to an end
+        following = choice.next_offset + (0 if choice.shown else 1)
+        if following <= len(hunks):
+            more["next_offset"] = following
     is_cut = choice.next_offset is not None and (asked.limit is None or len(choice.shown) < asked.limit)
     cut: set[Cut] = {"chars"} if is_cut else set()
     rows = sum(hunk.text.count("\n") for hunk in choice.shown)
@@ -253,7 +257,22 @@ def _syntax(errors: list[dict[str, Any]] | None) -> Iterator[str]:
         yield f"syntax: line {error['line']}: {error['message']}"
 
 
-def _left_out(named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice) -> tuple[str, list[NextCall]]:
+def _whole_lines(text: str, room: int) -> str:
+    """Return as many whole lines of a text as fit; of a longer first line its beginning."""
+    return text if len(text) <= room else text[: text.rfind("\n", 0, room) + 1] or text[:room]
+
+
+def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
+    """Return the same call from another hunk on; none for a proposed text, which would have to be repeated in it."""
+    asked = call.asked
+    if asked.content is not None:
+        return []
+    return [next_read("diff_preview", named.shown, against=asked.against, offset=offset)]
+
+
+def _left_out(
+    call: ReadCall, named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice
+) -> tuple[str, list[NextCall]]:
     """Return what tells which hunks are left out and how to get them, in words and as calls."""
     if choice.next_offset is None:
         return "", []
@@ -261,14 +280,18 @@ def _left_out(named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice) -> 
     which = f"hunk {first}" if first == last else f"hunks {first}-{last}"
     if choice.shown:
         text = f"[pagein: {which} of {len(hunks)} left out. Use offset={first} to continue.]\n"
-        return text, [next_read("diff_preview", named.target, offset=first)]
+        return text, _again(call, named, first)
     hunk = hunks[choice.next_offset - 1]
     begin, end = max(1, hunk.first), max(1, hunk.first, hunk.last)
-    text = f"[pagein: hunk {first} has {len(hunk.text)} characters, more than fit. Its lines now: {begin}-{end}.]\n"
-    calls: list[NextCall] = [next_read("snippet", named.shown, start_line=begin, end_line=end)]
+    where = "now" if call.asked.content is None else "in the proposed text"
+    lines = f"Its lines {where}: {begin}-{end}" if hunk.last >= hunk.first else "It leaves no lines"
+    text = f"[pagein: hunk {first} has {len(hunk.text)} characters, more than fit. {lines}.]\n"
+    # the lines of a proposed text are on no disk
+    on_disk = call.asked.content is None and hunk.last >= hunk.first
+    calls: list[NextCall] = [next_read("snippet", named.shown, start_line=begin, end_line=end)] if on_disk else []
     if last > first:
         text += f"[pagein: Use offset={first + 1} to continue.]\n"
-        calls.append(next_read("diff_preview", named.target, offset=first + 1))
+        calls += _again(call, named, first + 1)
     return text, calls
 
 
@@ -279,7 +302,9 @@ def _submodule(call: ReadCall, named: NamedFile) -> ModeAnswer:
         now = submodule_commit(named.located.key)
         before = None if now is None or not _is_of_git(against) else git_version(named.located.key, against)
     except GitProblem as problem:
-        raise ReadRefusal(problem.code, str(problem)) from problem
+        if problem.code != "NO_REPOSITORY":
+            raise ReadRefusal(problem.code, str(problem)) from problem
+        now = before = None  # the workspace, or a folder without git: a folder in each case
     if now is None or before is None or not (before.is_submodule or before.content is None):
         check_state(named)
         raise ReadRefusal("IS_DIRECTORY", f"{named.shown} is a folder. Name a file in it.")

@@ -1,5 +1,6 @@
 """What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,6 +25,7 @@ MOST_LINES: Final = 2_000
 MOST_CHARS: Final = 50 * 1024
 MOST_RESULTS: Final = 200
 MOST_CONTEXT: Final = 200
+_LINES: Final = re.compile(r".+?:\d+-\d+ of \d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +91,22 @@ def warnings_text(verdict: Verdict) -> str:
 
 
 def head_text(verdict: Verdict, place: str, room: Room) -> str:
-    """Return what stands in front of an answer: the warnings and the place, as far as half of the room takes them."""
+    """Return what stands in front of an answer: the warnings and the place, as far as half of the room takes them.
+
+    The lines are the last to go, since nothing else tells which they are.
+    """
     warnings, line = warnings_text(verdict), f"{place}\n" if place else ""
-    whole = warnings + line
-    return next((text for text in (whole, line, "") if len(text) <= room.chars // 2), "")
+    found = _LINES.match(place)
+    short = "" if found is None else f"{found[0]}\n"
+    return next((text for text in (warnings + line, line, short) if len(text) <= room.chars // 2), "")
 
 
 def part_of_line(document: Document, number: int, room: int) -> str:
-    """Return the beginning of a line that is too long to be shown whole. No such text is ever taken for known."""
+    """Return one line where not more has room, or its beginning. No such text is ever taken for known."""
     line = document.lines[number - 1]
+    whole = f"{line}\n\n[Line {number} of {len(document.lines)}.]"
+    if len(whole) <= room:
+        return whole
     notice = f"\n\n[Line {number} has {len(line)} characters and is cut.]"
     return (line[: max(0, room - len(notice))] + notice)[:room]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pagein.errors import CallerError
-from pagein.model.read_contract import NextCall, ReadError
+from pagein.model.read_contract import NextCall, ReadError, target_of
 
 CODES: Final[Mapping[str, str]] = {
     "INVALID_ARGS": "An argument is missing, unknown, of the wrong type, out of bounds, or belongs to another mode. The message lists each.",
@@ -59,8 +59,12 @@ class ReadRefusal(CallerError):
 
 
 def next_read(mode: str, target: str, **arguments: Any) -> NextCall:  # noqa: ANN401 - arguments of a tool
-    """Return a call of `read`."""
-    return {"tool": "read", "arguments": {"mode": mode, "target": target, **arguments}}
+    """Return a call of `read`.
+
+    target: a path from the workspace on; with mode=symbol, an id.
+    """
+    written = target if mode == "symbol" else target_of(target)
+    return {"tool": "read", "arguments": {"mode": mode, "target": written, **arguments}}
 
 
 def code_table() -> Iterator[str]:

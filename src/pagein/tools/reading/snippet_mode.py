@@ -7,9 +7,9 @@ Rules of this file
    not taken for known. Its next calls read the places.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final
 
 from pagein.engine.reads.placed_reads import chosen_lines, plain_text
@@ -18,7 +18,7 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import BadInput
 from pagein.model.code_search import CodeHit, CodeQuery, CodeResults
 from pagein.model.documents import Document
-from pagein.model.read_contract import ReadPlace
+from pagein.model.read_contract import ReadPlace, target_of
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict, read_call, search_call
 from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
@@ -43,6 +43,7 @@ _CONTEXT: Final = 2
 _MOST_PLACES: Final = 1_000
 _MOST_NEXT: Final = 5
 _MOST_NAMED: Final = 50
+_FURTHER_ROOM: Final = 40  # characters of the words that tell how to go on
 
 
 def read_snippet(call: ReadCall) -> ModeAnswer:
@@ -135,21 +136,34 @@ def _read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     if pattern.notice is not None:
         more["notice"] = pattern.notice
     lines = Spans.of(*(run for one in chosen for run in _window(one, context, total)))
+    matches = _count(len(places), "match", "matches")
+
+    def where() -> str:
+        number = f"{len(chosen)} of {matches}" if len(chosen) < len(places) else matches
+        further = _further(start + len(chosen), len(places))
+        return (
+            f"{named.shown}:{lines.runs[0][0]}-{lines.runs[-1][1]} of {total}, {number}: {_lines_of(chosen)}{further}"
+        )
+
     if not asked.tells_places_only:
-        before = len(chosen)
-        lines, chosen = _fitting_windows(text.document, chosen, context, room)
-        if len(chosen) < before or lines != Spans.of(*(run for one in chosen for run in _window(one, context, total))):
+        wished = lines, len(chosen)
+        lines, chosen = _fitting_windows(text.document, chosen, context, room.lines, room.chars - room.chars // 4)
+        spare = room.without(head_text(verdict, where(), room))
+        if size_of(text.lines, lines) > spare:  # a long path, or a small room
+            lines, chosen = _fitting_windows(text.document, chosen, context, room.lines, spare - _FURTHER_ROOM)
+        if (lines, len(chosen)) != wished:
             cut.add("chars")
     more["hits"] = _hits(chosen)
     if start + len(chosen) < len(places):
         more["next_offset"] = start + len(chosen) + 1
-    matches = _count(len(places), "match", "matches")
-    number = f"{len(chosen)} of {matches}" if len(chosen) < len(places) else matches
-    where = f"{named.shown}:{lines.runs[0][0]}-{lines.runs[-1][1]} of {total}, {number}: {_lines_of(chosen)}"
     if asked.tells_places_only:
-        place, served = ReadPlace(named.shown, chosen[0].first, chosen[-1].last), served_facts(call, named, where)
-        return ModeAnswer(ReadResult(where), place, verdict, served, "next_offset" in more, more)
-    return _show(call, text, Draft(lines, chosen[0].first, head_text(verdict, where, room), verdict, room, cut, more))
+        said = where()
+        if len(said) > room.chars:  # the lines are in `hits`
+            said = said.removesuffix(f": {_lines_of(chosen)}{_further(start + len(chosen), len(places))}")
+        place, served = ReadPlace(named.shown, chosen[0].first, chosen[-1].last), served_facts(call, named, said)
+        return ModeAnswer(ReadResult(said), place, verdict, served, "next_offset" in more, more)
+    head = head_text(verdict, where(), room)
+    return _show(call, text, Draft(lines, chosen[0].first, head, verdict, room, cut, more))
 
 
 def _cut_by_room(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
@@ -162,14 +176,16 @@ def _cut_by_room(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
 
 
 def _fitting_windows(
-    document: Document, places: Sequence[LineMatch], context: int, room: Room
+    document: Document, places: Sequence[LineMatch], context: int, most: int, room: int
 ) -> tuple[Spans, Sequence[LineMatch]]:
-    """Return the lines around as many places as fit, and these places; at least the first line of the first."""
+    """Return the lines around as many places as fit, and these places; at least the first line of the first.
+
+    most: lines to show. room: characters for them, without what stands in front.
+    """
     every, chosen = document.lines, places
-    spare = room.chars - room.chars // 4  # the rest is for what stands in front
     while True:
         lines = Spans.of(*(run for one in chosen for run in _window(one, context, len(every))))
-        if lines.count <= room.lines and size_of(every, lines) <= spare:
+        if lines.count <= most and size_of(every, lines) <= room:
             return lines, chosen
         if len(chosen) > 1:
             chosen = chosen[: len(chosen) - max(1, len(chosen) // 8)]
@@ -230,17 +246,17 @@ def _read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
     count, start = min(asked.limit or room.results, room.results), (asked.offset or 1) - 1
     found = _search(call, named, count + start)
     if not found.hits[start:]:
-        raise _nothing(call, pattern, "the workspace" if named.shown == "." else named.shown, found.total)
+        raise _nothing(call, pattern, named.shown, found.total, _unsearched(found))
     context = min(asked.context_lines or 0, room.context)
     hits = found.hits[start : start + count]
-    rows = [_row(call, hit, context, is_bare=asked.tells_places_only) for hit in hits]
-    number = f"{_count(found.total, 'match', 'matches')} in {_count(len(found.files), 'file', 'files')}"
-    head = head_text(verdict, f"{number}{', and time was up' if found.is_partial else ''}", room)
-    fits = count_fitting(rows, room.without(head))
+    rows = _rows(call, hits, context)
+    longest = head_text(verdict, _places_head(found, start, 10**6), room)
+    fits = count_fitting([row.text for row in rows], room.without(longest))
+    shown = hits[: sum(row.hits for row in rows[: max(1, fits)])]
+    head = head_text(verdict, _places_head(found, start, len(shown)), room)
     cut = _cut_by_room(call, room, is_more=start + count < found.total)
     cut |= {"chars"} if fits < len(rows) else set()
-    text = head + ("\n".join(rows[:fits]) if fits else rows[0][: room.without(head)])
-    shown = hits[: max(1, fits)]
+    text = head + ("\n".join(row.text for row in rows[:fits]) if fits else rows[0].text[: room.without(head)])
     more: dict[str, Any] = {
         "matches": found.total,
         "engine": found.engine,
@@ -271,17 +287,50 @@ def _search(call: ReadCall, named: NamedFile, count: int) -> CodeResults:
         raise ReadRefusal("INVALID_ARGS", str(problem)) from problem
 
 
-def _row(call: ReadCall, hit: CodeHit, context: int, *, is_bare: bool) -> str:
-    if is_bare:
-        return f"{hit.path}:{hit.first}"
+def _places_head(found: CodeResults, start: int, count: int) -> str:
+    """Return the first line of an answer with these places: how many there are, which are shown, and how to go on."""
+    in_files = f"in {_count(len(found.files), 'file', 'files')}"
+    last = min(start + count, found.total)
+    is_all = start == 0 and last == found.total
+    which = _count(found.total, "match", "matches") if is_all else f"matches {start + 1}-{last} of {found.total}"
+    time = ", and time was up" if found.is_partial else ""
+    return f"{which} {in_files}{time}{_further(last, found.total)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A piece of an answer about several files, and the number of places in it."""
+
+    text: str
+    hits: int = 1
+
+
+def _rows(call: ReadCall, hits: Sequence[CodeHit], context: int) -> list[Row]:
+    """Return a piece for each place; with lines around them, one for all places of a file whose lines touch."""
+    if call.asked.tells_places_only:
+        return [Row(f"{hit.path}:{hit.first}") for hit in hits]
     if context == 0:
-        return f"{hit.path}:{hit.first}: {hit.text}"
+        return [Row(f"{hit.path}:{hit.first}: {hit.text}") for hit in hits]
+    return [row for path, near in groupby(hits, key=lambda hit: hit.path) for row in _pieces(call, path, near, context)]
+
+
+def _pieces(call: ReadCall, path: str, hits: Iterable[CodeHit], context: int) -> Iterator[Row]:
+    found = list(hits)
     try:
-        document = read_text(call.session, find_target(call.session, hit.path, offset=1), call.signal)
-    except ReadRefusal:  # it changed since it was searched
-        return f"{hit.path}:{hit.first}: {hit.text}"
-    first, last = next(_window(LineMatch(hit.first, hit.last, 1, ""), context, len(document.lines)))
-    return "\n".join([f"{hit.path}:{first}-{last}", *document.lines[first - 1 : last]])
+        document = read_text(call.session, find_target(call.session, target_of(path), offset=1), call.signal)
+        total = len(document.lines)
+    except ReadRefusal:
+        total = 0
+    if found[-1].last > total:  # it changed since it was searched
+        yield from (Row(f"{path}:{hit.first}: {hit.text}") for hit in found)
+        return
+    for first, last in Spans.of(*(run for hit in found for run in _window(_match(hit), context, total))):
+        inside = sum(first <= hit.first <= last for hit in found)
+        yield Row("\n".join([f"{path}:{first}-{last}", *document.lines[first - 1 : last]]), inside)
+
+
+def _match(hit: CodeHit) -> LineMatch:
+    return LineMatch(hit.first, hit.last, hit.column, hit.text)
 
 
 # --- all of them ---
@@ -294,16 +343,45 @@ def _pattern(written: str) -> Pattern:
         raise ReadRefusal("INVALID_ARGS", f"'pattern' cannot be used: {problem}") from problem
 
 
-def _nothing(call: ReadCall, pattern: Pattern, where: str, matches: int) -> ReadRefusal:
+def _nothing(call: ReadCall, pattern: Pattern, shown: str, matches: int, unsearched: str = "") -> ReadRefusal:
+    """Return the refusal of a search without a place.
+
+    shown: the file or folder. unsearched: what was not looked at, so that *empty* is not *failed*.
+    """
+    where = "the workspace" if shown == "." else shown
     written = (call.asked.pattern or "")[:80]
     if matches:
-        return ReadRefusal("OUT_OF_RANGE", f"Match {call.asked.offset} is behind the last of {matches} matches.")
+        again = next_read("snippet", shown, pattern=call.asked.pattern)
+        return ReadRefusal(
+            "OUT_OF_RANGE", f"Match {call.asked.offset} is behind the last of {matches} matches.", (again,)
+        )
     notice = "" if pattern.notice is None else f" It was taken as a literal text: {pattern.notice}."
+    is_cut_by_lines = pattern.expression is not None and "\\n" in written
+    by_line = (
+        " An expression is matched line by line: take a literal text for several lines." if is_cut_by_lines else ""
+    )
     return ReadRefusal(
         "NO_RESULTS",
-        f"Nothing in {where} matches {written!r}.{notice} Try a shorter text, an expression, or search.",
+        f"Nothing in {where} matches {written!r}.{notice}{by_line}{unsearched} Try a shorter text, an expression, or search.",
         (search_call(written),),
     )
+
+
+def _unsearched(found: CodeResults) -> str:
+    if not found.searched and found.ignored:
+        return f" Git ignores all {found.ignored} files and folders there; a file is searched if it is the target."
+    time = " Time was up before all files were searched." if found.is_partial else ""
+    left = len(found.unsearched)
+    files = (
+        f" {_count(left, 'file was', 'files were')} not searched, such as {': '.join(found.unsearched[0])}."
+        if left
+        else ""
+    )
+    return time + files
+
+
+def _further(shown: int, total: int) -> str:
+    return f". Use offset={shown + 1} for more" if shown < total else ""
 
 
 def _lines_of(places: Sequence[LineMatch]) -> str:

@@ -1,14 +1,17 @@
 """`read` with mode=symbol: a definition by its name, with its decorators and the comment above it, wherever it stands."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pagein.engine.reads.placed_reads import chosen_lines
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import BadInput, BadSetting
-from pagein.model.read_contract import ReadPlace
+from pagein.model.read_contract import ReadPlace, target_of
 from pagein.model.spans import NO_LINES, Spans
 from pagein.model.symbols import AmbiguousSymbol, SymbolAnswer, SymbolText, UnknownSymbol
 from pagein.policy.guards.judgement import Cut, ReadAsk, search_call
+from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
 from pagein.policy.reads.fitting_lines import NOTICE_ROOM, count_fitting, size_of
 from pagein.tools.reading.mode_answers import (
     ModeAnswer,
@@ -22,6 +25,7 @@ from pagein.tools.reading.mode_answers import (
 )
 from pagein.tools.reading.read_problems import ReadRefusal, next_read
 from pagein.tools.reading.targets import check_state, find_target, read_text
+from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.languages import language_of
 from pagein.workspace.target_state import root_of
 
@@ -48,7 +52,8 @@ def read_symbol(call: ReadCall) -> ModeAnswer:
     more: dict[str, Any] = {"total_lines": total, "resolved_symbol": _resolved(found)}
     title = f"{found.symbol.definition.kind} {found.symbol.definition.qualified}"
     if asked.tells_places_only:
-        said = f"{named.shown}:{found.first}-{found.last} of {total}, {title}: {found.signature}"
+        said = f"{named.shown}:{found.first}-{found.last} of {total}, {title}"
+        said += f": {found.signature}" if len(said) + len(found.signature) + 2 <= room.chars else ""
         place, served = ReadPlace(named.shown, found.first, found.last), served_facts(call, named, said)
         return ModeAnswer(ReadResult(said), place, verdict, served, more=more)
 
@@ -113,10 +118,15 @@ def _find(call: ReadCall) -> tuple[SymbolText, OpenText]:
     for _ in range(_ATTEMPTS):
         found = _ask(call, path)
         if isinstance(found, AmbiguousSymbol):
-            raise _ambiguous(call, found)
+            readable = _readable(call, [one.id for one in found.candidates], [one.path for one in found.candidates])
+            if len(readable) != 1 or found.total > len(found.candidates):
+                raise _ambiguous(call, found, readable)
+            found = _ask(replace(call, asked=replace(call.asked, target=readable[0])), None)
+        if isinstance(found, AmbiguousSymbol):  # an id names one definition
+            continue
         if isinstance(found, UnknownSymbol):
             raise _unknown(call, found, path)
-        named = find_target(call.session, found.symbol.path, offset=1)
+        named = find_target(call.session, target_of(found.symbol.path), offset=1)
         document = read_text(call.session, named, call.signal)
         if "\n".join(document.lines[found.first - 1 : found.last]) == found.text:
             return found, open_text(call, named, document)
@@ -157,20 +167,28 @@ def _ask(call: ReadCall, path: str | None) -> SymbolAnswer:
         raise ReadRefusal("INVALID_ARGS", str(problem)) from problem
 
 
-def _ambiguous(call: ReadCall, found: AmbiguousSymbol) -> ReadRefusal:
+def _readable(call: ReadCall, ids: Sequence[str], paths: Sequence[str]) -> list[str]:
+    """Return the ids of the definitions that the policy for folders does not refuse."""
+    if call.session.guards.settings.folders != "refuse":
+        return list(ids)
+    return [one for one, path in zip(ids, paths, strict=True) if not is_below(path, EXCLUDED_FOLDERS)]
+
+
+def _ambiguous(call: ReadCall, found: AmbiguousSymbol, readable: Sequence[str]) -> ReadRefusal:
     rows = [f"- {one.path}:{one.first}-{one.last} {one.signature} (id: {one.id})" for one in found.candidates]
     left = found.total - len(rows)
     more = [f"- and {left} more"] if left else []
     message = "\n".join(
         [f"{call.asked.target} names {found.total} symbols. Give 'path', or an id as 'target':", *rows, *more]
     )
-    return ReadRefusal("AMBIGUOUS_SYMBOL", message, [next_read("symbol", one.id) for one in found.candidates[:5]])
+    return ReadRefusal("AMBIGUOUS_SYMBOL", message, [next_read("symbol", one) for one in readable[:5]])
 
 
 def _unknown(call: ReadCall, found: UnknownSymbol, path: str | None) -> ReadRefusal:
     scan, name = found.scan, call.asked.target
     failed = dict(scan.failed)
-    calls = [*(next_read("symbol", one) for one in found.similar[:3]), search_call(name)]
+    readable = _readable(call, found.ids, [one.partition("#")[0] for one in found.ids])
+    calls = [*(next_read("symbol", one) for one in readable[:3]), search_call(name)]
     if path in failed:
         why = f"{path} could not be parsed: {failed[path]}. Read it with mode='file'."
         return ReadRefusal("UNPARSABLE", why, (next_read("file", path),))
@@ -178,7 +196,8 @@ def _unknown(call: ReadCall, found: UnknownSymbol, path: str | None) -> ReadRefu
         why = f"Parts of {path} cannot be parsed, and {name} is in none of the others. Read it with mode='file', or search it."
         return ReadRefusal("UNPARSABLE", why, (next_read("file", path), search_call(name)))
     where = "the workspace" if path is None else path
-    similar = f" Similar: {', '.join(found.similar)}." if found.similar else ""
+    alike = found.similar if path is None else found.ids  # with a path, the name itself may stand elsewhere
+    similar = f" Similar: {', '.join(alike)}." if alike else ""
     unseen = len(failed) + len(scan.partial)
     broken = f" Files that could not be parsed, or only in part: {unseen}." if unseen else ""
     why = f"No symbol in {where} has the name {name}.{similar}{broken} Use search for other words."

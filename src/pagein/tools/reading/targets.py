@@ -1,5 +1,6 @@
 """The file that a call of `read` names: found, checked and read, or refused with a code for each reason."""
 
+import codecs
 from dataclasses import dataclass
 from typing import Final
 
@@ -82,6 +83,9 @@ def read_any(session: Session, named: NamedFile, signal: Signal | None = None) -
         raise ReadRefusal("UNREADABLE", f"{named.shown} cannot be read: {problem}") from problem
     if document.media_type is not None:
         return document
+    if _is_utf16(document.content):
+        why = f"{named.shown} is UTF-16, and not UTF-8. Convert it first, for example with iconv."
+        raise ReadRefusal("WRONG_ENCODING", why)
     if b"\0" in document.content[:_SNIFFED]:
         raise ReadRefusal(
             "BINARY_FILE",
@@ -106,8 +110,8 @@ def check_state(named: NamedFile) -> None:
             inside = [f"{shown}/{one}" if shown != "." else one for one in state.names]
             raise ReadRefusal(
                 "IS_DIRECTORY",
-                f"{shown} is a folder. Name a file in it"
-                + (f", such as {', '.join(inside)}." if inside else "; it is empty."),
+                f"{shown} is a folder. "
+                + (f"Name a file in it, such as {', '.join(inside)}." if inside else "It has no files."),
                 () if shown == "." else (search_call(name),),
             )
         case "special":
@@ -126,6 +130,15 @@ def check_state(named: NamedFile) -> None:
 def _beside(shown: str, name: str) -> str:
     folder = shown.rpartition("/")[0]
     return f"{folder}/{name}" if folder else name
+
+
+def _is_utf16(content: bytes) -> bool:
+    if not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return False
+    try:
+        return "\0" not in content.decode("utf-16")
+    except UnicodeDecodeError:
+        return False
 
 
 def _wrong_byte(shown: str, content: bytes) -> str:

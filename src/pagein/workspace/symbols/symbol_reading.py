@@ -22,7 +22,7 @@ from pagein.model.symbols import (
 )
 from pagein.model.trees import TreeFile
 from pagein.policy.recall.path_filter import path_matches
-from pagein.policy.symbols.lookup import Names, find_symbols, names_in, similar_names
+from pagein.policy.symbols.lookup import Names, find_symbols, names_in, similar_ids, similar_names
 from pagein.policy.symbols.map_blocks import MapBlock, blocks_within, map_block, signature_of
 from pagein.policy.symbols.ranking import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import ReferenceCounts, count_references
@@ -76,7 +76,9 @@ class SymbolReader:
             state = self._index.state
             found = find_symbols(state.files, self._of(state).names, name, path)
             if not found:
-                return UnknownSymbol(name, similar_names(self._of(state).names, name), state.scan)
+                names = self._of(state).names
+                similar = similar_names(names, name)
+                return UnknownSymbol(name, similar, state.scan, similar_ids(state.files, names, similar, path))
             contents = self._contents(state, found[:MOST_CANDIDATES], signal)
             if contents is not None:
                 return _answer(name, found, contents, state, include_context=include_context)
