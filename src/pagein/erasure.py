@@ -18,11 +18,12 @@ from typing import Final
 
 from pagein.errors import BadInput, BadName, NotRecallable, StoreError
 from pagein.memory.indexer import Indexer
-from pagein.model.codec import decode_entry
+from pagein.model.codec import decode_entry, decode_message
 from pagein.model.derived_versions import is_derived
 from pagein.model.entries import Entry, EntryId, MessageEntry, NoteEntry
 from pagein.model.journal_notes import ForgottenNote
-from pagein.model.messages import Image
+from pagein.model.memory_notes import AnswerNote
+from pagein.model.messages import Image, Message, UnreadableLine
 from pagein.model.objects import ObjectId
 from pagein.model.store_listing import session_name
 from pagein.model.text_removal import Retold
@@ -123,7 +124,10 @@ def forget_session(store: ForgettingStore, session: str, file: Path | None, log:
         told = store.retell_session(session, key)
         _begin_anew(store, told)
         needed = set(store.contents()).union(one.content for one in store.paged_objects())
-        named = {name for line in store.journal_lines() for name in _hashes(line.line)}
+        named: set[str] = set()
+        for line in store.journal_lines():
+            needed.update(line.texts)
+            named.update(_hashes(line.line))
         garbage = [name for name in store.names() if name not in needed and name.hex not in named]
         told.blobs += store.drop_blobs(garbage)
     Indexer(store).catch_up()
@@ -157,9 +161,8 @@ def _texts_of_sessions(store: ForgettingStore, *, has_journal: bool) -> Iterator
     """
     for line in store.journal_lines():
         entry = decode_entry(line.line)
-        if not isinstance(entry, Entry) or not isinstance(entry.body, MessageEntry):
-            continue
-        for block in entry.body.message.blocks:
+        message = _message_in(entry)
+        for block in () if message is None else message.blocks:
             if not isinstance(block, Image) and block.withheld is None:
                 yield from ((line.session, text) for text in texts_in(words_of_block(block)))
     for version in () if has_journal else _versions(store):
@@ -167,6 +170,18 @@ def _texts_of_sessions(store: ForgettingStore, *, has_journal: bool) -> Iterator
         if version.writer.session is not None or not is_derived(version.writer):
             with contextlib.suppress(StoreError):
                 yield version.writer.session, store.content(version) or ""
+
+
+def _message_in(entry: Entry | UnreadableLine) -> Message | None:
+    """Return the message of an entry, or the answer that it notes; None if it has neither."""
+    body = entry.body if isinstance(entry, Entry) else None
+    if isinstance(body, MessageEntry):
+        return body.message
+    note = body.note if isinstance(body, NoteEntry) else None
+    if not isinstance(note, AnswerNote):
+        return None
+    answer = decode_message(note.message.encode("utf-8", "surrogatepass"))
+    return answer if isinstance(answer, Message) else None
 
 
 def _versions(store: ForgettingStore) -> Iterator[Version]:

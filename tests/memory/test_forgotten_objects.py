@@ -10,6 +10,7 @@ import pytest
 from tests.memory.journal_stories import SessionStory, tell
 from tests.memory.test_indexer import versions
 from tests.memory.test_moved_objects import order
+from tests.memory.told_journal import Journal
 
 from pagein import erasure
 from pagein.memory.indexer import Indexer
@@ -183,3 +184,18 @@ def test_a_forgotten_name_is_no_name(tmp_path: Path) -> None:
         assert [store.current(object_.id).nickname for object_ in (one, other)] == [None, None]  # type: ignore[union-attr]
         assert check_store(store).findings == []
         assert all(form not in str(store.log()) for form in forms_of("secret one"))
+
+
+def test_a_forgotten_session_leaves_the_lines_of_others_as_short_as_they_were(tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "s.pagein")) as store:
+        for name in ("a", "b"):
+            journal = Journal(store, name)
+            journal.say("look")
+            call = ToolCall(f"c-{name}", "Bash", json.dumps({"command": "ls"}))
+            journal.add(MessageEntry(Message("assistant", (call,))))
+            shown = " ".join(f"{name}{number * number}" for number in range(200))
+            journal.add(MessageEntry(Message("user", (ToolResult(call.id, shown, "Bash"),))))
+        Indexer(store).catch_up()
+        before = {one.name: one.size for one in store.sessions()}
+        erasure.forget_session(store, "a", None, tmp_path / "log")
+        assert {one.name: one.size for one in store.sessions()}["b"] == before["b"]

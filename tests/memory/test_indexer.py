@@ -3,6 +3,7 @@
 import contextlib
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from tests.memory.journal_stories import SessionStory, tell
 
 from pagein.memory.indexer import FORM, LAYER, Indexer
 from pagein.model.chats import ChatCall, turns_from_value
+from pagein.model.derived_versions import INDEXER
 from pagein.model.references import Reference
-from pagein.model.versions import Version
+from pagein.model.versions import Version, Writer
 from pagein.model.writes import EVERYTHING, Outcome, Query, Write
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
@@ -227,6 +229,24 @@ def test_the_place_is_kept_with_the_objects(told: tuple[SqliteUpkeep, list[Sessi
     store, _ = told
     assert store.layer(LAYER) == (store.last_place(), FORM)
     assert Indexer(store).behind() == 0
+
+
+def test_objects_of_an_older_form_are_dropped_and_made_again(tmp_path: Path) -> None:
+    store = SqliteUpkeep(tmp_path / "one.pagein")
+    stories, random_ = stories_of(3)
+    for _ in tell(store, stories, random_, 60):
+        pass
+    Indexer(store).catch_up()
+    made = versions(store)
+    older = next(one for one in store.log() if one.type == "chat")
+    draft = replace(older.draft(None), additional={}, metadata={"title": "as it was told before"})
+    writer = Writer(INDEXER, "turn", stories[0].name)
+    store.write(Write("of-an-older-form", draft, 1.0, writer=writer))
+    assert versions(store) != made
+    store.set_layer(LAYER, store.last_place(), "0")
+    Indexer(store).catch_up()
+    assert versions(store) == made
+    store.close()
 
 
 def test_a_limit_of_time_leaves_the_rest_for_later(tmp_path: Path) -> None:

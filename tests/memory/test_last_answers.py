@@ -217,3 +217,24 @@ def test_a_forgotten_text_leaves_the_last_answer(tmp_path: Path) -> None:
         erasure.forget_session(store, "a", None, tmp_path / "log")
         assert not [where for where, data in erasure._contents(store) if b"well, " in data]
         assert check_store(store).findings == []
+
+
+def test_a_forgotten_text_with_quotes_and_lines_leaves_the_call_of_a_last_answer(tmp_path: Path) -> None:
+    buried = 'the "pearls" are\nunder the na\u00efve \\ third stone'
+    with closing(SqliteUpkeep(tmp_path / "s.pagein")) as store:
+        journal = Journal(store, "a")
+        journal.say("where are they?")
+        journal.add(seen(ToolCall("c1", "Bash", json.dumps({"command": f"echo {buried}"}))))
+        told(store)
+        assert erasure.forget_texts(store, (buried,), tmp_path / "s.pagein", tmp_path / "log").left == []
+        assert not [where for where, data in erasure._contents(store) if b"third stone" in data]
+
+
+def test_a_forgotten_session_is_not_told_again_by_its_last_answer(tmp_path: Path) -> None:
+    words = "the pearls are under the third stone of the garden"
+    with closing(SqliteUpkeep(tmp_path / "s.pagein")) as store:
+        journal = Journal(store, "a")
+        journal.say("where are they?")
+        journal.add(seen(Text(words)))
+        erasure.forget_session(store, "a", None, tmp_path / "log")
+        assert [one.start for one in store.forgotten().finds(f"well, {words}")] == [6]

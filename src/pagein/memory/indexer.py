@@ -29,7 +29,7 @@ from pagein.model.entries import Entry, NoteEntry
 from pagein.model.layer_report import LayerReport
 from pagein.model.memory_notes import OpenChatsNote
 from pagein.model.messages import UnreadableLine
-from pagein.ports import Progress, WholeStore
+from pagein.ports import LayerStore, Progress, WholeStore
 
 LAYER: Final = "memory"
 FORM: Final = "3"
@@ -122,11 +122,20 @@ class Indexer:
         store: the same store, opened for upkeep.
         """
         with self._turn, store.exclusive():
-            dropped = store.drop_objects_of(*DERIVED)
-            store.set_layer(LAYER, 0, FORM)
-            store.set_layer(_OPEN_CHATS, 0, "[]")
-            self._forget_states()
+            return self._drop_from(store)
+
+    def _drop_from(self, store: LayerStore) -> int:
+        dropped = store.drop_objects_of(*DERIVED)
+        store.set_layer(LAYER, 0, FORM)
+        store.set_layer(_OPEN_CHATS, 0, "[]")
+        self._forget_states()
         return dropped
+
+    def _drop_older_form(self) -> None:
+        """Drop objects of another form: a write that was carried out before would leave them as they are."""
+        found = self._store.layer(LAYER)
+        if found is not None and found[1] != FORM:
+            self._drop_from(self._store)
 
     def behind(self) -> int:
         """Return the number of places that are not followed yet."""
@@ -153,6 +162,7 @@ class Indexer:
         self._machines = SessionMachines(self._store)
 
     def _follow_in_turn(self) -> int:
+        self._drop_older_form()
         deadline = time.monotonic() + _LONGEST_TURN
         place, count = self._place(), 0
         readers: dict[str, Iterator[Placed]] = {}

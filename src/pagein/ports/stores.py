@@ -194,6 +194,18 @@ class LayerStore(Protocol):
         """Return the place of the newest entry; 0 for a store without entries."""
         ...
 
+    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
+        """Delete every object whose versions all have one of these writers, and return their number.
+
+        An object with a version of another writer, or of a session without a journal, stays. It only loses its versions
+        of writers with any reason, of sessions with a journal; the others are numbered anew.
+
+        writers: kinds of writers, each with a reason; None for any reason.
+
+        Their numbers in the order of all versions are not used again. Their blobs stay.
+        """
+        ...
+
 
 class ObjectStore(Protocol):
     """Stores objects (files, tool calls, chats, notes, ...) in every version, and the references between them.

@@ -73,18 +73,6 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         """
         ...
 
-    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
-        """Delete every object whose versions all have one of these writers, and return their number.
-
-        An object with a version of another writer, or of a session without a journal, stays. It only loses its versions
-        of writers with any reason, of sessions with a journal; the others are numbered anew.
-
-        writers: kinds of writers, each with a reason; None for any reason.
-
-        Their numbers in the order of all versions are not used again. Their blobs stay.
-        """
-        ...
-
     def drop_sessions(self, names: Sequence[str]) -> None:
         """Delete sessions with their journals. Objects stay; versions made from these journals are `archived` from then on."""
         ...

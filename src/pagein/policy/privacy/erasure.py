@@ -44,7 +44,8 @@ SAYS_SO: Final = "forgotten by order of the user"
 _WINDOW: Final = 16
 _PRIME: Final = (1 << 61) - 1
 _READINGS: Final = tuple(f'"kind":"{kind_of(one)}"'.encode() for one in (ReadNote, ReadMeasureNote))
-_NESTED: Final = 2
+_NESTED: Final = 3
+"""Depth of JSON inside JSON in a stored text, at most: the arguments of a call, in the message of an answer, in its journal entry."""
 _ELLIPSES: Final = ("\u2026", "\\u2026")
 _LONGEST_CUT: Final = 400
 """No text that is shown in part is longer."""

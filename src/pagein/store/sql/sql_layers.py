@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pagein.store.sql.sql_blobs import SqlBlobs
+from pagein.store.sql.sql_removal import drop_documents, drop_versions
 from pagein.store.sql.sql_rows import encode_text
 
 NOBODY: Final = "\0dropped"
@@ -40,3 +41,26 @@ class SqlLayers(SqlBlobs):
         with self._database.open_reader() as rows:
             found = rows.execute("SELECT max(number) FROM entry").fetchone()
         return 0 if found is None or found[0] is None else int(found[0])
+
+    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
+        meant = " OR ".join("writer = ?" if reason is None else "(writer = ? AND reason = ?)" for _, reason in writers)
+        names = [encode_text(name) for writer in writers for name in writer if name is not None]
+        with self._database.open_writer() as rows:
+            found = rows.execute(
+                f"SELECT document FROM version GROUP BY document HAVING min(CASE WHEN ({meant})"  # noqa: S608 -- constants and question marks
+                " AND (session IS NULL OR session IN (SELECT name FROM session)) THEN 1 ELSE 0 END) = 1",
+                names,
+            ).fetchall()
+            drop_documents(rows, [int(document) for (document,) in found])
+            kinds = [encode_text(kind) for kind, reason in writers if reason is None]
+            parts = rows.execute(
+                f"SELECT document, sequence FROM version WHERE writer IN ({', '.join('?' * len(kinds))})"  # noqa: S608 -- question marks
+                " AND session IN (SELECT name FROM session)",
+                kinds,
+            ).fetchall()
+            by_document: dict[int, list[int]] = {}
+            for document, sequence in parts:
+                by_document.setdefault(int(document), []).append(int(sequence))
+            for document, sequences in by_document.items():
+                drop_versions(rows, document, sequences)
+        return len(found)

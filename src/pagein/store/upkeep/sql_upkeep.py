@@ -22,8 +22,7 @@ from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain
 from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_lines import load_line, put_texts, remove_blob
-from pagein.store.sql.sql_removal import drop_documents, drop_versions
-from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
+from pagein.store.sql.sql_rows import Row, Rows, decode_text
 
 _PAGE: Final = 500
 
@@ -105,29 +104,6 @@ class SqlUpkeep(SqlBlobs):
         while page := self._page("SELECT id, sequence FROM request WHERE id > ? ORDER BY id LIMIT ?", last):
             last = page[-1][0]
             yield from ((decode_text(request), int(sequence)) for request, sequence in page)
-
-    def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
-        meant = " OR ".join("writer = ?" if reason is None else "(writer = ? AND reason = ?)" for _, reason in writers)
-        names = [encode_text(name) for writer in writers for name in writer if name is not None]
-        with self._database.open_writer() as rows:
-            found = rows.execute(
-                f"SELECT document FROM version GROUP BY document HAVING min(CASE WHEN ({meant})"  # noqa: S608 -- constants and question marks
-                " AND (session IS NULL OR session IN (SELECT name FROM session)) THEN 1 ELSE 0 END) = 1",
-                names,
-            ).fetchall()
-            drop_documents(rows, [int(document) for (document,) in found])
-            kinds = [encode_text(kind) for kind, reason in writers if reason is None]
-            parts = rows.execute(
-                f"SELECT document, sequence FROM version WHERE writer IN ({', '.join('?' * len(kinds))})"  # noqa: S608 -- question marks
-                " AND session IN (SELECT name FROM session)",
-                kinds,
-            ).fetchall()
-            by_document: dict[int, list[int]] = {}
-            for document, sequence in parts:
-                by_document.setdefault(int(document), []).append(int(sequence))
-            for document, sequences in by_document.items():
-                drop_versions(rows, document, sequences)
-        return len(found)
 
     def drop_sessions(self, names: Sequence[str]) -> None:
         with self._database.open_writer() as rows:
