@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +23,12 @@ from pagein.errors import PageinError
 from pagein.gateway.curation.agent_work import AgentWork
 from pagein.memory.file_sightings import NewNote, journal_notes
 from pagein.memory.session_machines import SessionMachines
+from pagein.memory.session_summary import SessionSummary
 from pagein.memory.workspace_files import WorkspaceFiles
-from pagein.model.entries import Entry, MessageEntry
+from pagein.model.entries import Entry, MessageEntry, NoteEntry
+from pagein.model.journal_notes import SystemPromptNote
 from pagein.model.memory_notes import SessionPlaceNote
-from pagein.model.messages import ToolCall
-from pagein.model.writes import Query
+from pagein.model.messages import Text, ToolCall
 from pagein.policy.clients.shell_changes import runs_on
 from pagein.ports import DerivedLayer, WholeStore
 from pagein.workspace.folder import Folder
@@ -44,6 +46,8 @@ _BETWEEN: Final = 0.5
 """Seconds between two comparisons of a folder with the journals, at least."""
 _SHARE: Final = 20.0
 """Seconds of rest for each second of such a comparison."""
+_FIRST_ENTRIES: Final = 64
+"""Entries of a journal among which the client names its folder."""
 _ANEW: Final = 600.0
 """Seconds between two looks at all followed files, because events may be lost."""
 
@@ -151,11 +155,22 @@ class FileFollower:
             self._asked[session] = last
         self._asked = {session: last for session, last in self._asked.items() if session in near}
 
-    def _folder_in(self, store: WholeStore, session: str) -> str:
-        self._layer.catch_up(stop=self._ended.is_set)
-        query = Query(types=frozenset({"session"}), where={"session_id": session}, limit=1)
-        found = next((one.metadata.get("cwd") for one in store.objects(query)), "")
-        return found if isinstance(found, str) else ""
+    @staticmethod
+    def _folder_in(store: WholeStore, session: str) -> str:
+        """Return the folder that the client's own texts name; "" if none does.
+
+        The journal is read, and not the objects made from it: they may be far behind, and the session touches files soon.
+        """
+        found = SessionSummary()
+        for _, entry in islice(store.news(session), _FIRST_ENTRIES):
+            body = entry.body if isinstance(entry, Entry) else None
+            if isinstance(body, NoteEntry) and isinstance(body.note, SystemPromptNote):
+                found = found.with_folder((body.note.text,))
+            elif isinstance(body, MessageEntry) and body.message.role == "user":
+                found = found.with_folder(block.text for block in body.message.blocks if isinstance(block, Text))
+            if found.folder:
+                break
+        return found.folder
 
     def _is_watched(self, store: WholeStore, folder: str, last: float) -> bool:
         """Return whether a folder is watched, and begin to watch it if it may be."""
