@@ -159,6 +159,6 @@ def test_a_receipt_that_a_gateway_on_the_same_store_took_out_of_the_window_does_
     first = read(reads, "a.py")
     found = standing_receipt(first.text)
     assert found is not None
-    room.paged(room.session("gateway"), first.text)
+    room.paged(room.session("gateway"), f"{first.text}\n\nmore")
     assert read(reads, "a.py", standing=lambda: {"c9": found}).result.text == "[readcache: unchanged, 41 lines]"
     assert read(reads, "a.py", standing=lambda: {"c1": found}).result.text == text(*LINES)

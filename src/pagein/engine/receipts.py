@@ -32,14 +32,11 @@ from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import FileRead
+from pagein.policy.reads.receipt_lines import LONGEST_RECEIPT_LINE, RECEIPT_DIGITS, RECEIPT_LINE
 
 _PLAIN: Final = ("full", "baseline_fallback")
 """Modes of answers that show nothing but text, and rest on no other answer."""
-_DIGITS: Final = 10
-"""Hexadecimal digits of a receipt: 40 bits, which nobody guesses in the reads of one session."""
-_LINE: Final = re.compile(rf"\n\[known=([0-9a-f]{{{_DIGITS}}})\]\s*\Z")
 _UNKNOWN: Final = re.compile(r"\n\[not known: [^\n]*\Z")
-_LONGEST_LINE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +210,7 @@ class ReceiptedReads:
 
 def standing_receipt(text: str) -> StandingReceipt | None:
     """Return the receipt at the end of a text that a window shows; None if there is none."""
-    found = _LINE.search(text, max(len(text) - _LONGEST_LINE, 0))
+    found = RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0))
     if found is None:
         return None
     above = text[: found.start()]
@@ -231,4 +228,4 @@ def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
 
 
 def _tag(note: ReadNote) -> str:
-    return entry_name(None, NoteEntry(*encode_note(note)))[:_DIGITS]
+    return entry_name(None, NoteEntry(*encode_note(note)))[:RECEIPT_DIGITS]

@@ -58,6 +58,13 @@ def test_the_frontier_is_the_first_message_that_changes() -> None:
     assert epoch.frontier == 4
 
 
+def test_a_read_with_a_receipt_stays_because_a_later_answer_may_rest_on_it() -> None:
+    text = "value = 1\n" * 400
+    assert removable(ToolResult("c", text), 1000, SETTINGS)
+    assert not removable(ToolResult("c", f"{text}\n[known=0123456789]"), 1000, SETTINGS)
+    assert removable(ToolResult("c", f"[known=0123456789]\n{text}"), 1000, SETTINGS)
+
+
 def test_an_evicted_result_is_not_considered_again() -> None:
     before = standing((1000,), (1000,), (), (), ())
     epoch = decide(before)

@@ -39,6 +39,7 @@ from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, ResidentKind
 from pagein.policy.eviction.resident_set import EMPTY, ResidentSet
 from pagein.policy.eviction.residents import STUB_TOKENS, WHOLE, Resident
+from pagein.policy.reads.receipt_lines import LONGEST_RECEIPT_LINE, RECEIPT_LINE
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.result_stubs import LONGEST
 
@@ -140,10 +141,14 @@ class EpochPlan:
 def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
     """Return whether this result may ever be evicted.
 
-    Images and redacted results stay, and a small result is not worth a stub. Failures stay unless a row names them.
+    Images and redacted results stay, and a small result is not worth a stub. Failures stay unless a row names them. A read
+    with a receipt stays: a later answer of the MCP server may rest on it, and no request tells on which.
     """
-    big = tokens >= settings.min_tokens and tokens > 0 and len(result.text) > LONGEST and result.withheld is None
-    return big and not result.images and (not result.is_error or settings.rules.lets_go("failure"))
+    text = result.text
+    big = tokens >= settings.min_tokens and tokens > 0 and len(text) > LONGEST and result.withheld is None
+    if not big or result.images or (result.is_error and not settings.rules.lets_go("failure")):
+        return False
+    return RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0)) is None
 
 
 def resident_kind(
