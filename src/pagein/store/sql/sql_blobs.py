@@ -126,10 +126,6 @@ class SqlBlobs:
             self._forgotten = count, ErasedTexts(self.secret(), self.tombstones())
         return self._forgotten[1]
 
-    def _shares(self, name: ContentHash) -> bool:
-        with self._database.open_reader() as rows:
-            return is_shared(rows, name)
-
     def _hold(self, contents: Iterable[bytes]) -> None:
         """Raise StoreError if a content has an erased text."""
         forgotten = self.forgotten()

@@ -9,15 +9,11 @@ from pagein.model.entries import Entry, EntryId
 from pagein.model.messages import UnreadableLine
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
-from pagein.store.sql.packed_bytes import BRIDGE, pack, unpack
+from pagein.store.sql.packed_bytes import pack, unpack
 from pagein.store.sql.shared_lines import pack_line, unpack_line
 from pagein.store.sql.sql_blobs import SqlBlobs, plain, plain_names
-from pagein.store.sql.sql_lines import load_line, loosen_lines, put_texts
+from pagein.store.sql.sql_lines import load_line, loosen_lines, put_line
 
-# A lost entry that is appended again gets its old place.
-_APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
-  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
-_NUMBER: Final = "SELECT number FROM entry WHERE session = ? AND id = ?"
 _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""
 
@@ -34,13 +30,10 @@ class SqlJournals(SqlBlobs):
         lines = encode_entries(entries)
         if retelling is not None:
             lines = [retelling.line(line) for line in lines]
-        packed = [pack_line(line, self._shares) for line in lines]
+        packed = [pack_line(line) for line in lines]
         with self._database.open_writer() as rows:
-            for entry_id, line in zip(ids, packed, strict=True):
-                rows.execute(_APPEND, (name, entry_id, line.codec, line.data))
-                if line.texts:
-                    number = rows.execute(_NUMBER, (name, entry_id)).fetchone()
-                    put_texts(rows, 0 if number is None else int(number[0]), line)
+            for entry_id, line, made in zip(ids, lines, packed, strict=True):
+                put_line(rows, name, entry_id, line, made)
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (name, ids[-1]),

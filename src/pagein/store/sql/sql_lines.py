@@ -7,11 +7,15 @@ from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
-from pagein.store.sql.packed_bytes import pack
+from pagein.store.sql.packed_bytes import BRIDGE, pack
 from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in, unpack_line
 from pagein.store.sql.sql_blobs import hash_of_name, is_shared, load_blob, put_blob, raw
 from pagein.store.sql.sql_rows import Rows
 
+# A lost entry that is appended again gets its old place.
+_APPEND: Final = f"""INSERT INTO entry(session, id, codec, line) VALUES(?, ?, ?, ?)
+  ON CONFLICT(session, id) DO UPDATE SET codec = excluded.codec, line = excluded.line WHERE entry.codec = {BRIDGE}"""
+_NUMBER: Final = "SELECT number FROM entry WHERE session = ? AND id = ?"
 _NOTE_TEXT: Final = """INSERT INTO line_text(blob, entry)
   SELECT number, ? FROM blob WHERE hash = ? ON CONFLICT DO NOTHING"""
 _SHARING: Final = """SELECT number, codec, line FROM entry WHERE number IN (
@@ -28,6 +32,19 @@ def load_line(rows: Rows, codec: int, data: bytes) -> bytes:
         return unpack_line(codec, data, lambda name: load_blob(rows, name))
     except MissingBlob as problem:
         raise DamagedBlob(f"a text of the line is missing: {problem}") from problem
+
+
+def put_line(rows: Rows, session: str, entry: str, line: bytes, packed: PackedLine) -> None:
+    """Store the line of an entry.
+
+    packed: the line with all long texts as blobs. It is packed again if one of them is the content of an evicted object.
+    """
+    if not all(is_shared(rows, name) for name in packed.texts):
+        packed = pack_line(line, lambda name: is_shared(rows, name))
+    rows.execute(_APPEND, (session, entry, packed.codec, packed.data))
+    if packed.texts:
+        number = rows.execute(_NUMBER, (session, entry)).fetchone()
+        put_texts(rows, 0 if number is None else int(number[0]), packed)
 
 
 def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | None = None) -> None:

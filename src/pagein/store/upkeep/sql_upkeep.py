@@ -8,6 +8,7 @@ Rules of this file
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from pagein.errors import DamagedBlob
@@ -19,7 +20,7 @@ from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
 from pagein.store.sql.packed_bytes import BRIDGE
 from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in
-from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, object_of_row, plain
+from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
 from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_lines import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_rows import Row, Rows, decode_text
@@ -88,8 +89,9 @@ class SqlUpkeep(SqlBlobs):
 
     def put_entry(self, session: str, place: int, entry: Entry) -> None:
         line = encode_entry(entry)
-        packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, self._shares)
         with self._database.open_writer() as rows:
+            shared = partial(is_shared, rows)
+            packed = PackedLine(BRIDGE, line, {}) if is_bridge(entry) else pack_line(line, shared)
             taken = (place, plain(session), plain(entry.id))
             rows.execute("DELETE FROM entry WHERE number = ? OR (session = ? AND id = ?)", taken)
             self._take_number(rows, place)
