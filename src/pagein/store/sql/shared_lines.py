@@ -77,6 +77,11 @@ def pack_line(line: bytes, shares: Callable[[ContentHash], bool] = lambda _: Tru
     return PackedLine(FRAMED, data, texts) if texts or len(data) < len(line) else PackedLine(AS_IT_IS, line, texts)
 
 
+def pack_lines(lines: Sequence[bytes]) -> list[PackedLine]:
+    """Pack journal lines, with all their long texts as blobs."""
+    return [pack_line(line) for line in lines]
+
+
 def unpack_line(codec: int, data: bytes, load: Callable[[ContentHash], bytes]) -> bytes:
     """Return the line of packed bytes. Raises DamagedBlob, and MissingBlob as `load` does.
 

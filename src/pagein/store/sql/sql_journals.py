@@ -10,9 +10,9 @@ from pagein.model.messages import UnreadableLine
 from pagein.model.objects import ObjectId, StoredObject
 from pagein.policy.privacy.erasure import EntryRedaction
 from pagein.store.sql.packed_bytes import pack, unpack
-from pagein.store.sql.shared_lines import pack_line, unpack_line
+from pagein.store.sql.shared_lines import pack_lines, unpack_line
 from pagein.store.sql.sql_blobs import SqlBlobs, plain, plain_names
-from pagein.store.sql.sql_lines import load_line, loosen_lines, put_line
+from pagein.store.sql.sql_lines import load_line, loosen_lines, put_lines
 
 _AT_ONCE: Final = 500
 """Number of entries fetched per turn of the store."""
@@ -30,10 +30,9 @@ class SqlJournals(SqlBlobs):
         lines = encode_entries(entries)
         if retelling is not None:
             lines = [retelling.line(line) for line in lines]
-        packed = [pack_line(line) for line in lines]
+        packed = pack_lines(lines)
         with self._database.open_writer() as rows:
-            for entry_id, line, made in zip(ids, lines, packed, strict=True):
-                put_line(rows, name, entry_id, line, made)
+            put_lines(rows, name, ids, lines, packed)
             rows.execute(
                 "INSERT INTO session(name, leaf) VALUES(?, ?) ON CONFLICT(name) DO UPDATE SET leaf = excluded.leaf",
                 (name, ids[-1]),

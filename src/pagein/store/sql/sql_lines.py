@@ -3,6 +3,7 @@
 The rules are in `shared_lines.py`.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
@@ -34,17 +35,20 @@ def load_line(rows: Rows, codec: int, data: bytes) -> bytes:
         raise DamagedBlob(f"a text of the line is missing: {problem}") from problem
 
 
-def put_line(rows: Rows, session: str, entry: str, line: bytes, packed: PackedLine) -> None:
-    """Store the line of an entry.
+def put_lines(
+    rows: Rows, session: str, entries: Sequence[str], lines: Sequence[bytes], packed: Sequence[PackedLine]
+) -> None:
+    """Store the lines of entries, given by their ids.
 
-    packed: the line with all long texts as blobs. It is packed again if one of them is the content of an evicted object.
+    packed: the lines with all long texts as blobs. One with the content of an evicted object is packed again.
     """
-    if not all(is_shared(rows, name) for name in packed.texts):
-        packed = pack_line(line, lambda name: is_shared(rows, name))
-    rows.execute(_APPEND, (session, entry, packed.codec, packed.data))
-    if packed.texts:
-        number = rows.execute(_NUMBER, (session, entry)).fetchone()
-        put_texts(rows, 0 if number is None else int(number[0]), packed)
+    for entry, line, one in zip(entries, lines, packed, strict=True):
+        shares = all(is_shared(rows, name) for name in one.texts)
+        made = one if shares else pack_line(line, lambda name: is_shared(rows, name))
+        rows.execute(_APPEND, (session, entry, made.codec, made.data))
+        if made.texts:
+            number = rows.execute(_NUMBER, (session, entry)).fetchone()
+            put_texts(rows, 0 if number is None else int(number[0]), made)
 
 
 def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | None = None) -> None:
