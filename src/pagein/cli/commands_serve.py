@@ -194,7 +194,7 @@ def _parts(
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     files = (
         FileFollower(
-            lambda: wiring.open_for_upkeep(store, workspace=workspace, new=True),
+            lambda: wiring.open_for_upkeep(store, workspace=workspace),
             layers[0],
             FollowTerms(settings.follow_files, load_config(workspace).engine.excluded),
             logger,

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from pagein.errors import PageinError
+from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.agent_work import AgentWork
 from pagein.memory.file_sightings import NewNote, journal_notes
 from pagein.memory.session_machines import SessionMachines
@@ -66,7 +66,7 @@ class FollowTerms:
 class FileFollower:
     """A thread that follows files. `work` is told of requests and answers by the curator.
 
-    open_store: opens the gateway's store. layer: the objects over it.
+    open_store: opens the gateway's store, and makes none; raises BadInput if there is none. layer: the objects over it.
     """
 
     def __init__(
@@ -112,6 +112,8 @@ class FileFollower:
         while not self._ended.is_set():
             try:
                 self._follow_until_the_end()
+            except BadInput:  # there is no store yet, or it was deleted: it is not made here
+                self._ended.wait(_PAUSE)
             except (PageinError, OSError) as problem:
                 if pause < _LONGEST_PAUSE:
                     self._logger.warning("files are not followed: %s", problem)
