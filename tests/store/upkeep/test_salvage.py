@@ -1,7 +1,6 @@
 """What a repair left is read back: the old file of a store, and lines that earlier repairs took out of journals."""
 
 import base64
-import contextlib
 import json
 import shutil
 import sqlite3
@@ -11,10 +10,6 @@ import pytest
 
 from pagein.errors import BadInput
 from pagein.model.entries import Entry, is_bridge
-from pagein.model.references import Reference
-from pagein.model.versions import Draft
-from pagein.model.writes import Write
-from pagein.store.random_ids import RandomIds
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 from pagein.testing.lived_in_store import LivedIn, make_lived_in_store
 from pagein.testing.upkeep_contract import export_all
@@ -113,17 +108,3 @@ def test_lines_of_another_store_are_refused(lived: LivedIn, tmp_path: Path) -> N
         import_from(copy, str(side))
     assert export_all(copy) == before
     copy.close()
-
-
-def test_a_damaged_reference_is_recomputed_from_its_object(tmp_path: Path) -> None:
-    path = tmp_path / "one.pagein"
-    source, target = (RandomIds()(1.0) for _ in range(2))
-    with contextlib.closing(SqliteUpkeep(path)) as store:
-        store.write(Write("r", Draft(id=source, type="note", metadata={"see": Reference(target)}), 1.0))
-    with contextlib.closing(sqlite3.connect(path)) as rows, rows:
-        assert rows.execute("UPDATE reference SET reference = 'torn'").rowcount == 1
-    assert all(one.repaired for one in repair_file(path).report.findings)
-    with contextlib.closing(SqliteUpkeep(path)) as store:
-        current = store.current(source)
-        assert current is not None
-        assert [link.reference.target for link in store.references(current)] == [target]

@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. Derived rows are not copied but recomputed: heads, nicknames and lookup keys of objects, references if they were damaged, the count
+1. Derived rows are not copied but recomputed: heads, nicknames and lookup keys of objects, references if their table was damaged, the count
    of versions, the life of sessions, the places of evicted objects.
 2. Rows keep their numbers, because readers remember their positions by number.
 """
@@ -142,17 +142,6 @@ def _note_targets(rows: sqlite3.Connection) -> None:
                 rows.execute("UPDATE reference SET target = ? WHERE number = ?", (key, number))
 
 
-def _with_unreadable_references(rows: sqlite3.Connection) -> frozenset[int]:
-    """Return the numbers of the objects of which a reference cannot be read."""
-    found: set[int] = set()
-    for document, text, version in rows.execute("SELECT document, reference, version FROM reference").fetchall():
-        try:
-            reference_in(rows, text, version)
-        except DamagedBlob:
-            found.add(document)
-    return frozenset(found)
-
-
 def _by_id(rows: sqlite3.Connection, one: MissingRow) -> MissingRow:
     """Return a missing version with the id of its object in place of the row number; other rows unchanged."""
     if one.table != "version":
@@ -172,10 +161,8 @@ def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
     read = [document for document in heads if versions[document]]
     for document in read:
         rows.execute("DELETE FROM document WHERE number = ? OR head = ?", (document, heads[document]))
-    unreadable = _with_unreadable_references(rows)
     for document in sorted(read, key=lambda one: -heads[one]):
-        is_torn = "reference" in torn or document in unreadable
-        _derive_object(rows, document, heads[document], versions[document], is_torn=is_torn)
+        _derive_object(rows, document, heads[document], versions[document], torn)
     # a document without versions must not block a nickname
     rows.execute("UPDATE document SET nickname = NULL WHERE number NOT IN (SELECT document FROM version)")
     (last,) = rows.execute("SELECT coalesce(max(sequence), 0) FROM version").fetchone()
@@ -194,9 +181,8 @@ def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
 
 
 def _derive_object(
-    rows: sqlite3.Connection, document: int, head: int, versions: Sequence[Version], *, is_torn: bool
+    rows: sqlite3.Connection, document: int, head: int, versions: Sequence[Version], torn: set[str]
 ) -> None:
-    """Store an object and what is looked up of it. is_torn: whether its references are lost in part."""
     newest = versions[-1]
     nickname = None if newest.nickname is None else encode_text(newest.nickname)
     # a damaged document may have taken the nickname
@@ -208,6 +194,9 @@ def _derive_object(
     if newest.sequence == head:
         rows.execute("DELETE FROM lookup_text WHERE document = ?", (document,))
     put_keys(rows, document, keys_of(newest), ())
+    pinned_to_lost = """SELECT 1 FROM reference WHERE document = ? AND version IS NOT NULL
+                        AND version NOT IN (SELECT sequence FROM version) LIMIT 1"""
+    is_torn = "reference" in torn or rows.execute(pinned_to_lost, (document,)).fetchone() is not None
     if is_torn and [version.number for version in versions] == list(range(1, newest.number + 1)):
         with contextlib.suppress(DamagedBlob, MissingBlob, CallerError):
             sealed = [(version.sequence, _seal_version(rows, version)) for version in versions]
