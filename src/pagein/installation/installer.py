@@ -54,7 +54,7 @@ class InstallNote:
 
 
 class Installer:
-    """One entry for an agent: that of its server, or that of its hook.
+    """Puts one entry, a server or a hook, into an agent's configuration file.
 
     notes: file with what was put in.
     """

@@ -129,7 +129,7 @@ def _notes(answer: Answer) -> Iterator[str]:
 
 
 def show_backlinks(console: Console, answer: Answer) -> None:
-    """Print one line per reference to the target: what touched it, in which turn of which session."""
+    """Print one line per reference to an object: the call or note, its session and its turn."""
     rows = answer["backlinks"]
     if not rows:
         console.print(Text(plain(f"nothing refers to {answer['target']}")))

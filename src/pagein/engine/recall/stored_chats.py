@@ -42,7 +42,7 @@ class TurnPlace:
 
 
 class TurnPlaces:
-    """Finds the turns that references mean. Remembers what it read."""
+    """Finds the turn of a chat to which a reference points. Caches the chats that it read."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store

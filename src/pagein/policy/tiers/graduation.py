@@ -1,4 +1,4 @@
-"""Graduation: which items leave the active list, so that they enter a cached tier.
+"""Graduation: decide which items move from the active list into a cached tier.
 
 Files and symbol entries leave with N of 3 or more. Messages of the history leave on a ripple, or when they are enough to
 fill a cached block; never without a target.

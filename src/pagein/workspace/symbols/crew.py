@@ -1,4 +1,4 @@
-"""Processes that parse files, and what becomes of those that fail.
+"""Parse files in worker processes, and replace a worker that dies or hangs.
 
 A process that dies or takes too long costs the file that it was parsing, and is replaced. The processes end with this one.
 """
