@@ -31,6 +31,7 @@ _FLOORS = (
     "cli",
     "ui",
     "gateway",
+    "adapters",
     "installation",
     "client_windows",
     "mcp",

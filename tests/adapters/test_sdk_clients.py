@@ -5,13 +5,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anthropic
 import httpx
 import httpx2
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessage
 
 import pagein
 from pagein.engine.engine import Engine, Settings
@@ -19,6 +20,7 @@ from pagein.errors import BadInput
 from pagein.policy.eviction.residency import Residency
 from pagein.simulator import SimulatedProvider
 
+ClientT = TypeVar("ClientT")
 MODEL = "claude-sonnet-5-5"
 GPT = "gpt-5.1"
 # previews whatever they cost: what is tested here is the way of a call
@@ -30,6 +32,7 @@ ACTION: Any = {"type": "function", "name": "Bash", "parameters": BASH["input_sch
 CALL = {"tool": "Bash", "args": {"command": "make all"}}
 CAPTURE = {"capture": {"id": 'peek\\("(pg-[0-9a-f-]+)"\\)'}}
 PEEK = {"tool": "peek", "args": {"id": "{{id}}", "line": 199, "lines": 2}}
+SAID = ["Looking.", "It", "is", "line", "198."]
 SCRIPT: list[Any] = [[CALL], [CAPTURE, {"text": "Looking. "}, PEEK], [{"text": "It is line 198."}]]
 
 
@@ -51,9 +54,12 @@ def closed_clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     made: list[Any] = []
     wrap = pagein.wrap
 
-    def kept(client: Any, **options: Any) -> Any:
-        made.append(wrap(client, **options))
-        return made[-1]
+    def kept(
+        client: ClientT, *, session: str | None = None, engine: Engine | None = None, recall: bool = True
+    ) -> ClientT:
+        wrapped = wrap(client, session=session, engine=engine, recall=recall)
+        made.append(wrapped)
+        return wrapped
 
     monkeypatch.setattr(pagein, "wrap", kept, raising=False)
     yield
@@ -92,7 +98,7 @@ def test_a_model_recalls_inside_one_answer(engine: Engine, provider: SimulatedPr
     text = "".join(block.text for block in said.content if block.type == "text")
     assert ([block.type for block in said.content], text.split()) == (
         ["text", "text"],
-        "Looking. It is line 198.".split(),
+        SAID,
     )
     _, second, third = [one.body for one in provider.requests]
     assert OUTPUT not in json.dumps(second)
@@ -139,21 +145,21 @@ def test_chat_completions(engine: Engine, provider: SimulatedProvider, *, stream
     client = pagein.wrap(gpt(provider), session="chat", engine=engine)
     messages: list[Any] = [{"role": "user", "content": "build it"}]
 
-    def ask() -> Any:
+    def ask() -> ChatCompletionMessage:
         if not stream:
             return client.chat.completions.create(model=GPT, messages=messages, tools=[SHELL]).choices[0].message
         with client.chat.completions.stream(model=GPT, messages=messages, tools=[SHELL]) as answer:
             return answer.get_final_completion().choices[0].message
 
-    said = ask()
-    call = said.tool_calls[0]
+    (call,) = ask().tool_calls or ()
+    assert call.type == "function"
     told = {"id": call.id, "type": "function", "function": {"name": "Bash", "arguments": call.function.arguments}}
     messages += [
         {"role": "assistant", "tool_calls": [told]},
         {"role": "tool", "tool_call_id": call.id, "content": OUTPUT},
     ]
     answer = ask()
-    assert (answer.content.split(), answer.tool_calls or []) == ("Looking. It is line 198.".split(), [])
+    assert ((answer.content or "").split(), answer.tool_calls or []) == (SAID, [])
     assert OUTPUT not in json.dumps(provider.requests[1].body)
 
 
@@ -165,7 +171,7 @@ def test_responses(engine: Engine, provider: SimulatedProvider) -> None:
     items += [*first.output, {"type": "function_call_output", "call_id": call.call_id, "output": OUTPUT}]
     with client.responses.stream(model=GPT, input=items, tools=[ACTION], store=False) as answer:
         said = answer.get_final_response()
-    assert said.output_text.split() == "Looking. It is line 198.".split()
+    assert said.output_text.split() == SAID
     assert OUTPUT not in json.dumps(provider.requests[1].body)
 
 
@@ -182,7 +188,7 @@ def test_coroutines(engine: Engine, provider: SimulatedProvider) -> None:
             return streamed, "".join(block.text for block in whole.content if block.type == "text")
 
     streamed, whole = asyncio.run(talk())
-    assert streamed.split() == "Looking. It is line 198.".split()
+    assert streamed.split() == SAID
     assert whole
 
 
@@ -234,7 +240,9 @@ def test_a_program_may_leave_a_stream(engine: Engine) -> None:
         assert again.content
 
 
-def test_a_failing_engine_fails_no_call(engine: Engine, provider: SimulatedProvider, monkeypatch: Any) -> None:
+def test_a_failing_engine_fails_no_call(
+    engine: Engine, provider: SimulatedProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("broken on purpose")
 

@@ -53,13 +53,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send the program's request again with this body, and give the `Answered` back. Its pieces come next."""
+    """Send the program's request again with this body, and give the `AnswerStart` back. Its pieces come next."""
 
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerStart:
     """The beginning of an answer of the provider.
 
     kind: its content type.
@@ -153,10 +153,10 @@ class CuratedCall:
             if is_much:
                 yield Run(tee.read)
 
-    def _go_on(self) -> Generator[Step, Any, Answered | None]:
+    def _go_on(self) -> Generator[Step, Any, AnswerStart | None]:
         """Send the continuation. Return None if the provider cannot be reached."""
         try:
-            answered: Answered = yield Send((yield Run(self._continuation)))
+            answered: AnswerStart = yield Send((yield Run(self._continuation)))
         except Exception:  # noqa: BLE001 -- whatever it is, the program is told in the middle of its stream
             return None
         return answered
@@ -190,7 +190,7 @@ class CuratedCall:
         reply = yield Run(tee.reply)
         return self._form.turn(reply, self._curated.tools)
 
-    def whole(self, answered: Answered) -> Generator[Step, Any, WholeAnswer]:
+    def whole(self, answered: AnswerStart) -> Generator[Step, Any, WholeAnswer]:
         """Yield the steps of an answer that is no stream, and return what the program gets."""
         answers: list[Mapping[str, Any]] = []
         hides, tools = False, self._curated.tools

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from pagein.adapters.curated_call import Answered, CuratedCall, NextPiece, Run, Send, Show, Step, WholeAnswer
+from pagein.adapters.curated_call import AnswerStart, CuratedCall, NextPiece, Run, Send, Show, Step, WholeAnswer
 from pagein.adapters.model_calls import ModelCalls, sent_headers
 from pagein.errors import BadInput
 
@@ -104,7 +104,7 @@ class _Answer:
         """Yield what the program gets of a stream."""
         yield from self._shown(self._call.stream())
 
-    def whole(self, answered: Answered) -> WholeAnswer:
+    def whole(self, answered: AnswerStart) -> WholeAnswer:
         """Return an answer that is no stream."""
         steps = self._call.whole(answered)
         made: list[WholeAnswer] = []
@@ -209,7 +209,7 @@ class _AsyncAnswer:
         async for piece in self._shown(self._call.stream()):
             yield piece
 
-    async def whole(self, answered: Answered) -> WholeAnswer:
+    async def whole(self, answered: AnswerStart) -> WholeAnswer:
         """Return an answer that is no stream."""
         steps = self._call.whole(answered)
         made: list[WholeAnswer] = []
@@ -272,8 +272,8 @@ def _request(library: Library, request: Request, body: bytes, *, again: bool) ->
     return library.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
 
 
-def _answered(upstream: Response) -> Answered:
-    return Answered(upstream.status_code, upstream.headers.get("content-type", ""))
+def _answered(upstream: Response) -> AnswerStart:
+    return AnswerStart(upstream.status_code, upstream.headers.get("content-type", ""))
 
 
 def _headers(upstream: Response) -> list[tuple[str, str]]:
