@@ -12,7 +12,7 @@ import httpx
 import httpx2
 import openai
 import pytest
-from openai.types.chat import ChatCompletionMessage
+from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageFunctionToolCall
 
 import pagein
 from pagein.engine.engine import Engine, Settings
@@ -151,8 +151,8 @@ def test_chat_completions(engine: Engine, provider: SimulatedProvider, *, stream
         with client.chat.completions.stream(model=GPT, messages=messages, tools=[SHELL]) as answer:
             return answer.get_final_completion().choices[0].message
 
-    (call,) = ask().tool_calls or ()
-    assert call.type == "function"
+    (call,) = ask().tool_calls or []
+    assert isinstance(call, ChatCompletionMessageFunctionToolCall)
     told = {"id": call.id, "type": "function", "function": {"name": "Bash", "arguments": call.function.arguments}}
     messages += [
         {"role": "assistant", "tool_calls": [told]},
