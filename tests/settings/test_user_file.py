@@ -6,22 +6,28 @@ import pytest
 
 from pagein.errors import BadSetting
 from pagein.settings.sources import VARIABLE, load_config
-from pagein.settings.user_file import with_flag, write_flag
+from pagein.settings.user_file import with_value, write_value
 
 OWN = '# mine\nport = 9000 # the usual one\n\nthinking = "kept"\n'
 
 
 def test_a_new_file_is_for_the_user_alone(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "pagein.toml"
-    assert write_flag("keep_alive", value=True, environment={VARIABLE: str(path)}) == path
+    assert write_value("keep_alive", value=True, environment={VARIABLE: str(path)}) == path
     assert path.stat().st_mode & 0o777 == 0o600
     assert load_config(tmp_path, environment={VARIABLE: str(path)}).gateway.keep_alive
 
 
 def test_everything_else_in_the_file_stays() -> None:
-    assert with_flag(OWN, "keep_alive", value=True) == "keep_alive = true\n" + OWN
-    changed = with_flag(OWN + "keep_alive = false # not yet\n", "keep_alive", value=True)
+    assert with_value(OWN, "keep_alive", value=True) == "keep_alive = true\n" + OWN
+    changed = with_value(OWN + "keep_alive = false # not yet\n", "keep_alive", value=True)
     assert changed == OWN + "keep_alive = true # not yet\n"
+
+
+def test_a_word_is_changed_where_it_stands() -> None:
+    given = OWN + 'residency = "careful" # for now\n'
+    assert with_value(given, "residency", value="thrifty") == OWN + 'residency = "thrifty" # for now\n'
+    assert with_value("[x]\ny = 1\n", "residency", value="thrifty").startswith('residency = "thrifty"\n[x]')
 
 
 def test_permissions_and_links_of_a_file_stay(tmp_path: Path) -> None:
@@ -29,7 +35,7 @@ def test_permissions_and_links_of_a_file_stay(tmp_path: Path) -> None:
     real.write_text(OWN)
     real.chmod(0o640)
     link.symlink_to(real)
-    write_flag("keep_alive", value=False, environment={VARIABLE: str(link)})
+    write_value("keep_alive", value=False, environment={VARIABLE: str(link)})
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
     assert "keep_alive = false" in real.read_text()
@@ -39,5 +45,5 @@ def test_a_file_that_is_no_toml_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "pagein.toml"
     path.write_text("port = \n")
     with pytest.raises(BadSetting, match="cannot be written"):
-        write_flag("keep_alive", value=True, environment={VARIABLE: str(path)})
+        write_value("keep_alive", value=True, environment={VARIABLE: str(path)})
     assert path.read_text() == "port = \n"

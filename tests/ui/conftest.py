@@ -95,6 +95,7 @@ def session(number: int, cost: float) -> SessionBill:
     return {
         "file": f"sessions/{number:03}.jsonl",
         "id": f"session-{number}",
+        "began": None,
         "source": "alpha" if number % 2 else "beta",
         "agent": "Claude Code",
         "parent": "session-0" if number == 2 else None,

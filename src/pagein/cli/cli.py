@@ -31,6 +31,7 @@ from pagein.cli import (
     commands_store,
     commands_switch,
     commands_symbols,
+    commands_tune,
     commands_upkeep,
     commands_versions,
 )
@@ -146,7 +147,7 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
         command.rich_help_panel = panel
 
 
-_add_to("Measure", commands_replay.add_to)
+_add_to("Measure", commands_replay.add_to, commands_tune.add_to)
 _add_to(
     "Serve",
     commands_serve.add_to,

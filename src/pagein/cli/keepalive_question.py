@@ -77,10 +77,10 @@ def _is_terminal() -> bool:
 
 
 def _keep(*, answer: bool) -> None:
-    from pagein.settings.user_file import write_flag
+    from pagein.settings.user_file import write_value
 
     try:
-        path = write_flag(KEY, value=answer)
+        path = write_value(KEY, value=answer)
     except BadSetting as problem:
         typer.echo(f"warning: {problem}; the answer holds until this gateway ends", err=True)
     else:

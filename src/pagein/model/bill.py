@@ -54,10 +54,14 @@ class Figures(TypedDict):
 
 
 class SessionBill(TypedDict):
-    """A session: source, and figures per policy."""
+    """A session: source, and figures per policy.
+
+    began: when its first request was sent, seconds since 1970; None if the recording tells no times.
+    """
 
     file: str
     id: str
+    began: float | None
     source: str
     agent: str
     parent: str | None

@@ -18,7 +18,7 @@ from pagein.errors import BadSetting, PageinError
 from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, SkippedFile
 from pagein.policy.eviction.presets import DEFAULT, Preset
 from pagein.providers.prices.price_lookup import prices as prices_of
-from pagein.replay.policies.ablation import FULL, ablation
+from pagein.replay.policies.ablation import FULL, ablation, layers_missing
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine
 from pagein.replay.prompt.model_calls import RecordedCalls, gather
 from pagein.replay.prompt.prompt_sizes import SessionFacts, SourceFacts, session_facts, source_facts
@@ -46,6 +46,7 @@ class ReplayRequest:
     """The input and the options of a replay.
 
     prices: see `providers.prices.price_lookup.prices`.
+    policies: names of policies; those of pagein without layers are names that `ablation` gives.
     without: layers of pagein's policy; each item, a comma-separated list, adds one policy: pagein without these layers.
     preset: the preset of pagein's settings from which these layers are left out.
     stress: whether the stress model draws additional recalls.
@@ -155,12 +156,13 @@ def replay(
 def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
     chosen = asked.policies or POLICIES
     for name in (*chosen, asked.baseline):
-        if name not in EVERY_POLICY:
+        if name not in EVERY_POLICY and layers_missing(name) is None:
             raise BadSetting(f"unknown policy {name!r}; choose from {', '.join(EVERY_POLICY)}")
     always = {asked.baseline, "append", *([FULL] if asked.without or asked.why else [])}
-    ablated = dict.fromkeys(ablation(names.split(","), asked.preset) for names in asked.without)
+    left_out = (ablation(names.split(","), asked.preset) for names in asked.without)
+    ablated = dict.fromkeys((*(name for name in chosen if name not in EVERY_POLICY), *left_out))
     listed = [name for name in EVERY_POLICY if name in chosen or name in always]
-    place = listed.index(FULL) + 1 if ablated else 0
+    place = listed.index(FULL) + 1 if FULL in listed else len(listed)
     wanted = (*listed[:place], *ablated, *listed[place:])
     charged = prices_of(asked.prices, asked.today)
     if max(charged.read, charged.write_5m, charged.write_1h, charged.output, charged.input_usd or 0.0) > _DEAREST:

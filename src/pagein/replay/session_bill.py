@@ -77,6 +77,7 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
     bill = SessionBill(
         file=head.file,
         id=head.id,
+        began=recording.calls.calls[0].at if recording.calls.timed else None,
         source=head.source,
         agent=head.agent,
         parent=head.parent,

@@ -1,5 +1,6 @@
 """Write a setting into the user's own settings file."""
 
+import json
 import os
 import re
 import tomllib
@@ -11,19 +12,20 @@ from pagein.errors import BadSetting
 from pagein.settings.sources import user_file
 from pagein.workspace.file_replacement import replace_file
 
+_VALUE: Final = r"(?:true|false|\"[^\"\\\n]*\"|'[^'\n]*')"
 _MODE: Final = 0o600
 _FOLDER: Final = 0o700
 
 
-def write_flag(key: str, *, value: bool, environment: Mapping[str, str] | None = None) -> Path:
-    """Set a flag in the user's file, and return its path. Everything else in the file stays, comments included.
+def write_value(key: str, *, value: bool | str, environment: Mapping[str, str] | None = None) -> Path:
+    """Set a flag or a word in the user's file, and return its path. Everything else in the file stays, comments included.
 
     Only the user can read a file that is new. Raises BadSetting for a file that cannot be read or written.
     """
     path = user_file(os.environ if environment is None else environment)
     try:
         text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        made = with_flag(text, key, value=value)
+        made = with_value(text, key, value=value)
         path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
         replace_file(path.resolve(), made, mode)
@@ -32,13 +34,13 @@ def write_flag(key: str, *, value: bool, environment: Mapping[str, str] | None =
     return path
 
 
-def with_flag(text: str, key: str, *, value: bool) -> str:
-    """Return the text of a settings file with this flag. Raises ValueError for text that is not TOML."""
-    told = f"{key} = {'true' if value else 'false'}"
+def with_value(text: str, key: str, *, value: bool | str) -> str:
+    """Return the text of a settings file with this flag or word. Raises ValueError for text that is not TOML."""
+    told = f"{key} = {json.dumps(value)}"
     if key in tomllib.loads(text):
-        made = re.sub(rf"(?m)^[ \t]*[\"']?{key}[\"']?[ \t]*=[ \t]*(?:true|false)", told, text, count=1)
+        made = re.sub(rf"(?m)^[ \t]*[\"']?{key}[\"']?[ \t]*=[ \t]*{_VALUE}", lambda _: told, text, count=1)
     else:  # at the top, because a key behind the name of a table would be the table's
         made = f"{told}\n{text}"
-    if tomllib.loads(made).get(key) is not value:
+    if tomllib.loads(made).get(key) != value:
         raise ValueError(f"{key} is set in a way that cannot be changed here")
     return made

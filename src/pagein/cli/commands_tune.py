@@ -1,0 +1,235 @@
+"""The command `tune`, registered by `cli`: one's own recorded sessions in, the settings that suit them out.
+
+Heavy imports are inside the commands, as in `cli`.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pagein.cli.options import AsJson
+from pagein.cli.standard_streams import catch_full_disk, console
+from pagein.errors import BadInput, BadSetting
+
+if TYPE_CHECKING:
+    from pagein.model.bill import Bill
+    from pagein.replay.results.tuning import Candidate, Tuning
+    from pagein.ui.tuning_view import TuningPage
+
+_DAY: Final = 86_400.0
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(
+        epilog="Examples:\n\n"
+        "pagein tune\n\n"
+        "pagein tune --limit 200 --prices claude-sonnet-5-5\n\n"
+        "pagein tune ~/.claude/projects --json\n\n"
+        "pagein tune --yes"
+    )(tune)
+
+
+def tune(  # noqa: PLR0913 - a command has as many options as it has
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE|DIR]...",
+            help="Recorded sessions, as for `pagein replay`. Without any: your own newest ones on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="At most this many files of your own.")
+    ] = 60,
+    since: Annotated[
+        float | None,
+        typer.Option(
+            "--since", metavar="DAYS", min=0, help="Only your own files of the last days.", show_default="all"
+        ),
+    ] = None,
+    prices: Annotated[
+        str,
+        typer.Option("--prices", metavar="MODEL[@DATE]", help="As for `pagein replay`; a model's prices give dollars."),
+    ] = "generic:r=.1,w=1.25",
+    masking: Annotated[
+        bool,
+        typer.Option(
+            "--masking/--no-masking",
+            help="Count the masking of old arguments, which a gateway does only where the agent has pagein's hook.",
+        ),
+    ] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", min=0, max=256, help="Processes at work; 0 is one per core.")
+    ] = 0,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Write the advice into your settings without asking.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing, and do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay your own sessions under each choice of settings, and recommend one.
+
+    The choice is made on the earlier two thirds of the history, and judged on the rest. Where the difference is within noise, the
+    advice is no change. Needs no key and no network.
+    """
+    from pagein.replay.results.tuning import candidates, lifetimes
+    from pagein.replay.results.tuning import tune as recommend
+    from pagein.settings.sources import load_config
+    from pagein.ui.tuning_view import show_tuning
+
+    config = load_config()
+    tried = candidates(masking=masking)
+    now = _in_force(tried, config.values)
+    bill = _replay(tuple(paths or _own_files(limit, since)), prices, tried, jobs)
+    if not bill["sessions"]:
+        raise BadInput("nothing to tune by: no recorded session was found in what was given")
+    tuning = recommend(bill["per_session"], tried, now)
+    with catch_full_disk():
+        if as_json:
+            _print_json(tuning)
+        else:
+            show_tuning(console(), _page(tuning, lifetimes(bill["per_session"])))
+    if tuning.advice != now and not dry_run:
+        _offer(tuning.advice, yes=yes, quiet=as_json)
+
+
+def _in_force(tried: "tuple[Candidate, ...]", values: Mapping[str, object]) -> "Candidate":
+    residency, keep_alive = values.get("residency"), bool(values.get("keep_alive"))
+    return next((one for one in tried if (one.residency, one.keep_alive) == (residency, keep_alive)), tried[0])
+
+
+def _own_files(limit: int, since: float | None) -> list[Path]:
+    """Return the newest files with sessions on this machine. Raises BadInput if there are none."""
+    import time
+
+    from pagein.replay.readers import discover
+
+    oldest = 0.0 if since is None else time.time() - since * _DAY  # noqa: TID251 - the rim reads the clock
+    found = dict.fromkeys(
+        one.path for one in discover(Path.home(), os.environ, titles=False) if one.mtime >= oldest and one.size
+    )
+    if not found:
+        raise BadInput(
+            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine"
+            f"{'' if since is None else f' of the last {since:g} days'}; name a file or a folder: pagein tune FILE"
+        )
+    return list(found)[:limit]
+
+
+def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]", jobs: int) -> "Bill":
+    from datetime import UTC, datetime
+
+    from pagein import wiring
+    from pagein.replay.results.tuning import LIFETIMES
+    from pagein.replay.run import ReplayRequest, replay
+    from pagein.ui.progress import progress_bar
+
+    policies = tuple(dict.fromkeys(one.policy for one in tried))
+    today = datetime.now(UTC).date()  # noqa: TID251 - the rim reads the clock
+    asked = ReplayRequest(paths, prices, ("append", *LIFETIMES, *policies), jobs=jobs, today=today)
+    with progress_bar(console(error=True), wanted=sys.stderr.isatty()) as progress:
+        return replay(asked, wiring.open_for_replay, progress).bill
+
+
+def _page(tuning: "Tuning", own: "Mapping[str, float] | None") -> "TuningPage":
+    from pagein.ui.tuning_view import TriedSettings, TuningPage
+
+    notes = (
+        {tuning.now: "in force", tuning.advice: "advised"} if tuning.advice != tuning.now else {tuning.now: "in force"}
+    )
+    rows = [
+        TriedSettings(
+            one.words,
+            got.cost,
+            got.median,
+            got.worst,
+            got.usd,
+            got.recalls,
+            got.quotes_lost,
+            got.quotes,
+            notes.get(one, ""),
+        )
+        for one, got in tuning.whole.items()
+    ]
+    return TuningPage(tuning.earlier + tuning.later, rows, [*_lines(tuning), *_own_lines(own)])
+
+
+def _lines(tuning: "Tuning") -> list[str]:
+    lines = []
+    if tuning.chosen is not None:
+        lines.append(
+            f"Cheapest of those that keep the quotes, by the earlier {tuning.earlier} sessions: {tuning.chosen.words}."
+        )
+        if tuning.chosen != tuning.now:
+            lines.append(
+                f"In the later {tuning.later} sessions it saves {tuning.saving:.1%} of the bill; up to {tuning.noise:.1%} could be chance."
+            )
+    lines.append(f"Advice: {tuning.why}.")
+    if tuning.advice != tuning.now:
+        lines += [
+            f'  residency = "{tuning.advice.residency}"',
+            f"  keep_alive = {str(tuning.advice.keep_alive).lower()}",
+        ]
+    return lines
+
+
+def _own_lines(costs: "Mapping[str, float] | None") -> list[str]:
+    """Return what Claude Code's own setting of the cache would do, without pagein. A gateway chooses it for each request."""
+    if costs is None:
+        return []
+    short, long = costs["append-5m"], costs["append-1h"]
+    line = "ENABLE_PROMPT_CACHING_1H=1" if long < short else "FORCE_PROMPT_CACHING_5M=1"
+    kind = "one hour" if long < short else "five minutes"
+    saved = 1 - min(short, long) / max(short, long)
+    return [
+        f"Without pagein, a cache of {kind} would cost your Claude Code sessions {saved:.1%} less than the other: {line}"
+    ]
+
+
+def _print_json(tuning: "Tuning") -> None:
+    import json
+    from dataclasses import asdict
+
+    def told(one: "Candidate | None") -> object:
+        return None if one is None else {"residency": one.residency, "keep_alive": one.keep_alive}
+
+    found = {
+        "sessions": tuning.earlier + tuning.later,
+        "earlier": tuning.earlier,
+        "later": tuning.later,
+        "in_force": told(tuning.now),
+        "chosen": told(tuning.chosen),
+        "saving": tuning.saving,
+        "noise": tuning.noise,
+        "advice": told(tuning.advice),
+        "why": tuning.why,
+        "tried": [
+            {"residency": one.residency, "keep_alive": one.keep_alive, **asdict(got)}
+            for one, got in tuning.whole.items()
+        ],
+    }
+    json.dump(found, sys.stdout, allow_nan=False, separators=(",", ":"))
+    sys.stdout.write("\n")
+
+
+def _offer(advice: "Candidate", *, yes: bool, quiet: bool) -> None:
+    """Write the advised settings into the user's file, after asking."""
+    from pagein.settings.user_file import write_value
+
+    if not yes:
+        if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        if not typer.confirm("Write these settings into your settings file?", default=False, err=True):
+            return
+    try:
+        path = write_value("residency", value=advice.residency)
+        write_value("keep_alive", value=advice.keep_alive)
+    except BadSetting as problem:
+        raise BadSetting(f"{problem}; set residency and keep_alive there by hand") from problem
+    typer.echo(f"written to {path}; a running gateway takes them when it is started again", err=True)
