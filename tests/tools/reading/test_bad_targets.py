@@ -156,7 +156,9 @@ def test_a_file_below_a_folder_with_an_at_sign_is_read_by_every_proposed_call(ro
     session = guarded(room)
     assert read(session, "symbol", "run").text.startswith("@scope/a.py:1-2 of 3")
     told = read(session, "snippet", ".", pattern="return", context_lines=1)
-    assert told.text.startswith("1 match in 1 file\n@scope/a.py:1-3\ndef run():")
+    assert told.text.startswith("@scope/a.py:1-3 of 3, 1 match: line 2")
+    told = read(session, "snippet", ".", pattern="return")
+    assert told.text == "1 match in 1 file\n@scope/a.py:2:     return 1"
     for call in meta_of(told)["next_calls"]:
         assert call["arguments"]["target"] == "./@scope/a.py"
         assert read(session, **call["arguments"]).details["ok"]

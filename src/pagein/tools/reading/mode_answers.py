@@ -1,11 +1,11 @@
 """What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pagein.engine.reads.session_guards import ServedRead
+from pagein.engine.reads.session_guards import ServedRead, ServedSearch
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.documents import Document
@@ -73,6 +73,7 @@ class ModeAnswer:
     result: text, images and metadata.
     served: what the guards count.
     more: fields of the mode for `meta`.
+    search: the search that the read was; None if it was none. is_read: whether the guards count it as a read.
     """
 
     result: ReadResult
@@ -81,6 +82,8 @@ class ModeAnswer:
     served: ServedRead
     truncated: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
+    search: ServedSearch | None = None
+    is_read: bool = True
 
 
 def warnings_text(verdict: Verdict) -> str:
@@ -151,6 +154,6 @@ def served_lines(mode: ReadMode, text: OpenText, lines: Spans, result: ReadResul
     )
 
 
-def served_facts(call: ReadCall, named: NamedFile, text: str) -> ServedRead:
+def served_facts(call: ReadCall, named: NamedFile, text: str, cut: Collection[Cut] = ()) -> ServedRead:
     """Return what the guards count of an answer without lines of a file."""
-    return ServedRead(call.asked.mode, named.located.absolute, chars=len(text), content=text)
+    return ServedRead(call.asked.mode, named.located.absolute, chars=len(text), content=text, cut=cut)
