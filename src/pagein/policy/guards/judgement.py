@@ -34,6 +34,7 @@ FEWER_CHARS: Final = "Preview reduced due to max_preview_chars budget."
 FEWER_RESULTS: Final = "Snippet results reduced due to max_results budget."
 LESS_CONTEXT: Final = "Snippet context_lines reduced due to budget policy."
 _SEARCH_RESULTS: Final = 5
+_LONGEST_WORD: Final = 200
 _NO_TARGET: Final = "target"
 
 
@@ -228,5 +229,5 @@ def _with_reason(verdict: Verdict, reason: str) -> Verdict:
 
 def _next_calls(verdict: Verdict) -> tuple[NextCall, ...]:
     """Return the next calls: a search for the target's name, then reads of the alternatives."""
-    name = verdict.ask.target.rstrip("/").rpartition("/")[2].partition(":")[0].strip()
+    name = verdict.ask.target.rstrip("/").rpartition("/")[2].partition(":")[0].strip()[:_LONGEST_WORD]
     return (search_call(name), *map(read_call, verdict.alternatives))

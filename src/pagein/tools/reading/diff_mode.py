@@ -11,12 +11,13 @@ from pagein.errors import NotRecallable
 from pagein.model.read_contract import NextCall, ReadPlace
 from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
 from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
+from pagein.tools.reading.link_diff import read_link
 from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text, served_facts
-from pagein.tools.reading.read_problems import ReadRefusal, next_read
+from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
 from pagein.tools.reading.targets import NamedFile, check_state, find_target
 from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
 from pagein.workspace.syntax_check import syntax_faults
-from pagein.workspace.target_state import mode_of
+from pagein.workspace.target_state import link_at, mode_of
 
 _TAIL: Final = 400  # characters for the lines behind the hunks
 _MOST_ERRORS: Final = 20
@@ -44,6 +45,10 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     """Answer a call with mode=diff_preview. Raises ReadRefusal, Aborted and HostError."""
     asked = call.asked
     named = find_target(call.session, asked.target, offset=1)
+    if asked.content is None and _is_of_git(asked.against):
+        link = link_at(named.located.absolute)
+        if link is not None:
+            return read_link(call, named, link)
     if named.state.name == "folder":
         return _submodule(call, named)
     old = _base(call, named)
@@ -51,7 +56,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     if old.content is None and new.content is None:
         check_state(named)
     if max(len(old.content or b""), len(new.content or b"")) > _MOST_COMPARED:
-        why = f"{named.shown} is too large to compare: more than {_MOST_COMPARED} bytes. Compare it by a command."
+        why = f"{short_name(named.shown)} is too large to compare: more than {_MOST_COMPARED} bytes. Compare it by a command."
         raise ReadRefusal("FILE_TOO_LARGE", why)
     ask = ReadAsk(
         "diff_preview",
@@ -158,7 +163,8 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
 
 
 def _other_ways(named: NamedFile, code: str) -> tuple[NextCall, ...]:
-    return (next_read("file", named.shown),) if code in ("NO_GIT", "NO_REPOSITORY") else ()
+    is_there = named.state.name == "file"
+    return (next_read("file", named.shown),) if is_there and code in ("NO_GIT", "NO_REPOSITORY") else ()
 
 
 def _stored(call: ReadCall, name: str, named: NamedFile) -> Side:
@@ -307,7 +313,7 @@ def _submodule(call: ReadCall, named: NamedFile) -> ModeAnswer:
         now = before = None  # the workspace, or a folder without git: a folder in each case
     if now is None or before is None or not (before.is_submodule or before.content is None):
         check_state(named)
-        raise ReadRefusal("IS_DIRECTORY", f"{named.shown} is a folder. Name a file in it.")
+        raise ReadRefusal("IS_DIRECTORY", f"{short_name(named.shown)} is a folder. Name a file in it.")
     verdict, room = call.judge(ReadAsk("diff_preview", call.asked.target, named.located.key))
     then = before.content.decode() if before.content is not None else "nothing"
     state = "at the same commit as" if then == now else f"now at {now}, and at {then} in"

@@ -21,8 +21,7 @@ from pagein.model.symbols import (
     UnknownSymbol,
 )
 from pagein.model.trees import TreeFile
-from pagein.policy.recall.path_filter import path_matches
-from pagein.policy.symbols.lookup import Names, find_symbols, names_in, similar_ids, similar_names
+from pagein.policy.symbols.lookup import Names, find_symbols, is_at, names_in, similar_ids, similar_names
 from pagein.policy.symbols.map_blocks import MapBlock, blocks_within, map_block, signature_of
 from pagein.policy.symbols.ranking import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import ReferenceCounts, count_references
@@ -99,7 +98,7 @@ class SymbolReader:
         characters: about how long the map may be. Raises BadInput for an invalid glob; Aborted.
         """
         state = self._index.state
-        paths = [one for one in state.files if one not in without and (path is None or path_matches(path, one))]
+        paths = [one for one in state.files if one not in without and (path is None or is_at(one, path, state.files))]
         references = self._of(state).references
         ranked = rank_files(paths, self._scores(state, paths, question), references.into)
         blocks, is_whole = blocks_within(self._blocks(state, ranked, references, signal), characters)
