@@ -164,6 +164,7 @@ def _ask(call: ReadCall, path: str | None) -> SymbolAnswer:
             asked.target,
             path=path,
             include_context=asked.include_context,
+            skipped=EXCLUDED_FOLDERS if call.session.guards.settings.folders == "refuse" else frozenset(),
             signal=call.signal,
         )
     except BadSetting as problem:

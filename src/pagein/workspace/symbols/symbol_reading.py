@@ -27,6 +27,7 @@ from pagein.policy.symbols.ranking import FileWords, file_words, rank_files, sco
 from pagein.policy.symbols.reference_counts import ReferenceCounts, count_references
 from pagein.policy.symbols.words import words_of
 from pagein.ports import Signal
+from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.symbol_index import IndexState, SymbolIndex
 
 MOST_CANDIDATES: Final = 20
@@ -65,15 +66,25 @@ class SymbolReader:
         self._words: dict[str, tuple[FileSymbols, FileWords]] = {}
 
     def read(
-        self, name: str, *, path: str | None = None, include_context: bool = False, signal: Signal | None = None
+        self,
+        name: str,
+        *,
+        path: str | None = None,
+        include_context: bool = False,
+        skipped: frozenset[str] = frozenset(),
+        signal: Signal | None = None,
     ) -> SymbolAnswer:
         """Return the definition with this name, qualified name or id; or what it may mean, or that there is none.
 
-        path: a file, folder or glob that tells several apart. Raises BadInput for an invalid glob or an unreadable file; Aborted.
+        path: a file, folder or glob that tells several apart.
+        skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
+        Raises BadInput for an invalid glob or an unreadable file; Aborted.
         """
         for _ in range(_MOST_LOOKS):
             state = self._index.state
             found = find_symbols(state.files, self._of(state).names, name, path)
+            if path is None:
+                found = tuple(one for one in found if not is_below(one.path, skipped)) or found
             if not found:
                 names = self._of(state).names
                 similar = similar_names(names, name)
