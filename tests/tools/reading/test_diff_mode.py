@@ -410,3 +410,18 @@ def test_a_link_is_compared_by_where_it_leads(repository: Room) -> None:
     link.symlink_to("a.txt")
     proposed = read(session, "diff_preview", "link.txt", content="x\n")
     assert (meta_of(proposed)["added"], meta_of(proposed)["removed"]) == (1, 60), "a proposed text is one of the file"
+
+
+def test_a_text_in_another_encoding_is_not_called_binary(repository: Room) -> None:
+    repository.put("latin.txt", "ä\n".encode("latin-1"))
+    repository.put("a.bin", b"a\0b")
+    session = guarded(repository)
+    assert "files that are not UTF-8 differ: no file became 2 bytes" in read(session, "diff_preview", "latin.txt").text
+    assert "binary files differ: no file became 3 bytes" in read(session, "diff_preview", "a.bin").text
+
+
+def test_an_unusable_base_comes_with_a_call_that_works(repository: Room) -> None:
+    session = guarded(repository)
+    [call] = error_of(read(session, "diff_preview", "a.txt", against="commit:abcdef12"))["next_calls"]
+    assert read(session, **call["arguments"]).details["ok"]
+    assert error_of(read(session, "diff_preview", "gone.txt", against="commit:abcdef12"))["next_calls"] == []

@@ -290,6 +290,8 @@ def test_nothing_found_says_what_was_not_searched(room: Room) -> None:
     session = guarded(room)
     assert "Git ignores all 1 files" in error_of(read(session, "snippet", "out", pattern="needle"))["message"]
     assert "1 file was not searched, such as .env: excluded." in read(session, "snippet", ".", pattern="needle").text
+    room.put("a.bin", b"needle\0")
+    assert "1 file has no text in UTF-8." in read(session, "snippet", ".", pattern="needle").text
     assert "line by line" in read(session, "snippet", "a.txt", pattern="/one\\ntwo/").text
 
 
@@ -321,3 +323,19 @@ def test_places_alone_keep_to_the_characters_too(room: Room) -> None:
     told = read(guarded(room), "snippet", "a.py", pattern="x", preview_mode="none", limit=20, max_preview_chars=100)
     assert told.text == "a.py:1-22 of 51, 20 of 50 matches"
     assert (len(meta_of(told)["hits"]), meta_of(told)["next_offset"]) == (20, 21)
+
+
+@pytest.mark.parametrize("most", range(100, 160, 7))
+@pytest.mark.parametrize("arguments", [{}, {"context_lines": 1}, {"offset": 2}])
+def test_places_in_a_folder_keep_to_the_characters(room: Room, most: int, arguments: dict[str, object]) -> None:
+    for number in range(9):
+        room.put(f"src/name{number}.txt", "x\n" * number + f"needle {number}\n")
+    told = read(guarded(room, "balanced"), "snippet", ".", pattern="needle", max_preview_chars=most, **arguments)
+    assert 60 < len(told.text) <= most
+    assert meta_of(told)["preview_degraded"]
+
+
+def test_no_search_for_blanks_is_proposed(room: Room) -> None:
+    room.put("a.txt", "x")
+    for target in ("a.txt", "."):
+        assert error_of(read(guarded(room), "snippet", target, pattern="\t"))["next_calls"] == []

@@ -46,7 +46,7 @@ class Argument:
         """The accepted values, in words."""
         match self.kind:
             case "text":
-                return "a text"
+                return "a text that is not blank" if self.required else "a text"
             case "flag":
                 return "true or false"
             case "whole":

@@ -99,7 +99,8 @@ def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
     is_same, facts = old.content == new.content, tuple(_facts(old, new, named))
     texts = _texts(old, new)
     if texts is None:
-        said = "" if is_same else f"binary files differ: {_size(old)} became {_size(new)}"
+        kind = "binary files" if _is_binary(old) or _is_binary(new) else "files that are not UTF-8"
+        said = "" if is_same else f"{kind} differ: {_size(old)} became {_size(new)}"
         return Comparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
     hunks = hunks_of(*texts)
     errors = _errors(named, new, texts[1])
@@ -153,7 +154,7 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
     try:
         found: GitVersion = git_version(named.located.key, against)
     except GitProblem as problem:
-        raise ReadRefusal(problem.code, str(problem), _other_ways(named, problem.code)) from problem
+        raise ReadRefusal(problem.code, str(problem), _other_ways(call, named, problem.code)) from problem
     if found.renamed and call.session.placed.locate(f"{found.folder}/{found.name}", offset=1).excluded:
         return Side(None, named.shown, 0, found.state)  # whose text is never shown, under no other name either
     content = found.content
@@ -162,9 +163,12 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
     return Side(content, found.name, found.mode, found.state, found.ignores_line_ends, found.renamed)
 
 
-def _other_ways(named: NamedFile, code: str) -> tuple[NextCall, ...]:
-    is_there = named.state.name == "file"
-    return (next_read("file", named.shown),) if is_there and code in ("NO_GIT", "NO_REPOSITORY") else ()
+def _other_ways(call: ReadCall, named: NamedFile, code: str) -> tuple[NextCall, ...]:
+    if named.state.name != "file":
+        return ()
+    if code in ("NO_GIT", "NO_REPOSITORY"):
+        return (next_read("file", named.shown),)
+    return () if call.asked.against == "HEAD" else (next_read("diff_preview", named.shown, against="HEAD"),)
 
 
 def _stored(call: ReadCall, name: str, named: NamedFile) -> Side:
@@ -198,17 +202,20 @@ def _on_disk(call: ReadCall, named: NamedFile, state: str) -> Side:
 
 
 def _texts(old: Side, new: Side) -> tuple[str, str] | None:
-    """Return both sides as text; None if one is binary."""
+    """Return both sides as text; None if one is binary, or is no UTF-8."""
     sides = []
     for side in (old, new):
-        content = side.content or b""
-        if b"\0" in content[:8_000]:
+        if _is_binary(side):
             return None
         try:
-            sides.append(content.decode())
+            sides.append((side.content or b"").decode())
         except UnicodeDecodeError:
             return None
     return sides[0], sides[1]
+
+
+def _is_binary(side: Side) -> bool:
+    return b"\0" in (side.content or b"")[:8_000]
 
 
 # --- what is said of them ---

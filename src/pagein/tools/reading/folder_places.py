@@ -38,7 +38,6 @@ from pagein.tools.reading.read_problems import ReadRefusal, short_name
 from pagein.tools.reading.targets import NamedFile, find_target, read_text
 
 _MOST_NEXT: Final = 5
-_UNBOUNDED: Final = 10**6
 
 
 def read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
@@ -114,13 +113,18 @@ def _answer(call: ReadCall, named: NamedFile, page: Page, judged: Judged) -> Mod
         cut.add("context")
     verdict = complete(judged.verdict, cut)
     rows = _rows(call, page.hits, context)
-    longest = head_text(verdict, page.title(_UNBOUNDED), room)
-    fits = count_fitting([row.text for row in rows], room.without(longest))
-    shown = page.hits[: sum(row.hits for row in rows[: max(1, fits)])]
-    head = head_text(verdict, page.title(len(shown)), room)
+    fits = count_fitting([row.text for row in rows], room.chars)
+    while True:  # the title names the places that fit under it
+        shown = page.hits[: sum(row.hits for row in rows[: max(1, fits)])]
+        head = head_text(verdict, page.title(len(shown)), room)
+        text = head + "\n".join(row.text for row in rows[:fits])
+        if not fits or len(text) <= room.chars:
+            break
+        fits -= 1
     if fits < len(rows):
         cut.add("chars")
-    text = head + ("\n".join(row.text for row in rows[:fits]) if fits else rows[0].text[: room.without(head)])
+    if not fits:
+        text = head + rows[0].text[: room.without(head)]
     more: dict[str, Any] = {
         "matches": found.total,
         "engine": found.engine,
@@ -204,10 +208,11 @@ def _unsearched(found: CodeResults) -> str:
     if not found.searched and found.ignored:
         return f" Git ignores all {found.ignored} files and folders there; a file is searched if it is the target."
     time = " Time was up before all files were searched." if found.is_partial else ""
-    left = len(found.unsearched)
+    left, no_text = len(found.unsearched), found.not_text
     files = (
         f" {count_of(left, 'file was', 'files were')} not searched, such as {': '.join(found.unsearched[0])}."
         if left
         else ""
     )
-    return time + files
+    others = f" {count_of(no_text, 'file has', 'files have')} no text in UTF-8." if no_text else ""
+    return time + files + others

@@ -34,7 +34,7 @@ def nothing_found(
     return ReadRefusal(
         "NO_RESULTS",
         f"Nothing in {where} matches {written!r}.{notice}{by_line}{unsearched} Try a shorter text, an expression, or search.",
-        (next_call,),
+        (next_call,) if written.strip() else (),  # no search takes blanks
     )
 
 

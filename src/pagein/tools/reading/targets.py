@@ -70,7 +70,9 @@ def read_text(session: Session, named: NamedFile, signal: Signal | None = None) 
     document = read_any(session, named, signal)
     if document.media_type is not None:
         raise ReadRefusal(
-            "BINARY_FILE", f"{short_name(named.shown)} is an image ({document.media_type}). Read it with mode='file'."
+            "BINARY_FILE",
+            f"{short_name(named.shown)} is an image ({document.media_type}). Read it with mode='file'.",
+            (next_read("file", named.shown),),
         )
     return document
 
