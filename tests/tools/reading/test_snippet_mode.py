@@ -160,7 +160,29 @@ def test_a_match_in_an_endless_line_shows_a_part_of_it(room: Room) -> None:
     room.put("a.min.js", "x" * 30_000 + "needle" + "y" * 30_000)
     told = read(guarded(room), "snippet", "a.min.js", pattern="needle", max_preview_chars=400)
     assert len(told.text) <= 400
-    assert "[Line 1 has 60006 characters and is cut.]" in told.text
+    assert "xxneedleyy" in told.text
+    assert "[Line 1 has 60006 characters and is cut; shown from character 299" in told.text
+    begin = read(guarded(room), "file", "a.min.js", max_preview_chars=400)
+    assert begin.text.endswith("xx\n\n[Line 1 has 60006 characters and is cut.]")
+
+
+def test_lines_that_do_not_fit_are_named_with_the_call_that_reads_them(room: Room) -> None:
+    room.put("a.txt", "".join(f"{number} {'x' * 70}\n" for number in range(1, 41)))
+    session = guarded(room)
+    shown: list[str] = []
+    call: dict[str, object] = {"mode": "snippet", "target": "a.txt", "start_line": 2, "end_line": 30}
+    while call:
+        told = read(session, **call, max_preview_chars=900)  # type: ignore[arg-type]
+        head, *rows = told.text.split("\n")
+        shown += [row.split()[0] for row in rows if row.endswith("xxx")]
+        place, meta = told.details["location"], meta_of(told)
+        assert (f", lines {place['end_line'] + 1}-30 left out" in head) == meta["truncated"]  # type: ignore[index]
+        call = meta["next_calls"][0]["arguments"] if meta["truncated"] else {}
+    assert shown == [str(number) for number in range(2, 31)]
+    again = read(session, "snippet", "a.txt", start_line=2, end_line=30, max_preview_chars=900)
+    assert again.text.startswith("a.txt:2-")
+    assert "unchanged in lines 2-" in again.text
+    assert "-30 left out\n" in again.text
 
 
 def test_an_answer_with_more_places_says_how_to_go_on(room: Room) -> None:
@@ -192,7 +214,7 @@ def test_a_line_that_is_shown_whole_is_not_called_cut(room: Room) -> None:
     room.put("a.txt", "short\n" * 30 + "x" * 500)
     session = guarded(room)
     told = read(session, "snippet", "a.txt", start_line=4, end_line=30, max_preview_chars=100)
-    assert told.text == "a.txt:4-4 of 31\nshort\n\n[Line 4 of 31.]"
+    assert told.text == "a.txt:4-4 of 31, lines 5-30 left out\nshort\n\n[Line 4 of 31.]"
     assert read(session, "snippet", "a.txt", start_line=31, max_preview_chars=100).text.endswith(
         "[Line 31 has 500 characters and is cut.]"
     )

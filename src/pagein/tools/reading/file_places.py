@@ -122,7 +122,8 @@ def read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
         served = served_facts(call, named, said, cut)
         return ModeAnswer(ReadResult(said), place, verdict, served, "next_offset" in more, more)
     head = head_text(verdict, title, room)
-    return show_lines(call, text, LinesDraft(found.lines, found.chosen[0].first, head, verdict, room, cut, more))
+    first, column = found.chosen[0].first, found.chosen[0].column
+    return show_lines(call, text, LinesDraft(found.lines, first, head, verdict, room, cut, more, column))
 
 
 def _fitting(text: OpenText, found: Places, context: int, room: Room, verdict: Verdict) -> Places:

@@ -104,14 +104,17 @@ def head_text(verdict: Verdict, place: str, room: Room) -> str:
     return next((text for text in (warnings + line, line, short) if len(text) <= room.chars // 2), "")
 
 
-def part_of_line(document: Document, number: int, room: int) -> str:
-    """Return one line where not more has room, or its beginning. No such text is ever taken for known."""
+def part_of_line(document: Document, number: int, room: int, column: int = 1) -> str:
+    """Return one line where not more has room, or the part of it around a column. No such text is ever taken for known."""
     line = document.lines[number - 1]
     whole = f"{line}\n\n[Line {number} of {len(document.lines)}.]"
     if len(whole) <= room:
         return whole
     notice = f"\n\n[Line {number} has {len(line)} characters and is cut.]"
-    return (line[: max(0, room - len(notice))] + notice)[:room]
+    begin = max(0, column - 1 - room // 4)
+    if begin:
+        notice = f"\n\n[Line {number} has {len(line)} characters and is cut; shown from character {begin + 1} on.]"
+    return (line[begin : begin + max(0, room - len(notice))] + notice)[:room]
 
 
 @dataclass(frozen=True, slots=True)

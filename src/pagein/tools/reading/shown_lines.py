@@ -15,7 +15,7 @@ from pagein.tools.reading.mode_answers import ModeAnswer, OpenText, ReadCall, Ro
 class LinesDraft:
     """An answer with lines of a file, before it is made.
 
-    lines: what to show. first: the line whose beginning is shown where not even one line fits.
+    lines: what to show. first, column: the line of which a part around this column is shown where not even one line fits.
     """
 
     lines: Spans
@@ -25,6 +25,7 @@ class LinesDraft:
     room: Room
     cut: set[Cut]
     more: dict[str, Any]
+    column: int = 1
 
 
 def show_lines(call: ReadCall, text: OpenText, draft: LinesDraft) -> ModeAnswer:
@@ -37,7 +38,7 @@ def show_lines(call: ReadCall, text: OpenText, draft: LinesDraft) -> ModeAnswer:
         result = call.session.placed.show(read, call.signal)
         place = ReadPlace(text.named.shown, lines.runs[0][0], lines.runs[-1][1])
     else:
-        part = part_of_line(text.document, draft.first, spare)
+        part = part_of_line(text.document, draft.first, spare, draft.column)
         result, cut, lines = ReadResult(draft.head + part), cut | {"chars"}, NO_LINES
     served = served_lines("snippet", text, lines, result, cut)
     return ModeAnswer(result, place, draft.verdict, served, bool(cut) or "next_offset" in more, more)

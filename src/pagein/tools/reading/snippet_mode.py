@@ -6,6 +6,8 @@ Rules of this file
 2. Places in several files are an answer of their own kind (`folder_places`).
 """
 
+from typing import Any
+
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import NO_LINES, Spans
@@ -70,11 +72,18 @@ def _read_lines(call: ReadCall) -> ModeAnswer:
         return ModeAnswer(ReadResult(said), place, verdict, served, more={"total_lines": total})
     end = min(stop, start + room.lines - 1)
     cut |= {"lines"} if end < stop else set()
-    spare = room.without(head_text(verdict, f"{named.shown}:{start}-{end} of {total}", room))
-    fits = count_fitting(text.lines[start - 1 : end], spare - NOTICE_ROOM)
+
+    def head(end: int) -> str:
+        left = f", lines {end + 1}-{stop} left out" if end < stop else ""
+        return head_text(verdict, f"{named.shown}:{start}-{end} of {total}{left}", room)
+
+    longest = max(head(end), head(max(start, end - 1)), key=len)
+    fits = count_fitting(text.lines[start - 1 : end], room.without(longest) - NOTICE_ROOM)
     if fits < end - start + 1:
         cut.add("chars")
         end = start + max(1, fits) - 1
-    head = head_text(verdict, f"{named.shown}:{start}-{end} of {total}", room)
+    more: dict[str, Any] = {"total_lines": total}
+    if end < stop:
+        more["next_calls"] = [next_read("snippet", named.shown, start_line=end + 1, end_line=stop)]
     lines = Spans.of((start, end)) if fits else NO_LINES
-    return show_lines(call, text, LinesDraft(lines, start, head, verdict, room, cut, {"total_lines": total}))
+    return show_lines(call, text, LinesDraft(lines, start, head(end), verdict, room, cut, more))
