@@ -364,6 +364,9 @@ def test_broken_lines_end_nothing(folder: Path) -> None:
         say(process, {"method": "notifications/initialized"})
         say(process, {"id": 7, "method": "no/such"})
         assert hear(process)["error"]["code"] == -32601
+        arguments = {"mode": "file", "target": "half \ud83d whole \U0001f600"}  # written as \ud83d by json
+        say(process, {"id": 8, "method": "tools/call", "params": {"name": "read", "arguments": arguments}})
+        assert hear(process)["result"]["content"][0]["text"].startswith("There is no file half ? whole \U0001f600.")
 
 
 def test_the_end_of_the_input_ends_the_process(folder: Path) -> None:
