@@ -78,7 +78,19 @@ def test_the_status_shows_budget_and_metrics_of_a_guarded_session(desk: Desk) ->
     guards = json.loads(pagein(desk, "reads", "-s", "s", "--json").stdout)["guards"]
     assert (guards["profile"], guards["budget_state"], guards["reads_limit"]) == ("balanced", "OK", 80)
     assert guards["metrics"]["search_count"] == 1
-    assert f"search_count={guards['metrics']['search_count']}" in told
+    assert guards["metrics_of_all_branches"] == guards["metrics"]
+    assert guards["search"] == {"query": "needle", "hits": 1, "files": 1}
+    pagein(desk, "read", "--mode", "file", "a.txt", "-s", "s")
+    told = pagein(desk, "reads", "-s", "s").stdout
+    assert "consecutive reads: 1, of 2 lines\nlast search: 'needle', 1 hits, 1 files\n\n" in told
+    table = [line.split() for line in told.partition("\n\n")[2].splitlines()]
+    assert table[0] == ["metric", "branch", "all", "branches"]
+    metrics = json.loads(pagein(desk, "reads", "-s", "s", "--json").stdout)["guards"]["metrics"]
+    assert table[1:] == [[name, str(value), str(value)] for name, value in metrics.items()]
+    assert list(metrics) == [
+        "reads_count", "reads_lines_total", "reads_chars_total", "search_count", "read_after_search_ratio",
+        "avg_read_span", "max_read_span", "preview_degraded_count",
+    ]  # fmt: skip
 
 
 def test_an_unreadable_file_ends_with_status_2_and_the_reason(desk: Desk) -> None:

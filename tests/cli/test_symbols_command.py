@@ -40,6 +40,23 @@ def test_the_files_of_the_workspace(run: Run, folder: Path) -> None:
     assert "approximate" in note
 
 
+def test_folders_of_other_peoples_code_are_listed_only_by_their_own_name(run: Run, folder: Path) -> None:
+    for place in ("vendor/lib", "dist"):
+        (folder / place).mkdir(parents=True)
+        (folder / place / "app.py").write_text("class Server:\n    def start(self): return 1\n")
+    out = run("symbols", cwd=folder).out
+    assert "vendor" not in out.partition("#")[0]
+    assert "# 2 files in vendor, node_modules or dist left out; name such a folder to list it\n" in out
+    told = json.loads(run("symbols", "--json", cwd=folder).out)
+    assert ([one["path"] for one in told["files"]], told["left_out"]) == (["src/app.py", "src/more.py"], 2)
+    named = json.loads(run("symbols", "vendor/lib", "--json", cwd=folder).out)
+    assert ([one["path"] for one in named["files"]], named["left_out"]) == (["vendor/lib/app.py"], 0)
+    assert "src/app.py:4-4 method Server.start" in run("symbols", "Server.start", cwd=folder).out
+    assert "dist/app.py:2-2 method" in run("symbols", "Server.start", "--path", "dist", cwd=folder).out
+    (folder / "pagein.toml").write_text('guard_folders = "off"\n')
+    assert json.loads(run("symbols", "--json", cwd=folder).out)["left_out"] == 0
+
+
 def test_the_definitions_of_a_file(run: Run, folder: Path) -> None:
     rows = run("symbols", folder / "src" / "app.py", "-w", folder).out.split("\n")
     assert rows[1].split() == ["3-4", "class", "2", "Server", "class", "Server"]

@@ -293,6 +293,42 @@ def test_receipts_hold_over_all_modes_of_a_read(folder: Path) -> None:
         assert ask(mode="diff_preview", target="b.py")[1] == ""
 
 
+def test_the_budget_of_reads_adds_up_in_a_conversation_and_is_no_strangers(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.engine.engine import Settings
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+    from pagein.policy.guards.limits import GuardSettings
+
+    for number in range(26):
+        (folder / f"m{number}.txt").write_text(f"text {number}\n")
+    (folder / "rare.txt").write_text("needle\n")
+    with pagein.open(
+        folder / "store.db", workspace=folder, settings=Settings(guards=GuardSettings("strict"))
+    ) as engine:
+        answers = ToolAnswers(engine, str(folder))
+
+        def ask(caller: Caller, **arguments: object) -> str:
+            return answers.answer("read", arguments, caller, threading.Event()).text
+
+        one, other = Caller("tester", connection="1"), Caller("tester", connection="2")
+        thread, stranger = Caller("tester", thread="t", connection="1"), Caller("tester")
+        for number in range(25):
+            assert "exceeded" not in ask(one, mode="file", target=f"m{number}.txt")
+            assert "exceeded" not in ask(stranger, mode="file", target=f"m{number}.txt")
+        assert ask(one, mode="file", target="m25.txt").startswith("Read budget exceeded.")
+        for caller in (other, thread, stranger):
+            assert ask(caller, mode="file", target="m25.txt").startswith("text 25"), "another conversation"
+        figures = engine.session("mcp-tester", workspace=folder).guards.figures()
+        # with the warnings from the 21st read on, five answers are different ones; equal ones are one entry
+        assert figures["metrics_of_all_branches"]["reads_count"] == 26 + 5  # type: ignore[index]
+        assert ask(one, mode="snippet", target=".", pattern="needle").endswith("rare.txt:1: needle")
+        assert ask(one, mode="file", target="rare.txt").startswith("needle"), "the search has restored the budget"
+        warned = ask(one, mode="file", target="m25.txt")
+        assert "unrelated to recent search results. Related: rare.txt." in warned
+
+
 def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled(folder: Path) -> None:
     import threading
 
@@ -328,6 +364,9 @@ def test_broken_lines_end_nothing(folder: Path) -> None:
         say(process, {"method": "notifications/initialized"})
         say(process, {"id": 7, "method": "no/such"})
         assert hear(process)["error"]["code"] == -32601
+        arguments = {"mode": "file", "target": "half \ud83d whole \U0001f600"}  # written as \ud83d by json
+        say(process, {"id": 8, "method": "tools/call", "params": {"name": "read", "arguments": arguments}})
+        assert hear(process)["result"]["content"][0]["text"].startswith("There is no file half ? whole \U0001f600.")
 
 
 def test_the_end_of_the_input_ends_the_process(folder: Path) -> None:

@@ -89,7 +89,32 @@ def test_a_path_restricts_and_skipped_folders_are_left_out_unless_named(tmp_path
 
 def test_binary_files_and_other_encodings_have_no_hits(tmp_path: Path) -> None:
     put(tmp_path, a_DOT_bin=b"needle\0", b_DOT_txt=b"needle \xff", c_DOT_txt="needle", d_DOT_txt="\ufeffneedle")
-    assert [one.path for one in look(tmp_path, "needle").files] == ["c.txt", "d.txt"]
+    found = look(tmp_path, "needle")
+    assert [one.path for one in found.files] == ["c.txt", "d.txt"]
+    assert (found.searched, found.not_text) == (2, 2), "what has no text was not searched"
+
+
+@needs_ripgrep
+def test_a_binary_file_counts_as_not_searched_with_ripgrep_too(tmp_path: Path) -> None:
+    put(tmp_path, a_DOT_bin=b"other\0", b_DOT_bin=b"needle\0", c_DOT_txt="other", d_DOT_txt="needle")
+    found = CodeSearch(str(tmp_path), ripgrep=lambda: RG).search(CodeQuery("needle"))
+    assert (found.engine, found.searched, found.not_text) == ("rg", 2, 2)
+
+
+def test_a_literal_is_found_in_paths_the_nearest_name_first(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        src__login_DOT_py="x",
+        src__db_DOT_py="login",
+        login__x_DOT_py="x",
+        a__relogin_DOT_py="x",
+    )
+    found = look(tmp_path, "Login")
+    assert [one.path for one in found.named] == ["src/login.py", "a/relogin.py", "login/x.py"]
+    assert [one.path for one in look(tmp_path, "src/login.py").named] == ["src/login.py"]
+    assert look(tmp_path, "/login/").named == ()
+    assert [one.path for one in look(tmp_path, "login").files] == ["src/db.py"], "what has hits is not named again"
+    assert look(tmp_path, "db").named[0].path == "src/db.py"
 
 
 # --- which places ---

@@ -77,7 +77,7 @@ def _definition(workspace: Path, store: str | None, name: str, path: str | None,
 
     with open_symbols(store, workspace=workspace) as index:
         _refresh(index)
-        return read_symbol(index, name, path=path, include_context=context)
+        return read_symbol(index, name, path=path, include_context=context, skipped=_skipped())
 
 
 def _list(
@@ -88,7 +88,15 @@ def _list(
 
     with open_symbols(store, workspace=workspace) as index:
         _refresh(index)
-        return list_symbols(index, path, question=question, characters=characters)
+        return list_symbols(index, path, question=question, characters=characters, skipped=_skipped())
+
+
+def _skipped() -> frozenset[str]:
+    """Return the names of the folders that the guards of reads exclude, by the setting `guard_folders`."""
+    from pagein import wiring
+    from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
+
+    return EXCLUDED_FOLDERS if wiring.usual().guards.folders == "refuse" else frozenset()
 
 
 def _refresh(index: Any) -> None:  # noqa: ANN401 - a SymbolIndex, which is not imported for `--help`

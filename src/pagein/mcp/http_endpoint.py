@@ -31,6 +31,7 @@ _AT_ONCE: Final = 8
 """Calls of all clients that are answered at the same time."""
 _CLIENT_FIELD: Final = "io.modelcontextprotocol/clientInfo"
 _SESSION: Final = "Mcp-Session-Id"
+_LONGEST_SESSION: Final = 200
 _NAME: Final = re.compile(r"[0-9A-Za-z_-]{1,60}")
 _PARSE, _INVALID, _NO_METHOD, _BAD_PARAMS, _MISMATCH, _VERSION = -32700, -32600, -32601, -32602, -32020, -32022
 
@@ -80,8 +81,10 @@ class HttpEndpoint:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
             return _error(message["id"], _BAD_PARAMS, "tools/call has a name and arguments, an object", status=400)
-        client = _told_name(meta.get(_CLIENT_FIELD)) or request.headers.get(_SESSION, "").rpartition(".")[0]
-        result = await self._call(name, arguments, Caller(client, *caller_ids(meta)))
+        connection = request.headers.get(_SESSION, "")
+        client = _told_name(meta.get(_CLIENT_FIELD)) or connection.rpartition(".")[0]
+        caller = Caller(client, *caller_ids(meta), connection=connection[:_LONGEST_SESSION])
+        result = await self._call(name, arguments, caller)
         whole = _call_result(result)
         if VERSION_FIELD in meta:
             whole["resultType"] = "complete"

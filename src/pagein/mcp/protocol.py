@@ -18,6 +18,8 @@ from pagein.mcp.tool_answers import Caller, ToolAnswers, caller_ids
 
 _AT_ONCE = 8
 """Calls of one client that are answered at the same time."""
+_CONNECTION = "streams"
+"""Name of the one connection that a server on streams has."""
 
 
 def make_server(tools: tuple[OfferedTool, ...], answers: ToolAnswers) -> "Server[Any]":
@@ -34,7 +36,7 @@ def make_server(tools: tuple[OfferedTool, ...], answers: ToolAnswers) -> "Server
     ) -> types.CallToolResult:
         cancelled = threading.Event()
         meta = params.model_dump(by_alias=True).get("_meta")
-        caller = Caller(_client_name(context), *caller_ids(meta))
+        caller = Caller(_client_name(context), *caller_ids(meta), connection=_CONNECTION)
         try:
             result = await anyio.to_thread.run_sync(
                 lambda: answers.answer(params.name, params.arguments or {}, caller, cancelled),

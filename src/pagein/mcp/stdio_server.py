@@ -154,6 +154,8 @@ class StdioServer:
             if message["method"] != "initialize":
                 return
             self._answered.add(_id_text(message))
+        if b"\\u" in line:  # half of a surrogate pair: the SDK would drop the message, and its caller wait for ever
+            line = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
         sdk.write(line if line.endswith(b"\n") else line + b"\n")
         sdk.flush()
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 
 from pagein.engine.engine import Engine
 from pagein.engine.log.read_notes import trace_of
+from pagein.engine.reads.session_guards import GuardTally
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.receipts import ReceiptedReads, StandingReceipt
 from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL
@@ -32,15 +33,19 @@ class Caller:
     client: the name that the client gives itself; "" if it gives none.
     id: the client's id of the call; "" if it tells none.
     thread: the client's id of the conversation; "" if it tells none.
+    connection: name of the connection, unique among those of the server; "" if calls cannot be told apart by it.
     """
 
     client: str = ""
     id: str = ""
     thread: str = ""
+    connection: str = ""
 
 
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
+_MOST_TALLIES: Final = 4_096
+"""Conversations whose reads are counted at the same time."""
 _DIGITS: Final = 10
 _HASH: Final = re.compile(r"(?:\[?hash=)?([0-9a-f]+)\]?")
 _CALL_ID_FIELDS: Final = ("claudecode/toolUseId", "toolUseId", "callId")
@@ -89,6 +94,7 @@ class ToolAnswers:
         self._is_off = is_off
         self._window = window
         self._reads: dict[str, ReceiptedReads] = {}
+        self._tallies = Tallies()
         self._lock = Lock()
 
     def answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
@@ -104,7 +110,9 @@ class ToolAnswers:
         session = self._engine.session(_session_name(caller), workspace=self._workspace)
         given = {**arguments, "everything": True} if name == "search" else arguments
         seen = ArgumentReader(name, arguments).text("if_not") if name == "peek" else ""
-        result = catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
+        call = Call(given, id=caller.id, signal=signal)
+        with session.guards.counted_in(self._tallies.of(caller)):
+            result = catalogue.answer(session, name, call, enabled=not self._is_off())
         return _with_hash(result, seen) if name == "peek" else result
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
@@ -116,10 +124,12 @@ class ToolAnswers:
         asked = {name: value for name, value in arguments.items() if name not in ("known", "fresh")}
         asked.setdefault("max_preview_chars", LONGEST_ANSWER)
         session = self._engine.session(_session_name(caller), workspace=self._workspace)
+        tally = self._tallies.of(caller)
 
         def work(bypass: bool) -> ReadResult:  # noqa: FBT001 - the shape of all such work
             more = {"bypass_cache": True} if bypass and asked.get("mode") != "diff_preview" else {}
-            return answer_unified_read(session, {**asked, **more}, signal)
+            with session.guards.counted_in(tally):
+                return answer_unified_read(session, {**asked, **more}, signal)
 
         if self._is_off():
             return work(bypass=True)
@@ -147,6 +157,30 @@ class ToolAnswers:
             found = self._reads.get(name)
             if found is None or not found.is_of(session):
                 found = self._reads[name] = ReceiptedReads(session)
+            return found
+
+
+class Tallies:
+    """What the guards count, for each conversation. Thread-safe.
+
+    A conversation is that of the id that the client tells, or else all calls of one connection. Calls of which neither is
+    known are counted each for itself, so that strangers never share a budget.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], GuardTally] = {}
+        self._lock = Lock()
+
+    def of(self, caller: Caller) -> GuardTally:
+        """Return the tally of a caller's conversation."""
+        if not caller.thread and not caller.connection:
+            return GuardTally()
+        key = caller.connection, caller.thread
+        with self._lock:
+            found = self._known.pop(key, None) or GuardTally()
+            self._known[key] = found  # the last one used is the last one dropped
+            if len(self._known) > _MOST_TALLIES:
+                del self._known[next(iter(self._known))]
             return found
 
 

@@ -56,7 +56,7 @@ class CodeFile:
     """A file with hits.
 
     path: relative to the workspace. key: canonical real path.
-    hits: number of lines where a match begins. lines: lines of the file.
+    hits: number of lines where a match begins. lines: lines of the file; 0 if it has no hits.
     """
 
     path: str
@@ -72,7 +72,9 @@ class CodeResults:
     files: the files with hits, the best first.
     hits: places to show, file by file in the same order.
     engine: what looked through the files.
+    named: files without hits whose path has the text, the best first; none for an expression.
     searched: number of searched files.
+    not_text: number of files that were not searched because they are no text in UTF-8.
     unsearched: named files that were not searched, with the reason.
     ignored: number of files and folders that git ignores, and that were left out.
     is_partial: whether time or bytes ran out before the last file.
@@ -82,7 +84,9 @@ class CodeResults:
     files: tuple[CodeFile, ...] = ()
     hits: tuple[CodeHit, ...] = ()
     engine: SearchEngine = "re2"
+    named: tuple[CodeFile, ...] = ()
     searched: int = 0
+    not_text: int = 0
     unsearched: tuple[tuple[str, str], ...] = ()
     ignored: int = 0
     is_partial: bool = False

@@ -32,11 +32,13 @@ class SymbolSource(Protocol):
         *,
         path: str | None = None,
         include_context: bool = False,
+        skipped: frozenset[str] = frozenset(),
         signal: Signal | None = None,
     ) -> SymbolAnswer:
         """Return the definition with this name, qualified name or id; or what it may mean, or that there is none.
 
         path: a file, folder or glob that tells several apart.
+        skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
         Raises BadSetting, with the remedy, if symbols need more than is installed; BadInput; Aborted.
         """
         ...

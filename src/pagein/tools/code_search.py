@@ -30,6 +30,8 @@ _AROUND: Final = 10
 _ROOM: Final = 4 * 1024
 """Bytes reserved for the lines about what is not shown."""
 _NAMED: Final = 10
+_LONGEST: Final = 200
+"""Characters of a pattern in a proposed call."""
 
 
 def search_code(session: Session, given: ArgumentReader, pattern: str, call: Call) -> ReadResult:
@@ -54,8 +56,8 @@ def search_code(session: Session, given: ArgumentReader, pattern: str, call: Cal
     text, shown = results_text(found, session.recalls.bounds.caps)
     served = ServedSearch(
         pattern,
-        [one.key for one in found.files],
-        found.total,
+        [one.key for one in (*found.files, *found.named)],
+        found.total + len(found.named),
         "code",
         path or "",
         degraded=shown < len(found.hits) or any(hit.is_shortened for hit in found.hits),
@@ -80,7 +82,8 @@ def results_values(pattern: str, found: CodeResults, shown: int) -> dict[str, An
 
     shown: number of hits to return.
 
-    Shape: `{"hits": [...], "files": [...], "total", "engine", "searched", "unsearched": [...], "ignored", "partial", "notice"}`.
+    Shape: `{"hits": [...], "files": [...], "total", "engine", "named": [...], "searched", "not_text", "unsearched": [...],
+    "ignored", "partial", "notice"}`.
     """
     return {
         "hits": [
@@ -97,7 +100,9 @@ def results_values(pattern: str, found: CodeResults, shown: int) -> dict[str, An
         "files": [{"path": one.path, "hits": one.hits, "lines": one.lines} for one in found.files],
         "total": found.total,
         "engine": found.engine,
+        "named": [one.path for one in found.named],
         "searched": found.searched,
+        "not_text": found.not_text,
         "unsearched": [{"path": path, "why": why} for path, why in found.unsearched],
         "ignored": found.ignored,
         "partial": found.is_partial,
@@ -126,11 +131,13 @@ def next_calls(pattern: str, found: CodeResults, refused: frozenset[str] = froze
 
     refused: names of folders whose files `read` refuses.
     """
+    if not found.hits and found.named:
+        return tuple(read_call(one.path) for one in found.named[:_NEXT_CALLS] if not is_below(one.path, refused))
     if not found.hits:
         words = sorted(words_of(pattern), key=lambda word: (-len(word), word))
         if len(words) > 1:
-            return (search_call(words[0]),)
-        return ({"tool": "search", "arguments": {"pattern": pattern, "everything": True}},)
+            return (search_call(words[0][:_LONGEST]),)
+        return ({"tool": "search", "arguments": {"pattern": pattern[:_LONGEST], "everything": True}},)
     firsts = [next(hits) for path, hits in groupby(found.hits, key=lambda hit: hit.path) if not is_below(path, refused)]
     return tuple(_read_around(hit) for hit in firsts[:_NEXT_CALLS])
 
@@ -151,10 +158,14 @@ def _lines(found: CodeResults) -> Iterator[tuple[bool, str]]:
 def _notes(found: CodeResults, shown: int) -> list[str]:
     """Return the lines below the hits."""
     lines = []
+    if found.named:
+        lines.append(f"[Files with this in their path: {', '.join(one.path for one in found.named)}.]")
     if shown < found.total:
         lines.append(f"[Showing {shown} of {found.total} hits. Use path to narrow the search, or limit for more.]")
     if not found.searched and found.ignored:
         lines.append(f"[Git ignores all {found.ignored} files and folders here. A file named by path is searched.]")
+    if found.not_text and not found.hits:
+        lines.append(f"[Not searched, because they are no text in UTF-8: {found.not_text} files.]")
     if found.is_partial:
         lines.append("[Not all files were searched: the time or the bytes of a search ran out. Use path to narrow it.]")
     lines += [f"{path}: {why}" for path, why in found.unsearched[:_NAMED]]

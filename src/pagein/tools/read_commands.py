@@ -12,6 +12,8 @@ from pagein.engine.session import Session
 from pagein.errors import BadInput
 from pagein.tools.reading.unified_read import answer_unified_read
 
+_LONGEST: Final = 80
+"""Characters of a query in the figures."""
 _RANGE: Final = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 
 
@@ -63,17 +65,28 @@ def reads(session: Session) -> dict[str, object]:
 
 
 def _budget_lines(guards: Mapping[str, Any]) -> list[str]:
-    """Return the lines about the read budget; none for a session that was never guarded."""
-    metrics = guards["metrics"]
-    if not metrics["reads_count"] and not metrics["search_count"]:
+    """Return the lines about the read budget, with a table of the metrics; none for a session that was never guarded."""
+    metrics, everywhere = guards["metrics"], guards["metrics_of_all_branches"]
+    if not everywhere["reads_count"] and not everywhere["search_count"]:
         return []
     reads, lines = (
         f"{guards[name]} of {'any number of' if guards[f'{name}_limit'] is None else guards[f'{name}_limit']}"
         for name in ("reads", "lines")
     )
+    rows = [
+        ("metric", "branch", "all branches"),
+        *((name, str(metrics[name]), str(everywhere[name])) for name in metrics),
+    ]
+    wide = [max(len(row[place]) for row in rows) for place in range(3)]
+    search = guards["search"]
     return [
         f"read budget ({guards['profile']}): {guards['budget_state']}, {reads} reads and {lines} new lines since it was restored",
-        "read metrics: " + ", ".join(f"{name}={value}" for name, value in metrics.items()),
+        f"consecutive reads: {guards['bundle_items']}, of {guards['bundle_lines']} lines",
+        "last search: none"
+        if search is None
+        else f"last search: {search['query'][:_LONGEST]!r}, {search['hits']} hits, {search['files']} files",
+        "",
+        *(f"{name:<{wide[0]}}  {here:>{wide[1]}}  {all_of_it:>{wide[2]}}" for name, here, all_of_it in rows),
     ]
 
 

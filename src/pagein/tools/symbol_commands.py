@@ -7,8 +7,10 @@ from typing import Any, Final, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.symbols import AmbiguousSymbol, SymbolScan, SymbolText, UnknownSymbol
+from pagein.policy.symbols.lookup import is_at
 from pagein.policy.symbols.map_blocks import LEGEND
 from pagein.ports import Signal
+from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.symbol_index import SymbolIndex
 from pagein.workspace.symbols.symbol_reading import SymbolReader
 
@@ -22,16 +24,19 @@ def read_symbol(
     *,
     path: str | None = None,
     include_context: bool = False,
+    skipped: frozenset[str] = frozenset(),
     signal: Signal | None = None,
 ) -> Answer:
     """Return the definition that a name means, or the definitions that it may mean. Raises BadInput if there is none.
+
+    skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
 
     Shape of a definition: `{"kind": "definition", "id", "path", "language", "symbol", "name", "qualified", "first", "last",
     "shown_from", "signature", "text", "context": [{"line", "text"}], "references", "scan"}`. Of several: `{"kind": "ambiguous", "name",
     "total", "candidates": [{"id", "path", "symbol", "first", "last", "signature"}], "scan"}`. `symbol` is its kind, such as `method`.
     """
     reader = SymbolReader(index)
-    answer = reader.read(name, path=path, include_context=include_context, signal=signal)
+    answer = reader.read(name, path=path, include_context=include_context, skipped=skipped, signal=signal)
     if isinstance(answer, UnknownSymbol):
         raise BadInput(_unknown(answer, path))
     scan = _scan(index.state.scan)
@@ -57,18 +62,23 @@ def list_symbols(
     *,
     question: str = "",
     characters: int | None = None,
+    skipped: frozenset[str] = frozenset(),
     signal: Signal | None = None,
 ) -> Answer:
     """Return the symbol map of a workspace, or of a file or folder in it.
 
     path: relative to the workspace; None for all. question: words; files whose definitions and paths have them come first.
+    skipped: names of folders that are left out, unless the path is one of them or below one.
 
     Shape: `{"kind": "map", "path", "legend", "files": [{"path", "language", "references_in", "references_out", "has_errors", "imports",
     "block", "definitions": [{"symbol", "name", "qualified", "first", "last", "shown_from", "signature", "references"}]}], "is_whole",
-    "total", "note", "scan"}`. `block` is the file's part of the map as text.
+    "total", "left_out", "note", "scan"}`. `left_out` counts files in skipped folders, and `block` is the file's part of the map as text.
     """
     reader = SymbolReader(index)
-    found = reader.map(question, path=None if path is None else f"/{path}", characters=characters, signal=signal)
+    place = None if path is None else f"/{path}"
+    skips = frozenset[str]() if path is not None and not skipped.isdisjoint(path.split("/")) else skipped
+    left = frozenset(one for one in index.state.files if is_below(one, skips))
+    found = reader.map(question, path=place, without=left, characters=characters, signal=signal)
     if path is not None and not found.files:
         reasons = dict(found.scan.failed)
         why = f"it could not be parsed: {reasons[path]}" if path in reasons else "it has no file with a known language"
@@ -105,6 +115,7 @@ def list_symbols(
         "files": files,
         "is_whole": found.is_whole,
         "total": found.files,
+        "left_out": sum(place is None or is_at(one, place, index.state.files) for one in left),
         "note": APPROXIMATE,
         "scan": _scan(found.scan),
     }

@@ -30,6 +30,10 @@ def _notes(answer: Answer) -> Iterator[str]:
     shown, total = len(answer["hits"]), answer["total"]
     looked_at = f"{answer['searched']} files searched by {answer['engine']}"
     yield f"no matches; {looked_at}" if not total else f"{total} hits, {shown} shown; {looked_at}"
+    if answer["named"]:
+        yield f"files with this in their path: {', '.join(answer['named'])}"
+    if answer["not_text"]:
+        yield f"not searched: {answer['not_text']} files that are no text in UTF-8"
     for one in answer["unsearched"]:
         yield f"not searched: {one['path']}: {one['why']}"
     if not answer["searched"] and answer["ignored"]:

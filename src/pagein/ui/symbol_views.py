@@ -50,6 +50,7 @@ def show_symbol_table(console: Console, answer: Answer) -> None:
     console.print(table)
     if not answer["is_whole"]:
         _print(console, f"the first {len(answer['files'])} of {answer['total']} files", "dim")
+    _show_left_out(console, answer)
     _show_notes(console, answer["scan"])
     _print(console, answer["note"], "dim")
 
@@ -82,7 +83,14 @@ def show_symbol_tree(console: Console, answer: Answer) -> None:
             _print(console, line)
     if not answer["is_whole"]:
         _print(console, f"# cut: {len(answer['files'])} of {answer['total']} files", "dim")
+    _show_left_out(console, answer)
     _show_notes(console, answer["scan"])
+
+
+def _show_left_out(console: Console, answer: Answer) -> None:
+    if answer["left_out"]:
+        said = f"# {answer['left_out']} files in vendor, node_modules or dist left out; name such a folder to list it"
+        _print(console, said, "dim")
 
 
 def _show_notes(console: Console, scan: Answer) -> None:

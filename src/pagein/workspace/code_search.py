@@ -6,7 +6,8 @@ Rules of this file
    read, and are not given to ripgrep either (law 9).
 2. ripgrep only chooses the files to look into; every place is found by pagein's own engine. So the hits are the same with
    and without ripgrep.
-3. A search ends after its time or its bytes, and says so.
+3. A literal text is also looked for in the paths of the files, because a model asks for a file by its name, too.
+4. A search ends after its time or its bytes, and says so.
 """
 
 import time
@@ -17,7 +18,7 @@ from pagein.errors import Aborted, BadInput
 from pagein.model.code_search import CodeFile, CodeHit, CodeQuery, CodeResults, SearchEngine
 from pagein.model.trees import TreeFile
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.policy.recall.file_ranking import rank_files
+from pagein.policy.recall.file_ranking import rank_files, rank_names
 from pagein.policy.recall.line_search import LineMatch, match_lines
 from pagein.policy.recall.pattern_search import Pattern, parse_pattern
 from pagein.ports import Signal
@@ -56,6 +57,8 @@ class CodeSearch:
         files = [one for one in matched.files if named or not is_below(one.path, query.skipped)]
         if query.path is not None and matched.files and not files:
             run.unsearched.append((query.path, "in an excluded folder; a file named by path is searched"))
+        if pattern.expression is None:
+            run.named = rank_names(pattern.literal, [_file(one) for one in files if not one.excluded])
         run.look_into(run.readable(files, named=named), self.ripgrep())
         return run.results()
 
@@ -71,7 +74,9 @@ class _Run:
     signal: Signal | None
     found: dict[str, tuple[CodeFile, list[CodeHit]]] = field(default_factory=dict)
     unsearched: list[tuple[str, str]] = field(default_factory=list)
+    named: Sequence[CodeFile] = ()
     searched: int = 0
+    not_text: int = 0
     ignored: int = 0
     is_partial: bool = False
     engine: SearchEngine = "re2"
@@ -102,22 +107,27 @@ class _Run:
             likely = files_with_matches(program, self.pattern, [one.key for one in files], self.ends, self.signal)
         self.engine = "re2" if likely is None else "rg"
         for file in files:
-            if likely is None or file.key in likely:
-                if self.signal is not None and self.signal.is_set():
-                    raise Aborted("Operation aborted")
-                if time.monotonic() > self.ends:
-                    self.is_partial = True
-                    return
-                self._look_into(file)
-            self.searched += 1
+            if self.signal is not None and self.signal.is_set():
+                raise Aborted("Operation aborted")
+            if time.monotonic() > self.ends:
+                self.is_partial = True
+                return
+            try:
+                if likely is None or file.key in likely:
+                    self._look_into(file)
+                else:
+                    self.tree.check_text(file)
+            except BadInput as problem:
+                if str(problem) in ("binary", "not UTF-8"):
+                    self.not_text += 1
+                else:
+                    self.unsearched.append((file.path, str(problem)))
+            else:
+                self.searched += 1
 
     def _look_into(self, file: TreeFile) -> None:
-        try:
-            text = self.tree.text(file, self.signal)
-        except BadInput as problem:
-            if str(problem) not in ("binary", "not UTF-8"):
-                self.unsearched.append((file.path, str(problem)))
-            return
+        """Note the hits in a file. Raises BadInput with a short reason for one that has no text, and Aborted."""
+        text = self.tree.text(file, self.signal)
         total = text.count("\n") + (not text.endswith("\n") and bool(text))
         hits: list[CodeHit] = []
         count = 0
@@ -138,12 +148,18 @@ class _Run:
             tuple(ranked),
             tuple(hits),
             self.engine,
+            tuple(one for one in self.named if one.path not in self.found),
             self.searched,
+            self.not_text,
             tuple(self.unsearched[:_MOST_NAMED]),
             self.ignored,
             self.is_partial,
             self.pattern.notice,
         )
+
+
+def _file(file: TreeFile) -> CodeFile:
+    return CodeFile(file.path, file.key, 0, 0)
 
 
 def _hit(file: TreeFile, place: LineMatch, total: int) -> CodeHit:

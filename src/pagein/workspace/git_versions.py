@@ -63,6 +63,11 @@ class GitVersion:
         """Whether it is another repository, of which git keeps the commit alone."""
         return self.mode == _SUBMODULE
 
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link, of which git keeps where it leads."""
+        return self.mode == _LINK
+
 
 def git_version(path: str, against: str) -> GitVersion:
     """Return a file as it is in a state of its repository.

@@ -26,6 +26,27 @@ class TargetState:
     names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class LinkPlace:
+    """A symbolic link.
+
+    path: absolute, with the links above its last part resolved. text: where it leads, as it is written in it.
+    """
+
+    path: str
+    text: str
+
+
+def link_at(path: str) -> LinkPlace | None:
+    """Return the symbolic link at an absolute path; None if none is there."""
+    try:
+        text = os.readlink(path)  # noqa: PTH115  paths stay text here
+    except (OSError, ValueError):
+        return None
+    above, _, name = path.rstrip("/").rpartition("/")
+    return LinkPlace(f"{os.path.realpath(above or '/').rstrip('/')}/{name}", text)
+
+
 def state_of(path: str) -> TargetState:
     """Return what stands at an absolute path. Opens no file."""
     try:

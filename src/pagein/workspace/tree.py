@@ -59,7 +59,7 @@ class FileTree:
         """
         search = _Search(self, Path(self.root), signal)
         for pattern in patterns:
-            for one in _alternatives(pattern.strip()):
+            for one in _alternatives(pattern.strip(), str(search.root)):
                 search.look_for(one)
         files = tuple(search.files[path] for path in sorted(search.files))
         return TreeMatches(files, tuple(search.left), search.ignored)
@@ -100,6 +100,16 @@ class FileTree:
         if document.media_type is not None or b"\0" in document.content[:_SNIFFED]:
             raise BadInput("binary")
         return document
+
+    def check_text(self, file: TreeFile) -> None:
+        """Raise BadInput with a short reason for a file that is unreadable or binary, by its first bytes."""
+        try:
+            with Path(file.key).open("rb") as opened:
+                begin = opened.read(_SNIFFED)
+        except OSError as problem:
+            raise BadInput("unreadable") from problem
+        if b"\0" in begin:
+            raise BadInput("binary")
 
     def text(self, file: TreeFile, signal: Signal | None = None) -> str:
         """Return the file's text, read once.
@@ -252,8 +262,10 @@ def _entries(folder: Path) -> "Iterator[os.DirEntry[str]]":
 # --- globs ---
 
 
-def _alternatives(pattern: str) -> list[str]:
-    """Expand the braces of a glob: `a.{c,h}` becomes `a.c` and `a.h`."""
+def _alternatives(pattern: str, root: str) -> list[str]:
+    """Expand the braces of a glob: `a.{c,h}` becomes `a.c` and `a.h`. An existing file of this very name is no glob."""
+    if "{" in pattern and "\0" not in pattern and paths.exists(paths.absolute(pattern, root)):
+        return [pattern]
     done, waiting = list[str](), [pattern]
     while waiting:
         one = waiting.pop(0)

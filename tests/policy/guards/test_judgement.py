@@ -84,7 +84,10 @@ def test_the_total_of_lines_is_a_budget_too() -> None:
 def test_what_a_snippet_and_a_preview_may_show() -> None:
     verdict = judge(START, ReadAsk("snippet", "x", results=999, context=999), STRICT, ROOT)
     assert (verdict.limits.results, verdict.limits.context, verdict.limits.chars) == (20, 20, 12_000)
-    assert verdict.warnings == (
+    assert (verdict.state, verdict.warnings) == ("OK", ()), "whether anything is left out shows with the answer"
+    shortened = complete(verdict, {"results", "context"})
+    assert shortened.state == "SOFT_LIMIT"
+    assert shortened.warnings == (
         "Snippet results reduced due to max_results budget.",
         "Snippet context_lines reduced due to budget policy.",
     )

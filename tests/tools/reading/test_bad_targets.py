@@ -8,6 +8,8 @@ import pytest
 from tests.tools.reading.reading_calls import error_of, guarded, meta_of, read
 from tests.tools.recall_sessions import Room
 
+from pagein.tools.calls import Call
+from pagein.tools.catalogue import answer
 from pagein.tools.reading.read_problems import CODES
 from pagein.tools.reading.targets import MAX_BYTES
 
@@ -156,7 +158,76 @@ def test_a_file_below_a_folder_with_an_at_sign_is_read_by_every_proposed_call(ro
     session = guarded(room)
     assert read(session, "symbol", "run").text.startswith("@scope/a.py:1-2 of 3")
     told = read(session, "snippet", ".", pattern="return", context_lines=1)
-    assert told.text.startswith("1 match in 1 file\n@scope/a.py:1-3\ndef run():")
+    assert told.text.startswith("@scope/a.py:1-3 of 3, 1 match: line 2")
+    told = read(session, "snippet", ".", pattern="return")
+    assert told.text == "1 match in 1 file\n@scope/a.py:2:     return 1"
     for call in meta_of(told)["next_calls"]:
         assert call["arguments"]["target"] == "./@scope/a.py"
+        assert read(session, **call["arguments"]).details["ok"]
+
+
+LONG = "a" * 3_000
+
+
+@pytest.mark.parametrize(
+    ("mode", "target", "arguments"),
+    [
+        ("file", f"{LONG[:240]}/{LONG[:240]}/b.txt", {}),
+        ("file", LONG, {}),
+        ("file", f"/outside/{LONG}", {}),
+        ("file", f"b.txt:{LONG}", {}),
+        ("symbol", LONG, {}),
+        ("symbol", "f", {"path": LONG}),
+        ("snippet", "b.txt", {"pattern": LONG}),
+        ("snippet", ".", {"pattern": LONG}),
+        ("diff_preview", LONG, {}),
+        ("diff_preview", "b.txt", {"against": f"commit:{LONG}"}),
+        ("diff_preview", "b.txt", {"against": f"snapshot:{LONG}"}),
+        ("file", "b.txt", {LONG: 1}),
+    ],
+)
+def test_long_words_of_a_call_are_not_repeated_whole(
+    room: Room, mode: str, target: str, arguments: dict[str, object]
+) -> None:
+    room.put("b.txt", "x\n")
+    told = read(guarded(room), mode, target, **arguments)
+    assert len(error_of(told)["message"]) < 800
+    assert len(str(error_of(told)["next_calls"])) < 1_500
+
+
+def test_a_missing_file_is_found_by_its_name_with_the_next_call(room: Room) -> None:
+    room.put("src/login.py", "x = 1\n")
+    session = guarded(room)
+    [call] = error_of(read(session, "file", "lib/login.py"))["next_calls"]
+    told = answer(session, call["tool"], Call(call["arguments"]))
+    assert "[Files with this in their path: src/login.py.]" in told.text
+    [found] = told.details["meta"]["stabilization"]["next_calls"]  # type: ignore[index]
+    assert read(session, **found["arguments"]).text == "x = 1\n"
+
+
+def test_a_folder_is_told_with_calls_that_read_its_files(room: Room) -> None:
+    room.put("src/a.py", "x = 1\n")
+    room.put("src/b.py", "x = 2\n")
+    session = guarded(room)
+    calls = error_of(read(session, "file", "src"))["next_calls"]
+    reads = [call for call in calls if call["tool"] == "read"]
+    assert [read(session, **call["arguments"]).text for call in reads] == ["x = 1\n", "x = 2\n"]
+
+
+@pytest.mark.parametrize("name", ["a[1].py", "a*.py", "a?.py", "{a,b}.py", "x[0]/a.py"])
+def test_a_name_that_looks_like_a_glob_is_the_file_of_this_name(room: Room, name: str) -> None:
+    pytest.importorskip("tree_sitter")
+    room.put(name, "def run():\n    return 'glob'\n")
+    for other in ("a1.py", "ab.py", "b.py", "x0/a.py"):
+        room.put(other, "def run():\n    return 'plain'\n")
+    session = guarded(room)
+    assert "'glob'" in read(session, "file", name).text
+    assert "'glob'" in read(session, "snippet", name, start_line=2, bypass_cache=True).text
+    assert "'glob'" in read(session, "snippet", name, pattern="return", bypass_cache=True).text
+    told = read(session, "symbol", "run", path=name, bypass_cache=True)
+    assert "'glob'" in told.text
+    assert told.details["location"]["file"] == name  # type: ignore[index]
+    found = answer(session, "search", Call({"pattern": "return", "search_type": "code", "path": name}))
+    assert [hit["path"] for hit in found.details["hits"]] == [name]  # type: ignore[attr-defined]
+    for call in found.details["meta"]["stabilization"]["next_calls"]:  # type: ignore[index]
         assert read(session, **call["arguments"]).details["ok"]

@@ -379,3 +379,49 @@ def test_a_small_answer_has_only_whole_lines(repository: Room) -> None:
 def test_the_workspace_itself_is_a_folder(repository: Room) -> None:
     error = error_of(read(guarded(repository), "diff_preview", "."))
     assert (error["code"], error["message"]) == ("IS_DIRECTORY", ". is a folder. Name a file in it, such as a.txt.")
+
+
+def test_a_link_is_compared_by_where_it_leads(repository: Room) -> None:
+    link = repository.folder / "link.txt"
+    link.symlink_to("a.txt")
+    (repository.folder / "was_file").write_text("12345")
+    git(repository.folder, "add", ".")
+    git(repository.folder, "commit", "-qm", "link")
+    base = git(repository.folder, "rev-parse", "HEAD")[:10]
+    repository.put("a.txt", numbered_text(60).replace("line 30 ", "line thirty "))
+    session = guarded(repository)
+    same = read(session, "diff_preview", "link.txt")
+    assert same.text == f"link.txt is a link to a.txt, as in HEAD ({base})\nCompare a.txt for the text behind it.\n"
+    assert same.details["location"] == {"file": "link.txt", "line": None, "end_line": None}
+    [call] = meta_of(same)["next_calls"]
+    assert "+line thirty " in read(session, **call["arguments"]).text
+    link.unlink()
+    link.symlink_to("gone.txt")
+    assert read(session, "diff_preview", "link.txt").text == (
+        f"link.txt is a link to gone.txt; in HEAD ({base}) it leads to a.txt\n"
+    )
+    assert "; in INDEX it leads to a.txt" in read(session, "diff_preview", "link.txt", against="INDEX").text
+    (repository.folder / "was_file").unlink()
+    (repository.folder / "was_file").symlink_to("a.txt")
+    assert f"; in HEAD ({base}) it is a file of 5 bytes\n" in read(session, "diff_preview", "was_file").text
+    (repository.folder / "new").symlink_to("a.txt")
+    assert f"and new: HEAD ({base}) has nothing there" in read(session, "diff_preview", "new").text
+    link.unlink()
+    link.symlink_to("a.txt")
+    proposed = read(session, "diff_preview", "link.txt", content="x\n")
+    assert (meta_of(proposed)["added"], meta_of(proposed)["removed"]) == (1, 60), "a proposed text is one of the file"
+
+
+def test_a_text_in_another_encoding_is_not_called_binary(repository: Room) -> None:
+    repository.put("latin.txt", "ä\n".encode("latin-1"))
+    repository.put("a.bin", b"a\0b")
+    session = guarded(repository)
+    assert "files that are not UTF-8 differ: no file became 2 bytes" in read(session, "diff_preview", "latin.txt").text
+    assert "binary files differ: no file became 3 bytes" in read(session, "diff_preview", "a.bin").text
+
+
+def test_an_unusable_base_comes_with_a_call_that_works(repository: Room) -> None:
+    session = guarded(repository)
+    [call] = error_of(read(session, "diff_preview", "a.txt", against="commit:abcdef12"))["next_calls"]
+    assert read(session, **call["arguments"]).details["ok"]
+    assert error_of(read(session, "diff_preview", "gone.txt", against="commit:abcdef12"))["next_calls"] == []

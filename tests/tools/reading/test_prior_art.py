@@ -146,6 +146,16 @@ def test_metrics_a_read_after_a_search(room: Room) -> None:
     assert meta_of(told)["stabilization"]["metrics_snapshot"] == metrics(session)
 
 
+def test_metrics_a_search_of_long_hits_is_degraded_and_no_read(room: Room) -> None:
+    for number in range(10):
+        room.put(f"m{number}.txt", "needle" + "x" * 2000)
+    session = guarded(room)
+    search(session, "needle")
+    found = metrics(session)
+    assert (found["search_count"], found["preview_degraded_count"]) == (1, 1)
+    assert (found["reads_count"], found["read_after_search_ratio"]) == (0, 0.0)
+
+
 def test_metrics_two_sessions_and_two_folders_are_apart(room: Room, tmp_path: Path) -> None:
     room.put("a.txt", "one\n")
     one, other = guarded(room), guarded(room, name="other")

@@ -4,6 +4,7 @@ import pytest
 from tests.tools.reading.reading_calls import error_of, guarded, meta_of, read
 from tests.tools.recall_sessions import Room
 
+from pagein.policy.guards.judgement import LESS_CONTEXT
 from pagein.testing.desk import numbered_text
 
 
@@ -52,9 +53,7 @@ def test_the_places_of_a_pattern_each_with_its_line(room: Room) -> None:
         "[readcache: lines 18-44 of 101 not shown]\n\ndef f9():\n    return 9\n\n"
         "[54 more lines in file. Use mode='file' with offset=48 to continue.]"
     )
-    assert meta_of(told)["hits"] == [
-        {"line": 16, "end_line": 16, "column": 1}, {"line": 46, "end_line": 46, "column": 1}
-    ]  # fmt: skip
+    assert meta_of(told)["hits"] == [{"file": "a.py", "line": line, "end_line": line, "column": 1} for line in (16, 46)]
 
 
 def test_known_lines_among_the_places_are_markers_and_shown_places_are_known(room: Room) -> None:
@@ -83,12 +82,12 @@ def test_matches_are_counted_and_shown_from_any_on(room: Room) -> None:
 def test_nothing_found_is_said_with_a_search_to_try(room: Room) -> None:
     room.put("a.txt", "x\n")
     session = guarded(room)
-    for target in ("a.txt", "."):
+    further = {"a.txt": {"pattern": "needle", "search_type": "code", "limit": 5}}
+    further["."] = {"pattern": "needle", "everything": True}
+    for target, arguments in further.items():
         error = error_of(read(session, "snippet", target, pattern="needle"))
         assert error["code"] == "NO_RESULTS"
-        assert error["next_calls"] == [
-            {"tool": "search", "arguments": {"pattern": "needle", "search_type": "code", "limit": 5}}
-        ]
+        assert error["next_calls"] == [{"tool": "search", "arguments": arguments}]
 
 
 def test_an_expression_that_cannot_be_used_is_searched_as_text_and_says_so(room: Room) -> None:
@@ -114,7 +113,7 @@ def test_the_workspace_is_searched_with_every_place_and_a_call_for_it(room: Room
         arguments = dict(call["arguments"])
         assert read(session, arguments.pop("mode"), arguments.pop("target"), **arguments).details["ok"]
     inside = read(session, "snippet", "src", pattern="needle", context_lines=1)
-    assert inside.text == "1 match in 1 file\nsrc/a.py:1-3\nimport x\nneedle = 1\n"
+    assert inside.text == "src/a.py:1-3 of 3, 1 match: line 2\nimport x\nneedle = 1\n"
 
 
 def test_a_search_of_the_workspace_goes_on_behind_its_last_match(room: Room) -> None:
@@ -161,7 +160,29 @@ def test_a_match_in_an_endless_line_shows_a_part_of_it(room: Room) -> None:
     room.put("a.min.js", "x" * 30_000 + "needle" + "y" * 30_000)
     told = read(guarded(room), "snippet", "a.min.js", pattern="needle", max_preview_chars=400)
     assert len(told.text) <= 400
-    assert "[Line 1 has 60006 characters and is cut.]" in told.text
+    assert "xxneedleyy" in told.text
+    assert "[Line 1 has 60006 characters and is cut; shown from character 299" in told.text
+    begin = read(guarded(room), "file", "a.min.js", max_preview_chars=400)
+    assert begin.text.endswith("xx\n\n[Line 1 has 60006 characters and is cut.]")
+
+
+def test_lines_that_do_not_fit_are_named_with_the_call_that_reads_them(room: Room) -> None:
+    room.put("a.txt", "".join(f"{number} {'x' * 70}\n" for number in range(1, 41)))
+    session = guarded(room)
+    shown: list[str] = []
+    call: dict[str, object] = {"mode": "snippet", "target": "a.txt", "start_line": 2, "end_line": 30}
+    while call:
+        told = read(session, **call, max_preview_chars=900)  # type: ignore[arg-type]
+        head, *rows = told.text.split("\n")
+        shown += [row.split()[0] for row in rows if row.endswith("xxx")]
+        place, meta = told.details["location"], meta_of(told)
+        assert (f", lines {place['end_line'] + 1}-30 left out" in head) == meta["truncated"]  # type: ignore[index]
+        call = meta["next_calls"][0]["arguments"] if meta["truncated"] else {}
+    assert shown == [str(number) for number in range(2, 31)]
+    again = read(session, "snippet", "a.txt", start_line=2, end_line=30, max_preview_chars=900)
+    assert again.text.startswith("a.txt:2-")
+    assert "unchanged in lines 2-" in again.text
+    assert "-30 left out\n" in again.text
 
 
 def test_an_answer_with_more_places_says_how_to_go_on(room: Room) -> None:
@@ -193,7 +214,7 @@ def test_a_line_that_is_shown_whole_is_not_called_cut(room: Room) -> None:
     room.put("a.txt", "short\n" * 30 + "x" * 500)
     session = guarded(room)
     told = read(session, "snippet", "a.txt", start_line=4, end_line=30, max_preview_chars=100)
-    assert told.text == "a.txt:4-4 of 31\nshort\n\n[Line 4 of 31.]"
+    assert told.text == "a.txt:4-4 of 31, lines 5-30 left out\nshort\n\n[Line 4 of 31.]"
     assert read(session, "snippet", "a.txt", start_line=31, max_preview_chars=100).text.endswith(
         "[Line 31 has 500 characters and is cut.]"
     )
@@ -201,9 +222,86 @@ def test_a_line_that_is_shown_whole_is_not_called_cut(room: Room) -> None:
 
 def test_places_of_a_folder_that_touch_are_shown_in_one_piece(room: Room) -> None:
     room.put("src/a.py", "a\nneedle\nneedle\nb\nc\nd\nneedle\n")
+    room.put("src/b.py", "needle")
     told = read(guarded(room), "snippet", "src", pattern="needle", context_lines=1)
-    assert told.text == "3 matches in 1 file\nsrc/a.py:1-4\na\nneedle\nneedle\nb\nsrc/a.py:6-8\nd\nneedle\n"
-    assert [hit["line"] for hit in meta_of(told)["hits"]] == [2, 3, 7]
+    assert told.text == (
+        "4 matches in 2 files\nsrc/b.py:1-1\nneedle\nsrc/a.py:1-4\na\nneedle\nneedle\nb\nsrc/a.py:6-8\nd\nneedle\n"
+    )
+    assert [hit["line"] for hit in meta_of(told)["hits"]] == [1, 2, 3, 7]
+
+
+def test_places_that_are_all_in_one_file_of_a_folder_are_a_proven_read_of_it(room: Room) -> None:
+    room.put("src/a.txt", numbered_text(60))
+    room.put("src/b.txt", "nothing\n")
+    session = guarded(room)
+    read(session, "snippet", "src/a.txt", start_line=10, end_line=30)
+    told = read(session, "snippet", "src", pattern="line 20 ", context_lines=5)
+    assert told.text == ("src/a.txt:15-25 of 61, 1 match: line 20\n[readcache: unchanged in lines 15-25 of 61]")
+    assert meta_of(told)["hits"] == [{"file": "src/a.txt", "line": 20, "end_line": 20, "column": 1}]
+    read(session, "snippet", "src", pattern="line 50 ", context_lines=5)
+    assert "unchanged in lines 46-54" in read(session, "snippet", "src/a.txt", start_line=46, end_line=54).text
+
+
+def test_what_an_answer_about_several_files_shows_is_shown_again_later(room: Room) -> None:
+    for name in ("a", "b"):
+        room.put(f"src/{name}.txt", numbered_text(60))
+    session = guarded(room)
+    for _ in range(2):
+        told = read(session, "snippet", "src", pattern="line 20 ", context_lines=9)
+        assert "readcache" not in told.text
+    assert "readcache" not in read(session, "snippet", "src/a.txt", start_line=12, end_line=28).text
+
+
+def test_nothing_is_called_reduced_where_everything_is_shown(room: Room) -> None:
+    room.put("a.txt", "needle\nother\n")
+    room.put("b.txt", "needle\n")
+    session = guarded(room)
+    for target in ("a.txt", "."):
+        told = read(session, "snippet", target, pattern="needle", limit=999, context_lines=999)
+        found = meta_of(told)["stabilization"]
+        assert (found["budget_state"], found["warnings"], found["reasons"]) == ("OK", [], [])
+        assert "[pagein:" not in told.text
+    around = read(session, "snippet", "a.txt", start_line=1, context_lines=999)
+    assert meta_of(around)["stabilization"]["budget_state"] == "OK"
+    room.put("long.txt", numbered_text(400))
+    known = guarded(room, "off", name="known")
+    read(known, "file", "long.txt")
+    bounded = guarded(room, name="known")
+    again = read(bounded, "file", "long.txt")
+    assert again.text == "[readcache: unchanged, 401 lines]"
+    assert meta_of(again)["stabilization"]["budget_state"] == "OK"
+
+
+def test_context_that_a_budget_leaves_out_is_told(room: Room) -> None:
+    for name in ("a", "b"):
+        room.put(f"src/{name}.txt", "\n" * 60 + "needle" + "\n" * 60)
+    session = guarded(room)
+    for target, arguments in (
+        ("src", {"pattern": "needle"}),
+        ("src/a.txt", {"pattern": "needle"}),
+        ("src/b.txt", {"start_line": 61}),
+    ):
+        told = read(session, "snippet", target, context_lines=50, **arguments)
+        assert LESS_CONTEXT in meta_of(told)["stabilization"]["warnings"], target
+        assert f"[pagein: {LESS_CONTEXT}]" in told.text
+
+
+def test_places_in_a_folder_are_a_search_and_restore_a_spent_budget(room: Room) -> None:
+    for number in range(26):
+        room.put(f"m{number}.txt", f"text {number}\n")
+    room.put("src/a.txt", "needle\n")
+    session = guarded(room)
+    for number in range(25):
+        assert read(session, "file", f"m{number}.txt").details["ok"]
+    assert error_of(read(session, "file", "m25.txt"))["code"] == "BUDGET_EXCEEDED"
+    refused = read(session, "snippet", ".", pattern="needle", context_lines=1)
+    assert error_of(refused)["code"] == "BUDGET_EXCEEDED", "lines around the places are a read"
+    told = read(session, "snippet", ".", pattern="needle")
+    assert told.text == "1 match in 1 file\nsrc/a.txt:1: needle"
+    found = meta_of(told)["stabilization"]
+    assert (found["budget_state"], found["suggested_next_action"]) == ("OK", "read")
+    assert (found["metrics_snapshot"]["reads_count"], found["metrics_snapshot"]["search_count"]) == (25, 1)
+    assert meta_of(read(session, "file", "m25.txt"))["stabilization"]["alternatives"] == ["src/a.txt"]
 
 
 def test_nothing_found_says_what_was_not_searched(room: Room) -> None:
@@ -214,6 +312,8 @@ def test_nothing_found_says_what_was_not_searched(room: Room) -> None:
     session = guarded(room)
     assert "Git ignores all 1 files" in error_of(read(session, "snippet", "out", pattern="needle"))["message"]
     assert "1 file was not searched, such as .env: excluded." in read(session, "snippet", ".", pattern="needle").text
+    room.put("a.bin", b"needle\0")
+    assert "1 file has no text in UTF-8." in read(session, "snippet", ".", pattern="needle").text
     assert "line by line" in read(session, "snippet", "a.txt", pattern="/one\\ntwo/").text
 
 
@@ -221,7 +321,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(room: Room) -> None:
     room.put("a.py", "\ufeffdef f():\n    pass\n")
     session = guarded(room)
     told = read(session, "snippet", "a.py", pattern="/^def f/")
-    assert meta_of(told)["hits"] == [{"line": 1, "end_line": 1, "column": 1}]
+    assert meta_of(told)["hits"] == [{"file": "a.py", "line": 1, "end_line": 1, "column": 1}]
     assert read(session, "snippet", ".", pattern="/^def f/").text == "1 match in 1 file\na.py:1: def f():"
 
 
@@ -245,3 +345,19 @@ def test_places_alone_keep_to_the_characters_too(room: Room) -> None:
     told = read(guarded(room), "snippet", "a.py", pattern="x", preview_mode="none", limit=20, max_preview_chars=100)
     assert told.text == "a.py:1-22 of 51, 20 of 50 matches"
     assert (len(meta_of(told)["hits"]), meta_of(told)["next_offset"]) == (20, 21)
+
+
+@pytest.mark.parametrize("most", range(100, 160, 7))
+@pytest.mark.parametrize("arguments", [{}, {"context_lines": 1}, {"offset": 2}])
+def test_places_in_a_folder_keep_to_the_characters(room: Room, most: int, arguments: dict[str, object]) -> None:
+    for number in range(9):
+        room.put(f"src/name{number}.txt", "x\n" * number + f"needle {number}\n")
+    told = read(guarded(room, "balanced"), "snippet", ".", pattern="needle", max_preview_chars=most, **arguments)
+    assert 60 < len(told.text) <= most
+    assert meta_of(told)["preview_degraded"]
+
+
+def test_no_search_for_blanks_is_proposed(room: Room) -> None:
+    room.put("a.txt", "x")
+    for target in ("a.txt", "."):
+        assert error_of(read(guarded(room), "snippet", target, pattern="\t"))["next_calls"] == []

@@ -174,3 +174,15 @@ def test_a_copy_in_an_excluded_folder_makes_no_name_ambiguous(room: Room) -> Non
     room.put("src/b.py", "def run():\n    pass\n")
     error = error_of(read(guarded(room, name="third"), "symbol", "run"))
     assert [call["arguments"]["target"] for call in error["next_calls"]] == ["src/a.py#run", "src/b.py#run"]
+    assert "vendor" not in error["message"]
+    assert error_of(read(guarded(room, name="third"), "symbol", "run", path="vendor"))["code"] == "EXCLUDED_FOLDER"
+
+
+def test_the_path_of_a_file_names_no_file_of_this_name_elsewhere(room: Room) -> None:
+    for path in ("a.py", "src/a.py"):
+        room.put(path, f"def run():\n    return {path!r}\n")
+    session = guarded(room)
+    assert "return 'a.py'" in read(session, "symbol", "run", path="a.py").text
+    assert "return 'src/a.py'" in read(session, "symbol", "run", path="src").text
+    room.put("a.py", "def (:\n")
+    assert error_of(read(session, "symbol", "run", path="a.py"))["code"] == "UNPARSABLE"

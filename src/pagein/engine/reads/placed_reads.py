@@ -40,7 +40,14 @@ class PlacedReads:
         self._log.withhold(text)
 
     def symbol(
-        self, folder: str, name: str, *, path: str | None, include_context: bool, signal: Signal | None = None
+        self,
+        folder: str,
+        name: str,
+        *,
+        path: str | None,
+        include_context: bool,
+        skipped: frozenset[str] = frozenset(),
+        signal: Signal | None = None,
     ) -> SymbolAnswer:
         """Return the definition with this name (see `ports.SymbolSource`).
 
@@ -48,7 +55,9 @@ class PlacedReads:
         """
         if self._reads.symbols is None:
             raise BadSetting("this session finds no symbols; open it from an engine")
-        return self._reads.symbols.read(folder, name, path=path, include_context=include_context, signal=signal)
+        return self._reads.symbols.read(
+            folder, name, path=path, include_context=include_context, skipped=skipped, signal=signal
+        )
 
     def known(self, located: LocatedFile) -> PathKnown:
         """Return what the model knows of a file at the current entry."""

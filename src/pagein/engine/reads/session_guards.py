@@ -3,25 +3,30 @@
 Rules of this file
 ------------------
 1. What the guards know is folded from the journal, so forks, retries and restarts need no rule of their own (law 6).
-   No session shares a count with another one.
+   No session shares a count with another one. Where no branch holds a conversation, a tally does (`GuardTally`).
 2. A file is known by its path key. Nothing of an excluded file is noted but numbers (law 9).
 3. A failing store costs no read: then the counts hold in this process, and are stored with the next entry.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Lock, local
 from typing import Literal
 
 from pagein.engine.log.journal import Fold
 from pagein.engine.log.session_log import SessionLog
 from pagein.errors import CallerError, StoreError
+from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, ReadMode, SearchMeasureNote
+from pagein.model.note_forms import encode_note
 from pagein.policy.guards import guard_state
 from pagein.policy.guards.aggregation import item_id
 from pagein.policy.guards.budgets import TOP_PATHS
 from pagein.policy.guards.guard_state import GuardState
 from pagein.policy.guards.judgement import Cut, NextCall, ReadAsk, Verdict, after_search, budget_state, complete, judge
 from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.guards.metrics import NO_METRICS, Metrics
 from pagein.policy.guards.relevance import shown_path
 from pagein.ports import Files
 
@@ -71,6 +76,22 @@ class ServedSearch:
     next_calls: tuple[NextCall, ...] = ()
 
 
+class GuardTally:
+    """What the guards know of one conversation whose entries are on no branch of their own. Thread-safe.
+
+    Over MCP each read begins at the journal's root, because nobody sees the window, so that no branch adds up.
+    """
+
+    def __init__(self) -> None:
+        self.state: GuardState = guard_state.START
+        self._lock = Lock()
+
+    def add(self, note: ReadMeasureNote | SearchMeasureNote) -> None:
+        """Count a read or a search."""
+        with self._lock:
+            self.state = guard_state.step(self.state, NoteEntry(*encode_note(note)))
+
+
 class SessionGuards:
     """The guards of a session's reads. Thread-safe.
 
@@ -85,11 +106,26 @@ class SessionGuards:
         self._fold: Fold[GuardState] = Fold(
             log.journal, guard_state.START, guard_state.step, "guards", takes=guard_state.TAKES
         )
+        self._here = local()
+
+    @contextmanager
+    def counted_in(self, tally: GuardTally) -> Iterator[None]:
+        """Count what this thread reads and searches in a tally, and judge it by that, instead of by the branch."""
+        self._here.tally = tally
+        try:
+            yield
+        finally:
+            self._here.tally = None
 
     @property
     def state(self) -> GuardState:
-        """What the guards know at the current entry."""
-        return self._fold[self._log.leaf]
+        """What the guards know at the current entry, or in the tally of this thread."""
+        tally = self._tally
+        return self._fold[self._log.leaf] if tally is None else tally.state
+
+    @property
+    def _tally(self) -> GuardTally | None:
+        return getattr(self._here, "tally", None)
 
     @property
     def metrics(self) -> dict[str, int | float]:
@@ -97,7 +133,11 @@ class SessionGuards:
         return self.state.metrics.snapshot()
 
     def figures(self) -> dict[str, object]:
-        """Return the budget and the metrics of the branch, as plain values."""
+        """Return the budget, the metrics, the last search and the bundle, as plain values.
+
+        The metrics are those of the branch, and those of all branches together: over MCP each read has its own. The same
+        read with the same answer in the same place is one entry of the journal, so that all branches count it once.
+        """
         state, limits = self.state, self.settings.limits
         return {
             "profile": self.settings.profile,
@@ -107,7 +147,27 @@ class SessionGuards:
             "lines": state.spent.lines,
             "lines_limit": limits.total_lines,
             "metrics": state.metrics.snapshot(),
+            "metrics_of_all_branches": self._all_metrics().snapshot(),
+            "search": None
+            if state.search is None
+            else {"query": state.search.query, "hits": state.search.hits, "files": len(state.search.paths)},
+            "context_bundle_id": state.bundle.id or None,
+            "bundle_items": len(state.bundle.items),
+            "bundle_lines": state.bundle.distinct,
         }
+
+    def _all_metrics(self) -> Metrics:
+        metrics = NO_METRICS
+        for name in self._log.journal.entries:
+            body = self._log.journal.entry(name).body
+            match body:
+                case NoteEntry(note=ReadMeasureNote() as read):
+                    metrics = metrics.with_read(read)
+                case NoteEntry(note=SearchMeasureNote() as search):
+                    metrics = metrics.with_search(search)
+                case _:
+                    pass
+        return metrics
 
     def judge(self, ask: ReadAsk) -> Verdict:
         """Return the judgement of a read. Its path may have any spelling. Changes nothing."""
@@ -192,3 +252,6 @@ class SessionGuards:
                 self._log.note(note)
         except StoreError:
             self._log.note(note)
+        finally:
+            if self._tally is not None:
+                self._tally.add(note)

@@ -34,6 +34,7 @@ FEWER_CHARS: Final = "Preview reduced due to max_preview_chars budget."
 FEWER_RESULTS: Final = "Snippet results reduced due to max_results budget."
 LESS_CONTEXT: Final = "Snippet context_lines reduced due to budget policy."
 _SEARCH_RESULTS: Final = 5
+_LONGEST_WORD: Final = 200
 _NO_TARGET: Final = "target"
 
 
@@ -47,6 +48,7 @@ class ReadAsk:
     has_limit: whether the model itself gave a number of lines.
     chars, results, context: sizes that the model asked for; None if it asked for none.
     is_known: whether every line is known, so that a marker answers the read, which costs nothing.
+    is_search: whether the answer is that of a search, which may restore the budget.
     """
 
     mode: ReadMode
@@ -58,6 +60,7 @@ class ReadAsk:
     results: int | None = None
     context: int | None = None
     is_known: bool = False
+    is_search: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def judge(state: GuardState, ask: ReadAsk, settings: GuardSettings, root: str = 
             message = f"{said} Use search to find the file of the workspace that you need."
             return _refuse(verdict, Refusal(EXCLUDED_FOLDER, message), FOLDER_REASON)
         verdict = _warn(verdict, (said,), FOLDER_REASON)
-    if not ask.is_known and state.spent.exceeds(limits):
+    if not ask.is_known and not ask.is_search and state.spent.exceeds(limits):
         refused = _refuse(verdict, Refusal(BUDGET_EXCEEDED, EXCEEDED), HARD_REASON)
         return replace(refused, state="HARD_LIMIT")
     if settings.relevance != "off" and _is_unrelated(state, ask):
@@ -124,10 +127,11 @@ def judge(state: GuardState, ask: ReadAsk, settings: GuardSettings, root: str = 
             message = f"{UNRELATED} Try {', '.join(instead)}, or use search to find the file that you need."
             return _refuse(verdict, Refusal(LOW_RELEVANCE, message), RELEVANCE_REASON)
         verdict = _warn(verdict, (UNRELATED,), RELEVANCE_REASON)
-    near = state.spent.warnings(limits)
+    near = () if ask.is_search else state.spent.warnings(limits)
     if near:
         verdict = replace(_warn(verdict, near, SOFT_REASON), state="SOFT_LIMIT")
-    return _shorten(verdict, _reductions(ask, limits))
+    is_longer = limits.lines is not None and (ask.lines or 0) > limits.lines and not ask.is_known
+    return _shorten(verdict, [_lines_text(ask)] if is_longer else [])
 
 
 def budget_state(state: GuardState, limits: Limits) -> BudgetState:
@@ -199,24 +203,8 @@ def _least(asked: int | None, limit: int | None) -> int | None:
     return limit if asked is None else asked if limit is None else min(asked, limit)
 
 
-def _reductions(ask: ReadAsk, limits: Limits) -> list[str]:
-    """Return the warnings about sizes that are above the limits before anything is read."""
-    found = []
-    if _is_above(ask.lines, limits.lines):
-        found.append(_lines_text(ask))
-    if _is_above(ask.results, limits.results):
-        found.append(FEWER_RESULTS)
-    if _is_above(ask.context, limits.context):
-        found.append(LESS_CONTEXT)
-    return found
-
-
 def _lines_text(ask: ReadAsk) -> str:
     return FEWER_LINES if ask.has_limit else DEFAULT_LINES
-
-
-def _is_above(asked: int | None, limit: int | None) -> bool:
-    return asked is not None and limit is not None and asked > limit
 
 
 def _shorten(verdict: Verdict, texts: Collection[str]) -> Verdict:
@@ -241,5 +229,5 @@ def _with_reason(verdict: Verdict, reason: str) -> Verdict:
 
 def _next_calls(verdict: Verdict) -> tuple[NextCall, ...]:
     """Return the next calls: a search for the target's name, then reads of the alternatives."""
-    name = verdict.ask.target.rstrip("/").rpartition("/")[2].partition(":")[0].strip()
+    name = verdict.ask.target.rstrip("/").rpartition("/")[2].partition(":")[0].strip()[:_LONGEST_WORD]
     return (search_call(name), *map(read_call, verdict.alternatives))

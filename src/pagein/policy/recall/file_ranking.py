@@ -7,6 +7,8 @@ from typing import Final
 
 from pagein.model.code_search import CodeFile
 
+MOST_NAMED: Final = 10
+"""Number of files that are found by their names."""
 _SATURATION: Final = 1.2
 _LENGTH: Final = 0.75
 _PATH: Final = 1.0
@@ -27,6 +29,21 @@ def rank_files(query: str, files: Sequence[CodeFile]) -> list[CodeFile]:
     words = words_of(query)
     mean = sum(one.lines for one in files) / len(files) if files else 1.0
     return sorted(files, key=lambda one: (-round(_score(one, words, mean), 9), one.path))
+
+
+def rank_names(text: str, files: Iterable[CodeFile]) -> list[CodeFile]:
+    """Return the first files whose path has a text, in upper or lower case: those of just this name, then other names."""
+    wanted = text.strip().lower()
+    if not wanted or "\n" in wanted:
+        return []
+    found = []
+    for file in files:
+        path = file.path.lower()
+        if wanted in path:
+            name = path.rpartition("/")[2]
+            is_name = path == wanted or path.endswith(f"/{wanted}") or name.partition(".")[0] == wanted
+            found.append((not is_name, wanted not in name, len(path), file.path, file))
+    return [one[-1] for one in sorted(found, key=lambda one: one[:-1])[:MOST_NAMED]]
 
 
 def words_of(text: str) -> frozenset[str]:

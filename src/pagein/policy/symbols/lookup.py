@@ -9,7 +9,7 @@ Rules of this file
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from pagein.model.symbols import Definition, FileSymbols, Symbol
@@ -48,7 +48,7 @@ def symbols_of(path: str, symbols: FileSymbols) -> tuple[Symbol, ...]:
 def find_symbols(files: Files, names: Names, asked: str, path: str | None = None) -> tuple[Symbol, ...]:
     """Return the symbols that a name may mean, in the order of paths and lines.
 
-    path: a file, a folder or a glob that tells several apart (see `path_matches`). Raises BadInput for an invalid glob.
+    path: a file, a folder or a glob that tells several apart (see `is_at`). Raises BadInput for an invalid glob.
     """
     by_id = _by_id(files, asked)
     if by_id is not None:
@@ -58,10 +58,19 @@ def find_symbols(files: Files, names: Names, asked: str, path: str | None = None
         return ()
     found: list[Symbol] = []
     for file, places in _by_file(names.get(parts[-1], ())):
-        if path is None or path_matches(path, file):
+        if path is None or is_at(file, path, files):
             symbols = symbols_of(file, files[file])
             found += [symbols[place] for place in places if _is_meant(parts, file, symbols[place].definition)]
     return tuple(sorted(found, key=lambda one: (one.path, one.definition.start)))
+
+
+def is_at(file: str, path: str, files: Container[str]) -> bool:
+    """Return whether a file is at a path: the file of just this name if there is one, else as a filter (`path_matches`).
+
+    files: paths of all files. Raises BadInput for an invalid glob.
+    """
+    name = path.strip("/")
+    return file == name if name in files else path_matches(path, file)
 
 
 def similar_names(names: Iterable[str], asked: str) -> tuple[str, ...]:
@@ -80,7 +89,7 @@ def similar_names(names: Iterable[str], asked: str) -> tuple[str, ...]:
 def similar_ids(files: Files, names: Names, similar: Iterable[str], path: str | None = None) -> tuple[str, ...]:
     """Return ids of definitions with these names, the first few, those at the path in front."""
     found = [one for name in similar for one in find_symbols(files, names, name)[:_MOST_SIMILAR]]
-    found.sort(key=lambda one: path is not None and not path_matches(path, one.path))
+    found.sort(key=lambda one: path is not None and not is_at(one.path, path, files))
     return tuple(one.id for one in found)[:_MOST_SIMILAR]
 
 

@@ -46,7 +46,7 @@ class Argument:
         """The accepted values, in words."""
         match self.kind:
             case "text":
-                return "a text"
+                return "a text that is not blank" if self.required else "a text"
             case "flag":
                 return "true or false"
             case "whole":
@@ -242,7 +242,7 @@ def _problems(told: Mapping[str, object]) -> Iterator[str]:
     for name, value in told.items():
         row = rows.get(name)
         if row is None:
-            yield f"{name} is no argument of read; the arguments are: {', '.join(rows)}. Remove it."
+            yield f"{name[:80]} is no argument of read; the arguments are: {', '.join(rows)}. Remove it."
         elif mode not in row.modes:
             yield f"{name} is only valid for {_modes(row.modes)}. Remove it or switch mode."
         elif not row.accepts(value):

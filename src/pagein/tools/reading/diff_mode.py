@@ -11,12 +11,13 @@ from pagein.errors import NotRecallable
 from pagein.model.read_contract import NextCall, ReadPlace
 from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
 from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
+from pagein.tools.reading.link_diff import read_link
 from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text, served_facts
-from pagein.tools.reading.read_problems import ReadRefusal, next_read
+from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
 from pagein.tools.reading.targets import NamedFile, check_state, find_target
 from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
 from pagein.workspace.syntax_check import syntax_faults
-from pagein.workspace.target_state import mode_of
+from pagein.workspace.target_state import link_at, mode_of
 
 _TAIL: Final = 400  # characters for the lines behind the hunks
 _MOST_ERRORS: Final = 20
@@ -44,6 +45,10 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     """Answer a call with mode=diff_preview. Raises ReadRefusal, Aborted and HostError."""
     asked = call.asked
     named = find_target(call.session, asked.target, offset=1)
+    if asked.content is None and _is_of_git(asked.against):
+        link = link_at(named.located.absolute)
+        if link is not None:
+            return read_link(call, named, link)
     if named.state.name == "folder":
         return _submodule(call, named)
     old = _base(call, named)
@@ -51,7 +56,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
     if old.content is None and new.content is None:
         check_state(named)
     if max(len(old.content or b""), len(new.content or b"")) > _MOST_COMPARED:
-        why = f"{named.shown} is too large to compare: more than {_MOST_COMPARED} bytes. Compare it by a command."
+        why = f"{short_name(named.shown)} is too large to compare: more than {_MOST_COMPARED} bytes. Compare it by a command."
         raise ReadRefusal("FILE_TOO_LARGE", why)
     ask = ReadAsk(
         "diff_preview",
@@ -94,7 +99,8 @@ def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
     is_same, facts = old.content == new.content, tuple(_facts(old, new, named))
     texts = _texts(old, new)
     if texts is None:
-        said = "" if is_same else f"binary files differ: {_size(old)} became {_size(new)}"
+        kind = "binary files" if _is_binary(old) or _is_binary(new) else "files that are not UTF-8"
+        said = "" if is_same else f"{kind} differ: {_size(old)} became {_size(new)}"
         return Comparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
     hunks = hunks_of(*texts)
     errors = _errors(named, new, texts[1])
@@ -148,7 +154,7 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
     try:
         found: GitVersion = git_version(named.located.key, against)
     except GitProblem as problem:
-        raise ReadRefusal(problem.code, str(problem), _other_ways(named, problem.code)) from problem
+        raise ReadRefusal(problem.code, str(problem), _other_ways(call, named, problem.code)) from problem
     if found.renamed and call.session.placed.locate(f"{found.folder}/{found.name}", offset=1).excluded:
         return Side(None, named.shown, 0, found.state)  # whose text is never shown, under no other name either
     content = found.content
@@ -157,8 +163,12 @@ def _base(call: ReadCall, named: NamedFile) -> Side:
     return Side(content, found.name, found.mode, found.state, found.ignores_line_ends, found.renamed)
 
 
-def _other_ways(named: NamedFile, code: str) -> tuple[NextCall, ...]:
-    return (next_read("file", named.shown),) if code in ("NO_GIT", "NO_REPOSITORY") else ()
+def _other_ways(call: ReadCall, named: NamedFile, code: str) -> tuple[NextCall, ...]:
+    if named.state.name != "file":
+        return ()
+    if code in ("NO_GIT", "NO_REPOSITORY"):
+        return (next_read("file", named.shown),)
+    return () if call.asked.against == "HEAD" else (next_read("diff_preview", named.shown, against="HEAD"),)
 
 
 def _stored(call: ReadCall, name: str, named: NamedFile) -> Side:
@@ -192,17 +202,20 @@ def _on_disk(call: ReadCall, named: NamedFile, state: str) -> Side:
 
 
 def _texts(old: Side, new: Side) -> tuple[str, str] | None:
-    """Return both sides as text; None if one is binary."""
+    """Return both sides as text; None if one is binary, or is no UTF-8."""
     sides = []
     for side in (old, new):
-        content = side.content or b""
-        if b"\0" in content[:8_000]:
+        if _is_binary(side):
             return None
         try:
-            sides.append(content.decode())
+            sides.append((side.content or b"").decode())
         except UnicodeDecodeError:
             return None
     return sides[0], sides[1]
+
+
+def _is_binary(side: Side) -> bool:
+    return b"\0" in (side.content or b"")[:8_000]
 
 
 # --- what is said of them ---
@@ -307,7 +320,7 @@ def _submodule(call: ReadCall, named: NamedFile) -> ModeAnswer:
         now = before = None  # the workspace, or a folder without git: a folder in each case
     if now is None or before is None or not (before.is_submodule or before.content is None):
         check_state(named)
-        raise ReadRefusal("IS_DIRECTORY", f"{named.shown} is a folder. Name a file in it.")
+        raise ReadRefusal("IS_DIRECTORY", f"{short_name(named.shown)} is a folder. Name a file in it.")
     verdict, room = call.judge(ReadAsk("diff_preview", call.asked.target, named.located.key))
     then = before.content.decode() if before.content is not None else "nothing"
     state = "at the same commit as" if then == now else f"now at {now}, and at {then} in"

@@ -1,11 +1,11 @@
 """What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pagein.engine.reads.session_guards import ServedRead
+from pagein.engine.reads.session_guards import ServedRead, ServedSearch
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.model.documents import Document
@@ -73,6 +73,7 @@ class ModeAnswer:
     result: text, images and metadata.
     served: what the guards count.
     more: fields of the mode for `meta`.
+    search: the search that the read was; None if it was none. is_read: whether the guards count it as a read.
     """
 
     result: ReadResult
@@ -81,6 +82,8 @@ class ModeAnswer:
     served: ServedRead
     truncated: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
+    search: ServedSearch | None = None
+    is_read: bool = True
 
 
 def warnings_text(verdict: Verdict) -> str:
@@ -101,14 +104,17 @@ def head_text(verdict: Verdict, place: str, room: Room) -> str:
     return next((text for text in (warnings + line, line, short) if len(text) <= room.chars // 2), "")
 
 
-def part_of_line(document: Document, number: int, room: int) -> str:
-    """Return one line where not more has room, or its beginning. No such text is ever taken for known."""
+def part_of_line(document: Document, number: int, room: int, column: int = 1) -> str:
+    """Return one line where not more has room, or the part of it around a column. No such text is ever taken for known."""
     line = document.lines[number - 1]
     whole = f"{line}\n\n[Line {number} of {len(document.lines)}.]"
     if len(whole) <= room:
         return whole
     notice = f"\n\n[Line {number} has {len(line)} characters and is cut.]"
-    return (line[: max(0, room - len(notice))] + notice)[:room]
+    begin = max(0, column - 1 - room // 4)
+    if begin:
+        notice = f"\n\n[Line {number} has {len(line)} characters and is cut; shown from character {begin + 1} on.]"
+    return (line[begin : begin + max(0, room - len(notice))] + notice)[:room]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,6 @@ def served_lines(mode: ReadMode, text: OpenText, lines: Spans, result: ReadResul
     )
 
 
-def served_facts(call: ReadCall, named: NamedFile, text: str) -> ServedRead:
+def served_facts(call: ReadCall, named: NamedFile, text: str, cut: Collection[Cut] = ()) -> ServedRead:
     """Return what the guards count of an answer without lines of a file."""
-    return ServedRead(call.asked.mode, named.located.absolute, chars=len(text), content=text)
+    return ServedRead(call.asked.mode, named.located.absolute, chars=len(text), content=text, cut=cut)

@@ -6,6 +6,9 @@ from typing import Any, Final
 from pagein.errors import CallerError
 from pagein.model.read_contract import NextCall, ReadError, target_of
 
+LONGEST_NAME: Final = 200
+"""Characters of a path or another name in a message."""
+
 CODES: Final[Mapping[str, str]] = {
     "INVALID_ARGS": "An argument is missing, unknown, of the wrong type, out of bounds, or belongs to another mode. The message lists each.",
     "NOT_FOUND": "There is no such file. The message names files with a similar name.",
@@ -56,6 +59,11 @@ class ReadRefusal(CallerError):
         super().__init__(message)
         self.error = ReadError(code, message, tuple(next_calls))
         self.stabilization = stabilization
+
+
+def short_name(name: str) -> str:
+    """Return a name for a message: a long one without its middle, because each character is sent to the model."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 2 :]}"
 
 
 def next_read(mode: str, target: str, **arguments: Any) -> NextCall:  # noqa: ANN401 - arguments of a tool

@@ -23,7 +23,7 @@ from pagein.tools.reading.mode_answers import (
     served_facts,
     served_lines,
 )
-from pagein.tools.reading.read_problems import ReadRefusal, next_read
+from pagein.tools.reading.read_problems import LONGEST_NAME, ReadRefusal, next_read, short_name
 from pagein.tools.reading.targets import check_state, find_target, read_text
 from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.languages import language_of
@@ -130,25 +130,30 @@ def _find(call: ReadCall) -> tuple[SymbolText, OpenText]:
         document = read_text(call.session, named, call.signal)
         if "\n".join(document.lines[found.first - 1 : found.last]) == found.text:
             return found, open_text(call, named, document)
-    raise ReadRefusal("UNREADABLE", f"The file of {call.asked.target} changes while it is read. Try again.")
+    raise ReadRefusal("UNREADABLE", f"The file of {short_name(call.asked.target)} changes while it is read. Try again.")
 
 
 def _path(call: ReadCall) -> str | None:
-    """Return the path that tells symbols apart, from the workspace on. Raises ReadRefusal for a file that is not there."""
+    """Return the path that tells symbols apart; None for the workspace. Raises ReadRefusal for a file that is not there.
+
+    A file or folder that exists is told from the workspace on, with a slash in front, so that no other one has its name.
+    """
     path = call.asked.path
-    if path is None or not _GLOB.isdisjoint(path):
-        return path
+    if path is None:
+        return None
     named = find_target(call.session, path, offset=1)
+    if named.state.name == "missing" and not _GLOB.isdisjoint(path):
+        return path
     if named.state.name != "folder":
         check_state(named)
         if language_of(named.shown) is None:
             raise ReadRefusal(
                 "NO_GRAMMAR",
-                f"Symbols of {named.shown} cannot be found: there is no grammar for such files. Read it with mode='file'.",
+                f"Symbols of {short_name(named.shown)} cannot be found: there is no grammar for such files. Read it with mode='file'.",
                 (next_read("file", named.shown),),
             )
         read_text(call.session, named, call.signal)
-    return named.shown
+    return None if named.shown == "." else f"/{named.shown}"
 
 
 def _ask(call: ReadCall, path: str | None) -> SymbolAnswer:
@@ -157,12 +162,13 @@ def _ask(call: ReadCall, path: str | None) -> SymbolAnswer:
         return call.session.placed.symbol(
             root_of(call.session.folder or "."),
             asked.target,
-            path=None if path == "." else path,
+            path=path,
             include_context=asked.include_context,
+            skipped=EXCLUDED_FOLDERS if call.session.guards.settings.folders == "refuse" else frozenset(),
             signal=call.signal,
         )
     except BadSetting as problem:
-        raise ReadRefusal("NO_SYMBOLS", f"{problem}", (search_call(asked.target),)) from problem
+        raise ReadRefusal("NO_SYMBOLS", f"{problem}", (search_call(asked.target[:LONGEST_NAME]),)) from problem
     except BadInput as problem:
         raise ReadRefusal("INVALID_ARGS", str(problem)) from problem
 
@@ -179,23 +185,27 @@ def _ambiguous(call: ReadCall, found: AmbiguousSymbol, readable: Sequence[str]) 
     left = found.total - len(rows)
     more = [f"- and {left} more"] if left else []
     message = "\n".join(
-        [f"{call.asked.target} names {found.total} symbols. Give 'path', or an id as 'target':", *rows, *more]
+        [
+            f"{short_name(call.asked.target)} names {found.total} symbols. Give 'path', or an id as 'target':",
+            *rows,
+            *more,
+        ]
     )
     return ReadRefusal("AMBIGUOUS_SYMBOL", message, [next_read("symbol", one) for one in readable[:5]])
 
 
 def _unknown(call: ReadCall, found: UnknownSymbol, path: str | None) -> ReadRefusal:
-    scan, name = found.scan, call.asked.target
-    failed = dict(scan.failed)
+    scan, name = found.scan, short_name(call.asked.target)
+    failed, path = dict(scan.failed), None if path is None else path.strip("/")
     readable = _readable(call, found.ids, [one.partition("#")[0] for one in found.ids])
-    calls = [*(next_read("symbol", one) for one in readable[:3]), search_call(name)]
+    calls = [*(next_read("symbol", one) for one in readable[:3]), search_call(call.asked.target[:LONGEST_NAME])]
     if path in failed:
         why = f"{path} could not be parsed: {failed[path]}. Read it with mode='file'."
         return ReadRefusal("UNPARSABLE", why, (next_read("file", path),))
     if path is not None and path in scan.partial:
         why = f"Parts of {path} cannot be parsed, and {name} is in none of the others. Read it with mode='file', or search it."
-        return ReadRefusal("UNPARSABLE", why, (next_read("file", path), search_call(name)))
-    where = "the workspace" if path is None else path
+        return ReadRefusal("UNPARSABLE", why, (next_read("file", path), search_call(call.asked.target[:LONGEST_NAME])))
+    where = "the workspace" if path is None else short_name(path)
     alike = found.similar if path is None else found.ids  # with a path, the name itself may stand elsewhere
     similar = f" Similar: {', '.join(alike)}." if alike else ""
     unseen = len(failed) + len(scan.partial)

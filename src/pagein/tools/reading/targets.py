@@ -9,12 +9,13 @@ from pagein.errors import BadInput
 from pagein.model.documents import Document, LocatedFile
 from pagein.policy.guards.judgement import search_call
 from pagein.ports import Signal
-from pagein.tools.reading.read_problems import ReadRefusal, next_read
+from pagein.tools.reading.read_problems import LONGEST_NAME, ReadRefusal, next_read, short_name
 from pagein.workspace.target_state import TargetState, is_inside, root_of, shown_path, state_of
 
 MAX_BYTES: Final = 256 * 1024 * 1024
 """Largest file that is opened."""
 _SNIFFED: Final = 8_000  # as git does
+_MOST_CALLS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +42,24 @@ def find_target(session: Session, target: str, *, offset: int | None = None, lim
     try:
         located = session.placed.locate(target, offset=offset, limit=limit)
     except BadInput as problem:  # a line suffix that is none
-        raise ReadRefusal("INVALID_ARGS", str(problem)) from problem
+        raise ReadRefusal("INVALID_ARGS", short_name(str(problem))) from problem
     root = root_of(session.folder or ".")
     if not is_inside(located.key, root):
         inside = is_inside(located.absolute, root) or is_inside(located.absolute, session.folder or root)
         if inside:
             raise ReadRefusal(
                 "SYMLINK_ESCAPE",
-                f"{target} is a link out of the workspace, so it is not read. Name a file of the workspace.",
+                f"{short_name(target)} is a link out of the workspace, so it is not read. Name a file of the workspace.",
             )
         raise ReadRefusal(
             "OUTSIDE_WORKSPACE",
-            f"{target} is outside of the workspace, so it is not read. Name a file of the workspace.",
+            f"{short_name(target)} is outside of the workspace, so it is not read. Name a file of the workspace.",
         )
     shown = shown_path(located.key, root)
     if located.excluded:
         raise ReadRefusal(
             "EXCLUDED_FILE",
-            f"{shown} is excluded: pagein stores nothing of such files, so this tool does not show them. "
+            f"{short_name(shown)} is excluded: pagein stores nothing of such files, so this tool does not show them. "
             "If you need it, ask the user, or use another tool.",
         )
     return NamedFile(target, located, shown, state_of(located.absolute))
@@ -69,7 +70,9 @@ def read_text(session: Session, named: NamedFile, signal: Signal | None = None) 
     document = read_any(session, named, signal)
     if document.media_type is not None:
         raise ReadRefusal(
-            "BINARY_FILE", f"{named.shown} is an image ({document.media_type}). Read it with mode='file'."
+            "BINARY_FILE",
+            f"{short_name(named.shown)} is an image ({document.media_type}). Read it with mode='file'.",
+            (next_read("file", named.shown),),
         )
     return document
 
@@ -80,39 +83,40 @@ def read_any(session: Session, named: NamedFile, signal: Signal | None = None) -
     try:
         document = session.placed.load(named.located, signal)
     except BadInput as problem:
-        raise ReadRefusal("UNREADABLE", f"{named.shown} cannot be read: {problem}") from problem
+        raise ReadRefusal("UNREADABLE", f"{short_name(named.shown)} cannot be read: {problem}") from problem
     if document.media_type is not None:
         return document
     if _is_utf16(document.content):
-        why = f"{named.shown} is UTF-16, and not UTF-8. Convert it first, for example with iconv."
+        why = f"{short_name(named.shown)} is UTF-16, and not UTF-8. Convert it first, for example with iconv."
         raise ReadRefusal("WRONG_ENCODING", why)
     if b"\0" in document.content[:_SNIFFED]:
         raise ReadRefusal(
             "BINARY_FILE",
-            f"{named.shown} is binary ({len(document.content)} bytes). Look at it with a command for its format.",
+            f"{short_name(named.shown)} is binary ({len(document.content)} bytes). Look at it with a command for its format.",
         )
     if not document.strict:
-        raise ReadRefusal("WRONG_ENCODING", _wrong_byte(named.shown, document.content))
+        raise ReadRefusal("WRONG_ENCODING", _wrong_byte(short_name(named.shown), document.content))
     return document
 
 
 def check_state(named: NamedFile) -> None:
     """Raise ReadRefusal if no readable file stands at a path."""
-    shown, state = named.shown, named.state
-    name = shown.rpartition("/")[2]
+    shown, state = short_name(named.shown), named.state
+    name = named.shown.rpartition("/")[2][:LONGEST_NAME]
     match state.name:
         case "missing":
-            similar = [_beside(shown, one) for one in state.names]
+            similar = [_beside(named.shown, one) for one in state.names]
             hint = f" Similar: {', '.join(similar)}." if similar else " Use search to find it."
-            calls = [next_read("file", similar[0])] if similar else []
+            calls = [next_read("file", one) for one in similar[:_MOST_CALLS]]
             raise ReadRefusal("NOT_FOUND", f"There is no file {shown}.{hint}", (*calls, search_call(name)))
         case "folder":
-            inside = [f"{shown}/{one}" if shown != "." else one for one in state.names]
+            inside = [_inside(named.shown, one) for one in state.names]
+            calls = [next_read("file", one) for one in inside[:_MOST_CALLS] if not one.endswith("/")]
             raise ReadRefusal(
                 "IS_DIRECTORY",
                 f"{shown} is a folder. "
                 + (f"Name a file in it, such as {', '.join(inside)}." if inside else "It has no files."),
-                () if shown == "." else (search_call(name),),
+                calls if shown == "." else (*calls, search_call(name)),
             )
         case "special":
             raise ReadRefusal("NOT_A_FILE", f"{shown} is a pipe, a device or a socket, and no file. Name a file.")
@@ -125,6 +129,10 @@ def check_state(named: NamedFile) -> None:
                     f"{shown} has {state.size} bytes; at most {MAX_BYTES} are read. Search it, or show a part by a command.",
                     (search_call(name),),
                 )
+
+
+def _inside(shown: str, name: str) -> str:
+    return name if shown == "." else f"{shown}/{name}"
 
 
 def _beside(shown: str, name: str) -> str:

@@ -17,6 +17,7 @@ from pagein.engine.session import Session
 from pagein.errors import Aborted, HostError
 from pagein.model.guard_notes import ReadMode
 from pagein.model.read_contract import ReadError, ReadMeta, ReadReply, contract_fields
+from pagein.policy.guards.judgement import Verdict, complete
 from pagein.ports import Signal
 from pagein.tools.calls import Arguments
 from pagein.tools.reading.argument_matrix import MATRIX, InvalidArguments, ReadArguments, parse_arguments
@@ -62,14 +63,25 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
         why = f"{type(problem).__name__}: {problem}"
         failed = ReadRefusal("FAILED", f"This read failed inside pagein ({why}). Use another tool for it.")
         return replace(_refused(session, asked, failed), failure=why)
-    served = made.served if not session.is_private(made.served.content) else replace(made.served, content="")
-    verdict = session.guards.note_read(made.verdict, served)
+    verdict = _count(session, made)
     stabilization = session.guards.stabilization(verdict)
     bundle = {name: stabilization[name] for name in ("context_bundle_id", "bundle_items")}
     more = {**made.more, **bundle, "stabilization": stabilization}
     meta = ReadMeta(made.truncated, preview_degraded=bool(made.served.cut), more=more)
     reply = ReadReply(asked.mode, asked.target, made.result.text, made.location, meta)
     return _result(session, reply, made.result, made.result.details)
+
+
+def _count(session: Session, made: ModeAnswer) -> Verdict:
+    """Count an answer. Returns its judgement with the warnings about what was shortened."""
+    guards, verdict = session.guards, made.verdict
+    if made.search is not None:  # first, since what it restores pays for the lines
+        searched = guards.note_search(replace(made.search, degraded=not made.is_read and bool(made.served.cut)))
+        verdict = verdict if made.is_read else searched
+    if not made.is_read:
+        return complete(verdict, made.served.cut)
+    is_private = session.is_private(made.served.content)
+    return guards.note_read(verdict, replace(made.served, content="") if is_private else made.served)
 
 
 def _refused(session: Session, asked: ReadArguments, refused: ReadRefusal) -> ReadResult:

@@ -21,13 +21,13 @@ from pagein.model.symbols import (
     UnknownSymbol,
 )
 from pagein.model.trees import TreeFile
-from pagein.policy.recall.path_filter import path_matches
-from pagein.policy.symbols.lookup import Names, find_symbols, names_in, similar_ids, similar_names
+from pagein.policy.symbols.lookup import Names, find_symbols, is_at, names_in, similar_ids, similar_names
 from pagein.policy.symbols.map_blocks import MapBlock, blocks_within, map_block, signature_of
 from pagein.policy.symbols.ranking import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import ReferenceCounts, count_references
 from pagein.policy.symbols.words import words_of
 from pagein.ports import Signal
+from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.symbol_index import IndexState, SymbolIndex
 
 MOST_CANDIDATES: Final = 20
@@ -66,15 +66,25 @@ class SymbolReader:
         self._words: dict[str, tuple[FileSymbols, FileWords]] = {}
 
     def read(
-        self, name: str, *, path: str | None = None, include_context: bool = False, signal: Signal | None = None
+        self,
+        name: str,
+        *,
+        path: str | None = None,
+        include_context: bool = False,
+        skipped: frozenset[str] = frozenset(),
+        signal: Signal | None = None,
     ) -> SymbolAnswer:
         """Return the definition with this name, qualified name or id; or what it may mean, or that there is none.
 
-        path: a file, folder or glob that tells several apart. Raises BadInput for an invalid glob or an unreadable file; Aborted.
+        path: a file, folder or glob that tells several apart.
+        skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
+        Raises BadInput for an invalid glob or an unreadable file; Aborted.
         """
         for _ in range(_MOST_LOOKS):
             state = self._index.state
             found = find_symbols(state.files, self._of(state).names, name, path)
+            if path is None:
+                found = tuple(one for one in found if not is_below(one.path, skipped)) or found
             if not found:
                 names = self._of(state).names
                 similar = similar_names(names, name)
@@ -99,7 +109,7 @@ class SymbolReader:
         characters: about how long the map may be. Raises BadInput for an invalid glob; Aborted.
         """
         state = self._index.state
-        paths = [one for one in state.files if one not in without and (path is None or path_matches(path, one))]
+        paths = [one for one in state.files if one not in without and (path is None or is_at(one, path, state.files))]
         references = self._of(state).references
         ranked = rank_files(paths, self._scores(state, paths, question), references.into)
         blocks, is_whole = blocks_within(self._blocks(state, ranked, references, signal), characters)

@@ -44,6 +44,7 @@ class SymbolSource:
         *,
         path: str | None = None,
         include_context: bool = False,
+        skipped: frozenset[str] = frozenset(),
         signal: Signal | None = None,
     ) -> SymbolAnswer:
         """Return the definition with this name, qualified name or id (see `SymbolReader.read`).
@@ -56,11 +57,15 @@ class SymbolSource:
         is_recent = time.monotonic() < place.due
         if not is_recent:
             self._look(place, signal)
+
+        def ask() -> SymbolAnswer:
+            return place.reader.read(name, path=path, include_context=include_context, skipped=skipped, signal=signal)
+
         try:
-            answer = place.reader.read(name, path=path, include_context=include_context, signal=signal)
+            answer = ask()
             if isinstance(answer, UnknownSymbol) and is_recent:
                 self._look(place, signal)
-                answer = place.reader.read(name, path=path, include_context=include_context, signal=signal)
+                answer = ask()
         finally:
             place.index.close()  # no processes are kept between questions
         return answer

@@ -1,0 +1,64 @@
+"""The pattern of a snippet: how it is understood, and what is said of its places and of finding none."""
+
+from pagein.errors import BadInput
+from pagein.model.read_contract import NextCall
+from pagein.policy.guards.judgement import Cut
+from pagein.policy.recall.pattern_search import Pattern, parse_pattern
+from pagein.tools.reading.mode_answers import ReadCall, Room
+from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
+
+
+def pattern_of(call: ReadCall) -> Pattern:
+    """Return the pattern of a call. Raises ReadRefusal for one that cannot be used."""
+    try:
+        return parse_pattern(call.asked.pattern or "")
+    except BadInput as problem:
+        raise ReadRefusal("INVALID_ARGS", f"'pattern' cannot be used: {problem}") from problem
+
+
+def nothing_found(
+    call: ReadCall, pattern: Pattern, shown: str, next_call: NextCall, unsearched: str = ""
+) -> ReadRefusal:
+    """Return the refusal of a search without a place.
+
+    shown: the file or folder. next_call: a search that may find more.
+    unsearched: what was not looked at, so that *empty* is not *failed*.
+    """
+    where = "the workspace" if shown == "." else short_name(shown)
+    written = (call.asked.pattern or "")[:80]
+    notice = "" if pattern.notice is None else f" It was taken as a literal text: {pattern.notice}."
+    is_cut_by_lines = pattern.expression is not None and "\\n" in written
+    by_line = (
+        " An expression is matched line by line: take a literal text for several lines." if is_cut_by_lines else ""
+    )
+    return ReadRefusal(
+        "NO_RESULTS",
+        f"Nothing in {where} matches {written!r}.{notice}{by_line}{unsearched} Try a shorter text, an expression, or search.",
+        (next_call,) if written.strip() else (),  # no search takes blanks
+    )
+
+
+def behind_the_last(call: ReadCall, shown: str, matches: int) -> ReadRefusal:
+    """Return the refusal of an offset behind the last place."""
+    again = next_read("snippet", shown, pattern=call.asked.pattern)
+    why = f"Match {call.asked.offset} is behind the last of {count_of(matches, 'match', 'matches')}."
+    return ReadRefusal("OUT_OF_RANGE", why, (again,))
+
+
+def results_cut(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
+    """Return whether the budget, and not the call, bounds the number of places.
+
+    is_more: whether there are more places than are shown.
+    """
+    asked = call.asked
+    return {"results"} if is_more and (asked.limit is None or asked.limit > room.results) else set()
+
+
+def further_places(shown: int, total: int) -> str:
+    """Return the words that tell how to go on behind a place; "" behind the last one."""
+    return f". Use offset={shown + 1} for more" if shown < total else ""
+
+
+def count_of(number: int, one: str, several: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {one if number == 1 else several}"
