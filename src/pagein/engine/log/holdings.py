@@ -15,6 +15,7 @@ from pagein.model.entries import (
     ThinkingObject,
     TurnsLeft,
 )
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.journal_notes import IngestNote, RecallNote
 from pagein.model.shared_map import SharedMap
 
@@ -22,6 +23,7 @@ TOOLCALL: Final = "toolcall"
 FILE: Final = "file"
 THINKING: Final = "thinking"
 CHAT: Final = "chat"
+CHILD_RESULT: Final = "child_result"
 _STUB: Final = re.compile(r"\[pagein: \S+ \| (.*?) \| [\d,]+ tokens \| (.*)\]")
 
 
@@ -123,6 +125,8 @@ def step(held: Holdings, body: Body) -> Holdings:
             return replace(held, recalls=held.recalls + 1, searches=held.searches + ("search" in tool))
         case NoteEntry(note=IngestNote() as ingested):
             return held.with_object(_file(ingested))
+        case NoteEntry(note=ChildResultNote() as answered):
+            return held.with_object(_child_result(answered))
         case _:
             return held
 
@@ -154,6 +158,10 @@ def _turns(one: TurnsLeft) -> HeldObject:
 
 def _thought(one: ThinkingObject) -> HeldObject:
     return HeldObject(one.object_id, THINKING, one.tokens, one.chars, "what the model thought in turns that are over")
+
+
+def _child_result(one: ChildResultNote) -> HeldObject:
+    return HeldObject(one.object_id, CHILD_RESULT, one.tokens, one.chars, one.title)
 
 
 def _file(one: IngestNote) -> HeldObject:

@@ -62,9 +62,7 @@ def split_text(text: str, edges: Edges, room: int, overlap: int = OVERLAP) -> tu
     for number, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False), start=1):
         feeds = text.count("\n", start, end)
         last = line + feeds - (feeds > 0 and text[end - 1] == "\n")
-        is_inside = start > 0 and (
-            start not in begins if edges.kind == "records" else text[start - 1] != "\n"
-        )
+        is_inside = start > 0 and (start not in begins if edges.kind == "records" else text[start - 1] != "\n")
         parts.append(
             TargetPart(
                 number, len(cuts) - 1, start, end, _before(text, start, side), _behind(text, end, side), line, last,
