@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from pagein.model.messages import Message, Text, ToolResult
 from pagein.policy.delegation.child_replies import REPLY_SCHEMA, parse_reply
 from pagein.ports import ChildAnswer, ChildRequest, ChildTool, PrefixMark
 from pagein.providers.vendors import VENDORS
-from pagein.simulator import ProviderSettings, SimulatedProvider
+from pagein.simulator import SimulatedProvider
 
 pytest.importorskip("pydantic_ai")
 from pagein.child_models.provider_errors import child_error
@@ -32,7 +31,9 @@ from pagein.child_models.provider_models import ProviderModels
 PEEK = ChildTool("peek", "Shows an object.", {"type": "object", "properties": {"id": {"type": "string"}}})
 REPLY = '{"answer": "4", "confidence": "high", "evidence": ["q"]}'
 MODELS = ("anthropic/claude-opus-5-5", "openai/gpt-5.2", f"{VENDORS[2].name}/gemini-3-pro")
-ASK = ChildRequest("", "You are a child.", (Message("user", (Text("content"), Text("how many?"))),), (PEEK,), 500, REPLY_SCHEMA)
+ASK = ChildRequest(
+    "", "You are a child.", (Message("user", (Text("content"), Text("how many?"))),), (PEEK,), 500, REPLY_SCHEMA
+)
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +78,14 @@ def test_a_child_calls_a_tool_and_answers_in_the_form_of_the_schema(model: str, 
     assert second.usage is not None
     assert first.usage + second.usage == bill
     assert second.model == model.partition("/")[2]
+
+
+def test_a_model_without_structured_output_beside_tools_is_asked_by_the_prompt_alone() -> None:
+    with SimulatedProvider([[{"text": REPLY}]]) as provider:
+        (answer,) = ask(provider, ASK, model=f"{VENDORS[2].name}/gemini-2.5-flash")
+        (record,) = provider.requests
+    assert parse_reply(answer.text).answer == "4"
+    assert "responseJsonSchema" not in str(record.body)
 
 
 def test_marks_stand_where_the_shared_prefix_ends_and_are_read_by_the_next_child() -> None:
@@ -126,9 +135,9 @@ def test_each_failure_says_who_must_act(
 
 @pytest.mark.parametrize("item", [{"break": 3}, {"error": 529, "after": 3}])
 def test_a_stream_that_ends_early_is_no_answer(item: dict[str, Any]) -> None:
-    with SimulatedProvider([[{"text": "a long answer " * 20}, {**item, "times": 0}]]) as provider:
-        with pytest.raises((BrokenConnection, Overloaded)):
-            ask(provider, replace(ASK, stream=True))
+    script = [[{"text": "a long answer " * 20}, {**item, "times": 0}]]
+    with SimulatedProvider(script) as provider, pytest.raises((BrokenConnection, Overloaded)):
+        ask(provider, replace(ASK, stream=True))
 
 
 def test_an_empty_answer_is_an_answer_without_blocks() -> None:
@@ -142,7 +151,7 @@ def test_a_cancelled_call_of_a_slow_child_leaves_no_task_and_no_connection() -> 
     async def run(provider: SimulatedProvider) -> tuple[float, int]:
         connection = models(provider)
         calls = [asyncio.ensure_future(connection.complete(ASK)) for _ in range(3)]
-        while len(provider.requests) < len(calls):
+        while len(provider.requests) < len(calls):  # noqa: ASYNC110  the provider runs in a thread of its own
             await asyncio.sleep(0.01)
         began = time.perf_counter()
         for call in calls:

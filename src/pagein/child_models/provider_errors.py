@@ -3,7 +3,7 @@
 A provider may repeat a key in its refusal. Every message therefore goes through the same removal of keys as a log line.
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -31,6 +31,19 @@ from pagein.errors import (
 )
 from pagein.policy.privacy.secrets import keys_in
 
+_Meaning: TypeAlias = tuple[type[Exception] | tuple[type[Exception], ...], type[ChildModelError], str]
+
+_MEANINGS: Final[tuple[_Meaning, ...]] = (
+    (ModelAuthenticationError, RefusedKey, "the provider of {model} refused the key: {words}"),
+    (ModelNotFoundError, UnknownModel, "the provider has no model {model}: {words}"),
+    (ModelQuotaExceededError, RefusedRequest, "the account for {model} has no quota left: {words}"),
+    ((ModelConnectionError, ModelServerError), BrokenConnection, "the connection to {model} failed: {words}"),
+    ((ContentFilterError, ModelAPIError), RefusedRequest, "the provider refused the request to {model}: {words}"),
+    (UnexpectedModelBehavior, BrokenConnection, "the answer of {model} could not be read: {words}"),
+    (NotImplementedError, UnsupportedCall, "{model} cannot be called like this: {words}"),
+    (UserError, RefusedRequest, "{model} cannot be called: {words}"),
+)
+"""Failures and what they stand for. The first row that fits counts."""
 _LONGEST: Final = 400
 _BUSY: Final = (429, 503, 529)
 _STREAM: Final = ("streaming is required", "stream must be set to true", "only supports stream", "requires streaming")
@@ -43,32 +56,16 @@ def child_error(problem: BaseException, model: str) -> ChildModelError | None:
     model: as named by the caller.
     """
     words = _without_keys(_words(problem))
-    asks_for_stream = any(sign in words.lower() for sign in _STREAM)
-    match problem:
-        case _ if asks_for_stream:
-            return UnsupportedCall(f"{model} answers only in a stream: {words}")
-        case ModelAuthenticationError():
-            return RefusedKey(f"the provider of {model} refused the key: {words}")
-        case ModelNotFoundError():
-            return UnknownModel(f"the provider has no model {model}: {words}")
-        case ModelQuotaExceededError():
-            return RefusedRequest(f"the account for {model} has no quota left: {words}")
-        case ModelRateLimitError() | ModelUnavailableError():
-            return Overloaded(f"{model} is overloaded: {words}", problem.retry_after)
-        case ModelHTTPError(status_code=status) if status in _BUSY:
-            return Overloaded(f"{model} is overloaded: {words}", problem.retry_after)
-        case ModelConnectionError() | ModelServerError():
-            return BrokenConnection(f"the connection to {model} failed: {words}")
-        case ModelHTTPError(status_code=status) if status >= _FAILED:
-            return BrokenConnection(f"the provider of {model} failed: {words}")
-        case ContentFilterError() | ModelAPIError():
-            return RefusedRequest(f"the provider refused the request to {model}: {words}")
-        case UnexpectedModelBehavior():
-            return BrokenConnection(f"the answer of {model} could not be read: {words}")
-        case NotImplementedError():
-            return UnsupportedCall(f"{model} cannot be called like this: {words}")
-        case UserError():
-            return RefusedRequest(f"{model} cannot be called: {words}")
+    if any(sign in words.lower() for sign in _STREAM):
+        return UnsupportedCall(f"{model} answers only in a stream: {words}")
+    status = problem.status_code if isinstance(problem, ModelHTTPError) else 0
+    if status in _BUSY or isinstance(problem, ModelRateLimitError | ModelUnavailableError):
+        return Overloaded(f"{model} is overloaded: {words}", getattr(problem, "retry_after", None))
+    if status >= _FAILED:
+        return BrokenConnection(f"the provider of {model} failed: {words}")
+    for kinds, error, says in _MEANINGS:
+        if isinstance(problem, kinds):
+            return error(says.format(model=model, words=words))
     return None
 
 
@@ -79,7 +76,7 @@ def _words(problem: BaseException) -> str:
         error = body.get("error", body)
         if isinstance(error, dict) and isinstance(error.get("message"), str):
             return str(error["message"])
-    return str(getattr(problem, "message", "") or problem or type(problem).__name__)
+    return str(getattr(problem, "message", "")) or str(problem) or type(problem).__name__
 
 
 def _without_keys(words: str) -> str:

@@ -11,7 +11,7 @@ Rules of this file
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic_ai.messages import (
     CachePoint,
@@ -77,11 +77,11 @@ def request_parameters(request: ChildRequest, *, has_schema: bool) -> ModelReque
 
 def request_settings(request: ChildRequest) -> ModelSettings:
     """Return the settings of a request: output limit, no retries, cache marks in front of the conversation."""
-    settings: dict[str, Any] = {"max_tokens": request.max_output, "max_retries": 0}
+    settings = ModelSettings(max_tokens=request.max_output, max_retries=0)
     head = _head_mark(request.marks)
     if head is not None:
-        settings["cache"] = {"messages": False, **({"retention": "1h"} if head.ttl == "1h" else {})}
-    return ModelSettings(**settings)  # type: ignore[typeddict-item]
+        settings["cache"] = {"messages": False, "retention": "1h"} if head.ttl == "1h" else {"messages": False}
+    return settings
 
 
 def child_answer(response: ModelResponse, named: str) -> ChildAnswer:
@@ -105,7 +105,10 @@ def _head_mark(marks: Sequence[PrefixMark]) -> PrefixMark | None:
 def _model_request(message: Message, marks: dict[int, PrefixMark]) -> ModelRequest:
     results = [
         ToolReturnPart(
-            tool_name=one.name, content=one.text, tool_call_id=one.call_id, outcome="failed" if one.is_error else "success"
+            tool_name=one.name,
+            content=one.text,
+            tool_call_id=one.call_id,
+            outcome="failed" if one.is_error else "success",
         )
         for one in message.blocks
         if isinstance(one, ToolResult)

@@ -10,6 +10,7 @@ Rules of this file
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pagein.errors import BadSetting, RefusedKey, UnknownModel
@@ -56,7 +57,7 @@ class ProviderModels:
 
     def knows(self, model: str, /) -> bool:
         """Return whether this is `provider/model` with a provider that can be called."""
-        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415  costs seconds
+        from pydantic_ai.providers import infer_provider_class
 
         provider, slash, name = model.partition("/")
         if not slash or not name:
@@ -69,26 +70,38 @@ class ProviderModels:
 
     async def complete(self, request: ChildRequest, /) -> ChildAnswer:
         """Call the model once. Raises ChildModelError."""
-        from pagein.child_models import provider_messages as form  # noqa: PLC0415  costs seconds
-        from pagein.child_models.provider_errors import child_error  # noqa: PLC0415
+        from pydantic_ai.exceptions import UserError
+
+        from pagein.child_models.provider_errors import child_error
 
         named = request.model or self._default
         model = self._model(named)
-        has_schema = bool(model.profile.get("supports_json_schema_output", False))
-        settings, messages = form.request_settings(request), form.request_messages(request)
-        parameters = form.request_parameters(request, has_schema=has_schema)
         try:
-            if request.stream:
-                async with model.request_stream(messages, settings, parameters) as stream:
-                    async for _ in stream:
-                        pass
-                    return form.child_answer(stream.get(), named)
-            return form.child_answer(await model.request(messages, settings, parameters), named)
+            try:
+                return await self._call(model, request, named)
+            except UserError:
+                if request.schema is None or not request.tools:
+                    raise
+                # no request went out: the model has no structured output beside tools, so the prompt alone asks for it
+                return await self._call(model, replace(request, schema=None), named)
         except Exception as problem:
             found = child_error(problem, named)
             if found is None:
                 raise
             raise found from problem
+
+    async def _call(self, model: "Model[Any]", request: ChildRequest, named: str) -> ChildAnswer:
+        from pagein.child_models import provider_messages as form
+
+        has_schema = bool(model.profile.get("supports_json_schema_output", False))
+        settings, messages = form.request_settings(request), form.request_messages(request)
+        parameters = form.request_parameters(request, has_schema=has_schema)
+        if not request.stream:
+            return form.child_answer(await model.request(messages, settings, parameters), named)
+        async with model.request_stream(messages, settings, parameters) as stream:
+            async for _ in stream:
+                pass
+            return form.child_answer(stream.get(), named)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -99,8 +112,8 @@ class ProviderModels:
 
     def _model(self, named: str) -> "Model[Any]":
         """Return the model of this name. Raises UnknownModel and RefusedKey."""
-        from pydantic_ai.exceptions import UserError  # noqa: PLC0415  costs seconds
-        from pydantic_ai.models import infer_model  # noqa: PLC0415
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
 
         found = self._models.get(named)
         if found is not None:
@@ -119,7 +132,7 @@ class ProviderModels:
         return found
 
     def _provider(self, provider: str, route: str) -> Any:  # noqa: ANN401  each provider has a class of its own
-        from pydantic_ai.providers import infer_provider_class  # noqa: PLC0415  costs seconds
+        from pydantic_ai.providers import infer_provider_class
 
         options: dict[str, Any] = {"http_client": self._connections()}
         if (address := self._addresses.get(provider)) is not None:
@@ -128,7 +141,7 @@ class ProviderModels:
         return infer_provider_class(route)(**options)
 
     def _connections(self) -> "httpx2.AsyncClient":
-        import httpx2  # noqa: PLC0415  costs time
+        import httpx2
 
         if self._http is None:
             # time-outs are the caller's, who knows what is left of an operation

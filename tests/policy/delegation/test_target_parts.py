@@ -75,9 +75,7 @@ def test_a_record_larger_than_the_room_is_counted_once() -> None:
 
 def test_code_is_cut_between_definitions_and_prose_at_headings() -> None:
     code = "import a\n\n" + "".join(f"def f{n}():\n" + "    x = 1\n" * 5 + "\n" for n in range(8))
-    definitions = [
-        Definition(f"f{n}", f"f{n}", "function", 3 + 7 * n, 8 + 7 * n, 3 + 7 * n, 0, 0, 0) for n in range(8)
-    ]
+    definitions = [Definition(f"f{n}", f"f{n}", "function", 3 + 7 * n, 8 + 7 * n, 3 + 7 * n, 0, 0, 0) for n in range(8)]
     for known in (definitions, []):
         parts = split_text(code, find_edges(code, "a.py", known), 260, 20)
         assert len(parts) > 1
