@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.policy.delegation.shared_prefix import PrefixPlan, SharedPrefix, plan_prefix
-from pagein.ports import PrefixMark
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, Chains, bill
 from pagein.providers.prices.price_lookup import prices
 
 CLAUDE = "claude-sonnet-5-5"
-LARGE = SharedPrefix(20_000, 500, blocks=1)
+LARGE = SharedPrefix(20_000, 500)
 
 
 def cost_of(model: str, prefix: SharedPrefix, children: int, concurrency: int, plan: PrefixPlan) -> float:
@@ -20,7 +19,7 @@ def cost_of(model: str, prefix: SharedPrefix, children: int, concurrency: int, p
     shared = chains.extend(Chains.ROOT, "shared")
     for child in range(children):
         step = (child + concurrency - 1) // concurrency if plan.warms else child // concurrency
-        marks = tuple(Breakpoint(1) for _ in plan.marks)
+        marks = (Breakpoint(1),) if plan.is_marked else ()
         served = simulator.serve(
             CacheRequest(
                 float(step), (shared, chains.extend(shared, child)), (prefix.tokens, prefix.tokens + prefix.own), marks,
@@ -37,12 +36,12 @@ def test_the_first_child_goes_ahead_and_the_simulated_cache_confirms_the_saving(
     assert plan.warms
     plain = 20 * (LARGE.tokens + LARGE.own)
     assert cost_of(model, LARGE, 20, 4, plan) / plain == pytest.approx(1 - plan.saved, abs=0.01)
-    assert cost_of(model, LARGE, 20, 4, plan) < cost_of(model, LARGE, 20, 4, PrefixPlan(plan.marks))
+    assert cost_of(model, LARGE, 20, 4, plan) < cost_of(model, LARGE, 20, 4, PrefixPlan(plan.is_marked))
 
 
 def test_providers_with_breakpoints_get_a_mark_where_the_shared_part_ends() -> None:
-    assert plan_prefix(CLAUDE, LARGE, 20, 4).marks == (PrefixMark(1),)
-    assert plan_prefix("gpt-5.2", LARGE, 20, 4).marks == ()
+    assert plan_prefix(CLAUDE, LARGE, 20, 4).is_marked
+    assert not plan_prefix("gpt-5.2", LARGE, 20, 4).is_marked
 
 
 @pytest.mark.parametrize(
@@ -55,13 +54,13 @@ def test_providers_with_breakpoints_get_a_mark_where_the_shared_part_ends() -> N
 )
 def test_what_is_not_cached_is_told(model: str, prefix: SharedPrefix, children: int, says: str) -> None:
     plan = plan_prefix(model, prefix, children, 4)
-    assert (plan.marks, plan.warms) == ((), False)
+    assert (plan.is_marked, plan.warms) == (False, False)
     assert says in plan.says
 
 
 def test_children_do_not_wait_for_a_small_saving() -> None:
     plan = plan_prefix(CLAUDE, SharedPrefix(5_000, 100_000), 200, 4)
-    assert plan.marks
+    assert plan.is_marked
     assert not plan.warms
 
 

@@ -14,7 +14,6 @@ Rules of this file
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.ports import PrefixMark
 from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.prices.token_prices import Prices
 
@@ -26,25 +25,23 @@ WORTH: Final = 0.05
 class SharedPrefix:
     """A prefix that several prompts begin with.
 
-    tokens: its size. blocks: how many blocks of the first message belong to it, after tools and instructions.
-    own: tokens of a prompt behind it, on the average.
+    tokens: its size, from tools and instructions on. own: tokens of a prompt behind it, on the average.
     """
 
     tokens: int
     own: int
-    blocks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixPlan:
     """How the children of an operation are begun.
 
-    marks: for each request. warms: whether the first child goes ahead.
+    is_marked: whether each request marks the end of the prefix. warms: whether the first child goes ahead.
     saved: expected share of the cost of all prompts, against the same prompts without a cache.
     says: the reason, for a reader.
     """
 
-    marks: tuple[PrefixMark, ...] = ()
+    is_marked: bool = False
     warms: bool = False
     saved: float = 0.0
     says: str = ""
@@ -74,11 +71,10 @@ def plan_prefix(model: str, prefix: SharedPrefix, children: int, concurrency: in
     if min(cold, warm) >= plain:
         return PrefixPlan(says=f"a cache of {prefix.tokens:,} shared tokens would not pay for {children} children")
     warms = together > 1 and cold - warm >= WORTH * plain
-    is_marked = prices.cache.model == "breakpoints"
     chosen = warm if warms else cold
     saved = 1 - chosen / plain
     return PrefixPlan(
-        (PrefixMark(prefix.blocks),) if is_marked else (),
+        prices.cache.model == "breakpoints",
         warms,
         saved,
         f"{children} children share about {prefix.tokens:,} tokens, which saves about {saved:.0%} of their prompts"
