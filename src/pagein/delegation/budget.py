@@ -75,7 +75,9 @@ class Budget:
         """Put the real cost of a call in the place of what was reserved for it."""
         held = self._reserved
         left = None if held.usd is None else max(0.0, held.usd - (reserved.usd or 0.0))
-        self._reserved = CallCost(0, left, held.tokens - reserved.tokens, held.unpriced - reserved.unpriced)
+        self._reserved = CallCost(
+            0, left, held.prompt - reserved.prompt, held.output - reserved.output, held.unpriced - reserved.unpriced
+        )
         self.spent += actual
 
     def _is_full(self, why: str) -> BudgetSpent:

@@ -100,6 +100,12 @@ class CallTree:
             with self._lock:
                 del self._operations[view.operation_id]
 
+    def plan(self, operation_id: str, total: int, estimated: CallCost) -> None:
+        """Note how many targets an operation asks about, and what that may cost."""
+        self._change(
+            operation_id, lambda one: setattr(one, "view", replace(one.view, total=total, estimated=estimated))
+        )
+
     def begin_call(self, operation_id: str, node: CallNode) -> None:
         """Add a call."""
         self._change(operation_id, lambda one: one.running.__setitem__(node.call_id, node))

@@ -45,8 +45,6 @@ from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_more
 from pagein.providers.wire.formats import format_named
 
-# Headers that the HTTP client would add if the agent sent none.
-_NOT_ADDED: Final = names.NOT_ADDED
 _SWITCHED_OFF: Final = ("off", "leaving", "asked")
 # Stop reasons after which a client may continue its conversation.
 _SAID: Final = ("end_turn", "stop_sequence", "tool_use")
@@ -259,7 +257,7 @@ class Relay:
                 headers=CIMultiDict(given if data is first else names.continuation_headers(given)),
                 data=sendable(data),
                 allow_redirects=False,
-                skip_auto_headers=_NOT_ADDED,
+                skip_auto_headers=names.NOT_ADDED,
                 proxy=self._proxies.to(address),
             )
 

@@ -208,7 +208,14 @@ class Gateway:
             max_field_size=_LONGEST,
         )
         self._relay = Relay(
-            self._http, settings, self._guard, self._switch, self._reporter, self._clock, self.token, children=self._children
+            self._http,
+            settings,
+            self._guard,
+            self._switch,
+            self._reporter,
+            self._clock,
+            self.token,
+            children=self._children,
         )
         self._runner = web.AppRunner(
             self._application(self._relay),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.entries import (
     Body,
     EpochEntry,
@@ -15,7 +16,6 @@ from pagein.model.entries import (
     ThinkingObject,
     TurnsLeft,
 )
-from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.journal_notes import IngestNote, RecallNote
 from pagein.model.shared_map import SharedMap
 
@@ -123,10 +123,8 @@ def step(held: Holdings, body: Body) -> Holdings:
             return replace(held, recalls=held.recalls + 1)
         case NoteEntry(note=RecallNote(tool=tool)):
             return replace(held, recalls=held.recalls + 1, searches=held.searches + ("search" in tool))
-        case NoteEntry(note=IngestNote() as ingested):
-            return held.with_object(_file(ingested))
-        case NoteEntry(note=ChildResultNote() as answered):
-            return held.with_object(_child_result(answered))
+        case NoteEntry(note=(IngestNote() | ChildResultNote()) as stored):
+            return held.with_object(_file(stored) if isinstance(stored, IngestNote) else _child_result(stored))
         case _:
             return held
 

@@ -20,6 +20,7 @@ from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.trajectory import Operation
 from pagein.engine.recall.child_results import ChildResults
+from pagein.engine.recall.delegated_questions import Delegate
 from pagein.engine.recall.ingest import Ingester, IngestStore
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
@@ -102,6 +103,11 @@ class SessionRecall:
     def children(self) -> ChildResults:
         """Targets of delegated questions, and the stored answers to them."""
         return ChildResults(self, self._keeper, self._reach.objects, self._reach.trajectory)
+
+    @property
+    def delegate(self) -> Delegate | None:
+        """What asks child models; None for a session without."""
+        return self._reach.delegate
 
     @property
     def holdings(self) -> Holdings:

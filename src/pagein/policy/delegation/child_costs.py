@@ -22,13 +22,14 @@ class CallCost:
 
     calls: number of children.
     usd: dollars of the priced calls; None if none of them has a price.
-    tokens: prompt and output, of all calls.
-    unpriced: the part of `tokens` on models without a price.
+    prompt, output: tokens of all calls.
+    unpriced: the part of them on models without a price.
     """
 
     calls: int = 0
     usd: float | None = None
-    tokens: int = 0
+    prompt: int = 0
+    output: int = 0
     unpriced: int = 0
 
     def __add__(self, other: "CallCost") -> "CallCost":
@@ -37,9 +38,15 @@ class CallCost:
         return CallCost(
             self.calls + other.calls,
             sum(known) if known else None,
-            self.tokens + other.tokens,
+            self.prompt + other.prompt,
+            self.output + other.output,
             self.unpriced + other.unpriced,
         )
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompt and output."""
+        return self.prompt + self.output
 
     @property
     def says(self) -> str:
@@ -56,21 +63,19 @@ NOTHING: Final = CallCost()
 def highest_cost(model: str, prompt_tokens: int, output_tokens: int, calls: int = 0) -> CallCost:
     """Return the most that one call may cost: nothing cached, the cache written, and the output at its limit."""
     prompt = prompt_tokens + OVERHEAD
-    tokens = prompt + output_tokens
     prices = newest_prices(model)
     if prices is None or prices.input_usd is None:
-        return CallCost(calls, None, tokens, tokens)
+        return CallCost(calls, None, prompt, output_tokens, prompt + output_tokens)
     dearest = charge(prices, (0, 0, prompt, 0, output_tokens)), charge(prices, (prompt, 0, 0, 0, output_tokens))
-    return CallCost(calls, prices.usd(max(dearest)), tokens)
+    return CallCost(calls, prices.usd(max(dearest)), prompt, output_tokens)
 
 
 def usage_cost(model: str, usage: Usage, at: float | None = None) -> CallCost:
     """Return what a call cost. at: seconds since 1970, for peak hours."""
-    tokens = usage.prompt + usage.output
     prices = newest_prices(model)
     if prices is None or prices.input_usd is None:
-        return CallCost(0, None, tokens, tokens)
-    return CallCost(0, prices.usd(cost(usage, prices, at)), tokens)
+        return CallCost(0, None, usage.prompt, usage.output, usage.prompt + usage.output)
+    return CallCost(0, prices.usd(cost(usage, prices, at)), usage.prompt, usage.output)
 
 
 def window_of(model: str) -> int:

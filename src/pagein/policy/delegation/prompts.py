@@ -36,12 +36,7 @@ Copy quotes exactly from the content. Be concise. Focus on answering the specifi
 process: just provide the answer with supporting evidence."""
 
 ROOT_PROMPT: Final = """\
-- **query** asks a child model about stored objects, together. Use it for analysis that needs reasoning, not just retrieval.
-- **batch** asks one child model about each of many objects, with the same instructions. Use it to go through many files
-  or results in order; `find` leaves out the objects in which a text does not stand.
-- **extract** is as query, and keeps the answer as an object of its own, which refers to the objects it was made from.
-
-These calls cost money and time. Prefer search and peek for look-ups: if a search answers the question, ask no child.
+Calls to child models cost money and time. Prefer search and peek for look-ups: if a search answers the question, ask no child.
 1. Search, then peek: search for a text, then peek at the object for the lines around each match.
 2. Ingest, then batch: ingest files, then batch over their ids.
 3. Go deeper: query a large object, then peek at the part that the answer names.

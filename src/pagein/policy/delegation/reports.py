@@ -65,6 +65,7 @@ class Report:
     refused: why nothing was asked; None if something was.
     partial: why some targets have no answer; None if every target has one, or was left out by `find`.
     estimated, actual: cost before and after. calls: children that were asked.
+    is_cancelled: somebody cancelled it.
     unmatched: targets in which the text to find does not stand.
     """
 
@@ -77,8 +78,14 @@ class Report:
     estimated: CallCost = NOTHING
     actual: CallCost = NOTHING
     unmatched: tuple[str, ...] = ()
+    is_cancelled: bool = False
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+    @property
+    def answer(self) -> str:
+        """The first answer, which is the only one of `query` and `extract`; "" if there is none."""
+        return next((one.answer for one in self.results if one.status == "success"), "")
 
     @property
     def calls(self) -> int:
