@@ -25,7 +25,7 @@ from pagein.gateway.answer_stream import Answerer, Conduct, can_answer
 from pagein.gateway.child_route import ChildRoute
 from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
-from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveCaps, KeepAliveWindow, SleepClock
+from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import Hint, from_headers
 from pagein.gateway.http import headers as names
@@ -75,13 +75,7 @@ class Relay:
         self._proxies = Proxies()
         self._children = ChildRoute(children, http, settings, self._proxies)
         self._clock = clock
-        caps = KeepAliveCaps(
-            settings.keep_alive_session,
-            settings.keep_alive_session_bit,
-            settings.keep_alive_hour,
-            settings.keep_alive_hour_bit,
-        )
-        self.keep_alive = KeepAlive(guard, caps, reporter, clock, switch.is_off)
+        self.keep_alive = KeepAlive(guard, caps_in(settings), reporter, clock, switch.is_off)
         self._afterwards: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
