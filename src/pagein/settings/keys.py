@@ -213,6 +213,18 @@ GATEWAY: Final[tuple[Key, ...]] = (
     ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
+        "children",
+        default=_GATEWAY["children"],
+        says="Let the model ask child models about stored objects, at its own provider and with the key of the client's very request: your account pays. Never with a subscription login.",
+        own=True,
+    ),
+    number(
+        "children_hour_usd",
+        _GATEWAY["children_hour_usd"],
+        "Maximum cost of these child models per hour, in dollars.",
+        own=True,
+    ),
+    flag(
         "subscriptions",
         default=_GATEWAY["subscriptions"],
         says="Also change requests made with a subscription login. The vendor may forbid it: at your own risk.",

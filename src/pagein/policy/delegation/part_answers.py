@@ -98,7 +98,7 @@ def reduce_groups(answers: Sequence[PartAnswer], room: int) -> tuple[tuple[PartA
 
 def reduce_text(group: Sequence[PartAnswer], room: int) -> str:
     """Return a group of answers as a joining child is shown it: a JSON line each. Too long answers are cut."""
-    share = max(1, max(room // 2, room // max(1, len(group))) - _FRAME)
+    share = max(1, room // 2 - _FRAME)
     return "\n".join(answer_line(_cut(one, share)) for one in group)
 
 

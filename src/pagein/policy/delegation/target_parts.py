@@ -13,6 +13,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from pagein.errors import BadInput
@@ -59,7 +60,7 @@ def split_text(text: str, edges: Edges, room: int, overlap: int = OVERLAP) -> tu
     begins = edges.begins
     parts: list[TargetPart] = []
     line = 1
-    for number, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False), start=1):
+    for number, (start, end) in enumerate(pairwise(cuts), start=1):
         feeds = text.count("\n", start, end)
         last = line + feeds - (feeds > 0 and text[end - 1] == "\n")
         is_inside = start > 0 and (start not in begins if edges.kind == "records" else text[start - 1] != "\n")
