@@ -64,7 +64,7 @@ class Surroundings:
     """What the children of an operation work with.
 
     models: name of the model of each depth, from 1.
-    clock: monotonic, in seconds. new_id: returns random letters and digits.
+    clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
     """
 
     operation_id: str
@@ -76,6 +76,7 @@ class Surroundings:
     calls: ModelCalls
     tree: CallTree
     clock: Callable[[], float]
+    now: Callable[[], float]
     new_id: Callable[[], str]
 
 
@@ -241,6 +242,7 @@ class ChildCalls:
             result.model,
             result.targets,
             references,
+            self.around.now(),
         )
         try:
             made = await finish_in_thread(lambda _: self.around.results.keep(draft))
@@ -248,7 +250,7 @@ class ChildCalls:
             return replace(result, notes=(*result.notes, f"The answer is not stored: {problem}"))
         if made is None:
             return replace(result, notes=(*result.notes, "The answer is not stored: it holds a key."))
-        return replace(result, object_id=made)
+        return replace(result, object_id=made.object_id, artifact=made.artifact or None)
 
     def _record(self, asking: Asking, node: CallNode, result: ChildResult) -> None:
         around = self.around

@@ -45,10 +45,11 @@ class Delegation:
         session_model: str = "",
         tree: CallTree = PROCESS_CALLS,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,  # noqa: TID251 -- the rim reads the clock
         new_id: Callable[[], str] = lambda: secrets.token_hex(6),
         retries: Retries = USUAL_RETRIES,
     ) -> None:
-        self._means = Means(results, toolset, settings, tree, clock, new_id, retries)
+        self._means = Means(results, toolset, settings, tree, clock, now, new_id, retries)
         self._open_model = open_model
         self._session_model = session_model
 

@@ -39,7 +39,7 @@ _CANCELLED: Final = "cancelled"
 class Means:
     """What the operations of a session work with.
 
-    clock: monotonic, in seconds. new_id: returns random letters and digits.
+    clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
     """
 
     results: ChildResults
@@ -47,6 +47,7 @@ class Means:
     settings: DelegationSettings
     tree: CallTree
     clock: Callable[[], float]
+    now: Callable[[], float]
     new_id: Callable[[], str]
     retries: Retries
 
@@ -85,6 +86,7 @@ class Operation:
             calls,
             means.tree,
             means.clock,
+            means.now,
             means.new_id,
         )
         self._begun: set[int] = set()

@@ -183,8 +183,8 @@ class SessionIndex:
             self._save_system_prompt(thread, entry, note.text)
         if isinstance(note, AnswerNote):
             thread = self._last_answer(thread, entry, note)
-        if isinstance(note, ChildResultNote) and note.kind == "extract":
-            save_artifact(self._writer, note, self._cause(entry, "extract"))
+        if isinstance(note, ChildResultNote) and note.artifact:
+            save_artifact(self._writer, note, replace(self._cause(entry, "extract"), at=note.at))
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
         return thread

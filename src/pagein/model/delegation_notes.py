@@ -14,6 +14,7 @@ class ChildResultNote:
     object_id: id of the answer. call: id of the child's call. model: the model that answered.
     content: hash of the answer's bytes. title: the question, shortened.
     targets: the objects that the child was asked about. references: those of them that have versions, or will have.
+    artifact: id of the object that keeps the answer of an `extract`. at: seconds since 1970.
     """
 
     object_id: str
@@ -26,3 +27,5 @@ class ChildResultNote:
     model: str = ""
     targets: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    artifact: str = ""
+    at: float = 0.0

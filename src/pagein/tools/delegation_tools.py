@@ -63,6 +63,7 @@ def report_values(report: Report) -> dict[str, Any]:
                 "confidence": one.confidence,
                 "evidence": [{**asdict(quote), "place": quote.place} for quote in one.evidence],
                 "object_id": one.object_id,
+                "artifact": one.artifact,
                 "call": one.call_id,
                 "model": one.model,
                 "cost": cost_values(one.cost),

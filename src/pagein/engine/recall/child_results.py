@@ -8,6 +8,7 @@ Rules of this file
 """
 
 import contextlib
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -18,6 +19,7 @@ from pagein.engine.recall.ingest import IngestStore, Owner
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.errors import BadName, NotRecallable, StoreError
 from pagein.model.delegation_notes import ChildResultNote, DelegationKind
+from pagein.model.identifiers import RANDOM_BYTES, uuid7
 from pagein.model.journal_notes import RecallNote
 from pagein.model.objects import ObjectId, Origin
 from pagein.policy.privacy.secrets import keys_in
@@ -65,6 +67,15 @@ class ChildResultDraft:
     model: str
     targets: tuple[str, ...]
     references: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """Where an answer is. object_id: recalls its text. artifact: id of the object that keeps it; "" if there is none."""
+
+    object_id: str
+    artifact: str = ""
 
 
 class ChildResults:
@@ -106,10 +117,11 @@ class ChildResults:
         """Return the estimated tokens of a text."""
         return int(self._keeper.counter.count(text)) + 1
 
-    def keep(self, draft: ChildResultDraft) -> str | None:
-        """Store an answer. Returns its id; None for an answer that must not be stored. Raises StoreError."""
+    def keep(self, draft: ChildResultDraft) -> StoredAnswer | None:
+        """Store an answer. Returns None for an answer that must not be stored. Raises StoreError."""
         if keys_in(draft.answer):
             return None
+        artifact = _artifact_id(self._owner.session, draft.call) if draft.kind == "extract" else ""
         title = " ".join(draft.question.split())[:_TITLE]
         origin = Origin(self._owner.session, f"child:{draft.call}")
         with self._owner.turn():
@@ -125,9 +137,11 @@ class ChildResults:
                 draft.model,
                 draft.targets,
                 draft.references,
+                artifact,
+                draft.at,
             )
             self._owner.note(note)
-        return str(stored.id)
+        return StoredAnswer(str(stored.id), artifact)
 
     def mark_warm(self, kind: DelegationKind, names: Sequence[str], call_id: str) -> str | None:
         """Record that these objects were asked about. Returns why this is not stored; None if it is.
@@ -147,3 +161,9 @@ class ChildResults:
         """Append a record to the log, if there is one. Never raises."""
         if self._trajectory is not None:
             self._trajectory.append({**record, "session": self._owner.session})
+
+
+def _artifact_id(session: str, call: str) -> str:
+    """Return the id of the object of an answer. Digits of a hash stand in the place of its time, which a rebuild need not know."""
+    digest = hashlib.sha256(f"artifact:{len(session)}:{session}:{call}".encode("utf-8", "surrogatepass")).digest()
+    return uuid7(int.from_bytes(digest[-6:], "big"), digest[:RANDOM_BYTES])

@@ -48,7 +48,8 @@ def result_text(result: ChildResult, *, is_alone: bool) -> str:
         told = "The child" if is_alone else "This child"
         return "\n".join((*heads, f"{told} {_FAILED[result.status]}: {result.why}", *notes))
     evidence = [f"- {one.quote} ({one.place})" for one in result.evidence]
-    kept = [f"[Stored as {result.object_id}]"] if result.object_id is not None else []
+    artifact = f", kept as artifact {result.artifact}" if result.artifact is not None else ""
+    kept = [f"[Stored as {result.object_id}{artifact}]"] if result.object_id is not None else []
     quotes = ["**Evidence:**", *evidence] if evidence else []
     return "\n".join((*heads, f"**Confidence:** {result.confidence}", result.answer, *quotes, *notes, *kept))
 

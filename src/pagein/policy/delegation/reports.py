@@ -40,7 +40,7 @@ class ChildResult:
 
     targets: as they were asked for. answer: "" for a child that gave none, or whose answer is only in the store.
     evidence: quotes of the child, each with its place in the targets or marked as not found.
-    object_id: the stored answer; None if there is none.
+    object_id: the stored answer; None if there is none. artifact: the object that keeps the answer of an `extract`.
     why: the reason, for every status but `success`. notes: what else a reader must know.
     """
 
@@ -50,6 +50,7 @@ class ChildResult:
     confidence: Confidence = "low"
     evidence: tuple[Evidence, ...] = ()
     object_id: str | None = None
+    artifact: str | None = None
     call_id: str = ""
     model: str = ""
     cost: CallCost = NOTHING
