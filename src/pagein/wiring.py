@@ -375,12 +375,17 @@ def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDe
     from pagein.tools.child_tools import SessionDelegate
 
     is_set = children is not None or bool(config.delegation.model)
-    return SessionDelegate(children or open_child_model, config.delegation, is_set=is_set)
+    return SessionDelegate(children or partial(open_child_model, config), config.delegation, is_set=is_set)
 
 
-def open_child_model() -> "ChildModel":
-    """Open a connection to the child models of the providers. Raises BadSetting with the remedy if more must be installed."""
-    raise BadSetting("no adapter for child models is installed: pip install 'pagein[children]'")
+def open_child_model(config: "Config") -> "ChildModel":
+    """Open a connection to the child models of the providers. Raises BadSetting with the remedy if more must be installed.
+
+    The addresses of providers are those of the gateway's settings.
+    """
+    from pagein.child_models.provider_models import ProviderModels
+
+    return ProviderModels(config.delegation.model, config.gateway.upstreams)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

@@ -34,7 +34,7 @@ class PrefixSharing:
         self,
         models: ChildModel,
         *,
-        children: int,
+        children: int = 1,
         concurrency: int,
         shared_blocks: int = 0,
         wait: float = LONGEST_WAIT,
@@ -56,6 +56,10 @@ class PrefixSharing:
     def knows(self, model: str, /) -> bool:
         """As of the models behind."""
         return self._models.knows(model)
+
+    def expect(self, children: int) -> None:
+        """Tell how many children will be asked, before the first one is."""
+        self._children = children
 
     async def complete(self, request: ChildRequest, /) -> ChildAnswer:
         """Call the model once, with the marks of the plan."""

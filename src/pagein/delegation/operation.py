@@ -10,10 +10,12 @@ Rules of this file
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels
+from pagein.child_models.prefix_sharing import PrefixSharing
 from pagein.delegation.budget import Budget
 from pagein.delegation.call_tree import CallTree, OperationView, Watch
 from pagein.delegation.child_calls import Asking, ChildCalls, ChildTools, Surroundings
@@ -39,6 +41,7 @@ _CANCELLED: Final = "cancelled"
 class Means:
     """What the operations of a session work with.
 
+    memo: remembers answers; None to make each call anew.
     clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
     """
 
@@ -50,6 +53,7 @@ class Means:
     now: Callable[[], float]
     new_id: Callable[[], str]
     retries: Retries
+    memo: AnswerMemo | None = None
 
 
 class Operation:
@@ -75,7 +79,14 @@ class Operation:
         self._report = blank
         self._budget = Budget(self._limits, means.clock(), means.clock)
         operation_id = blank.operation_id
-        calls = ModelCalls(model, self._budget, means.retries, lambda cost: self._tree.add_cost(operation_id, cost))
+        self._sharing = PrefixSharing(model, concurrency=self._limits.concurrency)
+        self._memoized = None if means.memo is None else MemoizedModels(self._sharing, means.memo)
+        calls = ModelCalls(
+            self._memoized or self._sharing,
+            self._budget,
+            means.retries,
+            lambda cost: self._tree.add_cost(operation_id, cost),
+        )
         self._around = Surroundings(
             operation_id,
             means.results,
@@ -141,6 +152,7 @@ class Operation:
         unmatched = tuple(one.asked for one in self._targets if one.why is None and not one.has_hit)
         asked = [one for one in self._targets if one.is_asked]
         self._report = replace(self._report, estimated=self._estimate(asked), unmatched=unmatched)
+        self._sharing.expect(self._report.estimated.calls)
         self._tree.plan(self._report.operation_id, len(asked), self._report.estimated)
         if not asked:
             missing = "; ".join(one.why for one in self._targets if one.why is not None)
@@ -237,7 +249,7 @@ class Operation:
             done = len(results) - missing
             partial = f"{done} of {len(results)} answered" + ("" if why is None else f": {why}")
         warm = [one.name for one in self._targets if one.is_asked]
-        notes = list(self._report.notes)
+        notes = [*self._report.notes, *self._savings()]
         failure = None
         if warm:
             kind, call_id = self._question.kind, self._question.call_id
@@ -252,6 +264,14 @@ class Operation:
             actual=self._budget.spent,
             notes=tuple(notes),
         )
+
+    def _savings(self) -> Iterator[str]:
+        """Yield what children had in common, or why they could not share it."""
+        plan, memoized = self._sharing.plan, self._memoized
+        if plan is not None and plan.is_told:
+            yield f"Prompt cache: {plan.says}."
+        if memoized is not None and memoized.figures.hits:
+            yield f"{memoized.figures.says}."
 
     def _why_ended(self) -> str | None:
         if self._is_cancelled:

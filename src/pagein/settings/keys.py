@@ -292,6 +292,11 @@ CHILDREN: Final[tuple[Key, ...]] = (
         "Number of children above which a person is asked first. Where nobody can be asked, the operation runs if its estimate is within `child_usd`.",
         own=True,
     ),
+    flag(
+        "child_memo",
+        default=True,
+        says="Answer a call of a child that was made before, with the same model, instructions and content, from the memory of the process.",
+    ),
     text(
         "child_prompt",
         "",

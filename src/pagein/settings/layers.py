@@ -146,6 +146,7 @@ def _delegation(values: Mapping[str, Any]) -> DelegationSettings:
         values["child_deep_model"],
         values["delegation_prompt"],
         values["child_prompt"],
+        values["child_memo"],
     )
 
 

@@ -61,7 +61,14 @@ async def stage(
     async with SimulatedProvider(script) as provider, aiohttp.ClientSession() as http:
         url = provider.url
         settings = GatewaySettings(
-            anthropic=url, openai=url, google=url, port=0, grace=2, budget=60, children=True, subscriptions=subscriptions
+            anthropic=url,
+            openai=url,
+            google=url,
+            port=0,
+            grace=2,
+            budget=60,
+            children=True,
+            subscriptions=subscriptions,
         )
         engine = wiring.open(folder / "s.pagein", settings=PREVIEWED)
         parts = GatewayParts(

@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from pagein.child_models.memoized_models import AnswerMemo
 from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.delegation.delegation import Delegation
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, TargetText
+from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, StoredAnswer, TargetText
 from pagein.engine.session import Session
 from pagein.errors import NotRecallable, PageinError
 from pagein.gateway.curation.guarded_curator import CuratedRequest
@@ -77,7 +78,7 @@ class BranchResults(ChildResults):
         """Return the estimated tokens of a text."""
         return self._branch.engine.session(self._branch.prepared.session).recalls.children.tokens(text)
 
-    def keep(self, draft: ChildResultDraft) -> str | None:
+    def keep(self, draft: ChildResultDraft) -> StoredAnswer | None:
         """Store an answer on the branch."""
         return self._branch.behind(lambda session: session.recalls.children.keep(draft))
 
@@ -140,6 +141,7 @@ class GatewayChildren:
         self._clock = clock
         self._spent: deque[tuple[float, float]] = deque()
         self._reserved = 0.0
+        self._memo = AnswerMemo()
 
     @property
     def names(self) -> frozenset[str]:
@@ -167,6 +169,7 @@ class GatewayChildren:
             replace(self._settings, limits=limits),
             session_model=models.default_model,
             tree=PROCESS_CALLS,
+            memo=self._memo,
         )
         began, spent = self._clock(), limits.usd
         self._reserved += limits.usd
