@@ -372,15 +372,17 @@ def _reach(
 
 
 def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDelegate":
+    from pagein.child_models.memoized_models import AnswerMemo
     from pagein.tools.child_tools import SessionDelegate
 
+    def open_models() -> "ChildModel":
+        from pagein.child_models.provider_models import ProviderModels
+
+        return ProviderModels(addresses=config.addresses)
+
+    memo = AnswerMemo() if config.delegation.remembers else None
     is_set = children is not None or bool(config.delegation.model)
-    return SessionDelegate(children or open_child_model, config.delegation, is_set=is_set)
-
-
-def open_child_model() -> "ChildModel":
-    """Open a connection to the child models of the providers. Raises BadSetting with the remedy if more must be installed."""
-    raise BadSetting("no adapter for child models is installed: pip install 'pagein[children]'")
+    return SessionDelegate(children or open_models, config.delegation, is_set=is_set, memo=memo)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

@@ -99,21 +99,20 @@ def test_a_later_turn_marks_the_content_of_its_child() -> None:
 
 
 def test_the_same_call_is_answered_from_memory_for_nothing() -> None:
-    async def run(provider: SimulatedProvider) -> tuple[list[ChildAnswer], AnswerMemo]:
-        memo = AnswerMemo()
-        models = MemoizedModels(ProviderModels(MODEL, {"anthropic": provider.url}), memo)
+    async def run(provider: SimulatedProvider) -> tuple[list[ChildAnswer], str]:
+        models = MemoizedModels(ProviderModels(MODEL, {"anthropic": provider.url}), AnswerMemo())
         first = await models.complete(asked(1))
         again = await models.complete(replace(asked(1), model=MODEL, marks=(PrefixMark(0),)))
         other = await models.complete(asked(2))
         await models.close()
-        return [first, again, other], memo
+        return [first, again, other], models.figures.says
 
     with SimulatedProvider([[{"text": "ok"}]]) as provider:
-        (first, again, other), memo = asyncio.run(run(provider))
+        (first, again, other), told = asyncio.run(run(provider))
         assert len(provider.requests) == 2
     assert (again.text, again.usage) == (first.text, Usage())
     assert other.usage != Usage()
-    assert memo.figures.says == "1 of 3 calls (33%) were answered from memory"
+    assert told == "1 of 3 calls (33%) were answered from memory"
 
 
 def test_whatever_changes_an_answer_changes_the_name_of_a_call() -> None:

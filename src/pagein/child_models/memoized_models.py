@@ -8,6 +8,7 @@ Rules of this file
 """
 
 import hashlib
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,40 +39,47 @@ class MemoFigures:
 
 
 class AnswerMemo:
-    """Remembers answers for a process. Used from one event loop."""
+    """Remembers answers for a process. Thread-safe."""
 
     def __init__(self, most_bytes: int = _BYTES) -> None:
         self._answers: OrderedDict[bytes, tuple[ChildAnswer, int]] = OrderedDict()
         self._most = most_bytes
         self._size = 0
-        self.figures = MemoFigures()
+        self._lock = threading.Lock()
 
     def find(self, key: bytes) -> ChildAnswer | None:
         """Return the answer to a call that was made before."""
-        found = self._answers.get(key)
-        self.figures = MemoFigures(self.figures.calls + 1, self.figures.hits + (found is not None))
-        if found is None:
-            return None
-        self._answers.move_to_end(key)
+        with self._lock:
+            found = self._answers.get(key)
+            if found is None:
+                return None
+            self._answers.move_to_end(key)
         return replace(found[0], usage=Usage())
 
     def keep(self, key: bytes, answer: ChildAnswer) -> None:
         """Remember an answer. The oldest ones are forgotten when there are too many."""
-        if answer.stop not in _WHOLE or key in self._answers:
+        if answer.stop not in _WHOLE:
             return
         size = sum(map(len, _texts(answer)))
-        self._answers[key] = (answer, size)
-        self._size += size
-        while self._answers and (len(self._answers) > _KEPT or self._size > self._most):
-            self._size -= self._answers.popitem(last=False)[1][1]
+        with self._lock:
+            if key in self._answers:
+                return
+            self._answers[key] = (answer, size)
+            self._size += size
+            while self._answers and (len(self._answers) > _KEPT or self._size > self._most):
+                self._size -= self._answers.popitem(last=False)[1][1]
 
 
 class MemoizedModels:
-    """Child models whose answers are remembered. Implements `ChildModel`."""
+    """Child models whose answers are remembered. Implements `ChildModel`.
+
+    figures: of the calls through this connection.
+    """
 
     def __init__(self, models: ChildModel, memo: AnswerMemo) -> None:
         self._models = models
         self._memo = memo
+        self.figures = MemoFigures()
 
     @property
     def default_model(self) -> str:
@@ -86,6 +94,7 @@ class MemoizedModels:
         """Return the remembered answer, or call the model once."""
         key = call_key(replace(request, model=request.model or self.default_model))
         found = self._memo.find(key)
+        self.figures = MemoFigures(self.figures.calls + 1, self.figures.hits + (found is not None))
         if found is not None:
             return found
         answer = await self._models.complete(request)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.child_models.memoized_models import AnswerMemo
 from pagein.delegation.call_tree import PROCESS_CALLS, CallTree, Watch
 from pagein.delegation.child_calls import ChildTools
 from pagein.delegation.model_calls import USUAL_RETRIES, Retries
@@ -48,8 +49,9 @@ class Delegation:
         now: Callable[[], float] = time.time,  # noqa: TID251 -- the rim reads the clock
         new_id: Callable[[], str] = lambda: secrets.token_hex(6),
         retries: Retries = USUAL_RETRIES,
+        memo: AnswerMemo | None = None,
     ) -> None:
-        self._means = Means(results, toolset, settings, tree, clock, now, new_id, retries)
+        self._means = Means(results, toolset, settings, tree, clock, now, new_id, retries, memo)
         self._open_model = open_model
         self._session_model = session_model
 

@@ -10,10 +10,12 @@ Rules of this file
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels
+from pagein.child_models.prefix_sharing import PrefixSharing
 from pagein.delegation.budget import Budget
 from pagein.delegation.call_tree import CallTree, OperationView, Watch
 from pagein.delegation.child_calls import Asking, ChildCalls, ChildTools, Surroundings
@@ -39,6 +41,7 @@ _CANCELLED: Final = "cancelled"
 class Means:
     """What the operations of a session work with.
 
+    memo: answers that are known; None to remember none.
     clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
     """
 
@@ -50,6 +53,7 @@ class Means:
     now: Callable[[], float]
     new_id: Callable[[], str]
     retries: Retries
+    memo: AnswerMemo | None
 
 
 class Operation:
@@ -75,7 +79,14 @@ class Operation:
         self._report = blank
         self._budget = Budget(self._limits, means.clock(), means.clock)
         operation_id = blank.operation_id
-        calls = ModelCalls(model, self._budget, means.retries, lambda cost: self._tree.add_cost(operation_id, cost))
+        self._sharing = PrefixSharing(model, children=0, concurrency=self._limits.concurrency)
+        self._memo = None if means.memo is None else MemoizedModels(self._sharing, means.memo)
+        calls = ModelCalls(
+            self._memo or self._sharing,
+            self._budget,
+            means.retries,
+            lambda cost: self._tree.add_cost(operation_id, cost),
+        )
         self._around = Surroundings(
             operation_id,
             means.results,
@@ -142,6 +153,7 @@ class Operation:
         asked = [one for one in self._targets if one.is_asked]
         self._report = replace(self._report, estimated=self._estimate(asked), unmatched=unmatched)
         self._tree.plan(self._report.operation_id, len(asked), self._report.estimated)
+        self._sharing.children = self._report.estimated.calls
         if not asked:
             missing = "; ".join(one.why for one in self._targets if one.why is not None)
             if not unmatched:
@@ -237,7 +249,7 @@ class Operation:
             done = len(results) - missing
             partial = f"{done} of {len(results)} answered" + ("" if why is None else f": {why}")
         warm = [one.name for one in self._targets if one.is_asked]
-        notes = list(self._report.notes)
+        notes = [*self._report.notes, *self._prompt_notes()]
         failure = None
         if warm:
             kind, call_id = self._question.kind, self._question.call_id
@@ -252,6 +264,14 @@ class Operation:
             actual=self._budget.spent,
             notes=tuple(notes),
         )
+
+    def _prompt_notes(self) -> Iterator[str]:
+        """Yield how prompts were shared and answers remembered, where there was something to gain."""
+        plan = self._sharing.plan
+        if plan is not None and self._report.estimated.calls > 1:
+            yield f"Prompt cache: {plan.says}."
+        if self._memo is not None and self._memo.figures.hits:
+            yield f"{self._memo.figures.says}."
 
     def _why_ended(self) -> str | None:
         if self._is_cancelled:

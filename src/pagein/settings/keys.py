@@ -292,6 +292,12 @@ CHILDREN: Final[tuple[Key, ...]] = (
         "Number of children above which a person is asked first. Where nobody can be asked, the operation runs if its estimate is within `child_usd`.",
         own=True,
     ),
+    flag(
+        "child_memo",
+        default=True,
+        says="Answer a question to a child from memory if this process asked the same model the same about the same text before.",
+        own=True,
+    ),
     text(
         "child_prompt",
         "",

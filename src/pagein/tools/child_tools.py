@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pagein.child_models.memoized_models import AnswerMemo
 from pagein.delegation.call_tree import PROCESS_CALLS, CallTree, Watch
 from pagein.engine.session import Session
 from pagein.policy.delegation.limits import DelegationSettings
@@ -45,12 +46,13 @@ class SessionDelegate:
     """Asks child models for sessions (see `engine.recall.delegated_questions.Delegate`).
 
     open_model: opens a connection to the child models. is_set: whether a user chose a child model, so that models are offered
-    the tools.
+    the tools. memo: answers that are known; None to remember none.
     """
 
     open_model: Callable[[], ChildModel]
     settings: DelegationSettings = field(default_factory=DelegationSettings)
     is_set: bool = False
+    memo: AnswerMemo | None = None
     tree: CallTree = PROCESS_CALLS
 
     def ask_now(
@@ -89,4 +91,5 @@ class SessionDelegate:
             self.settings,
             session_model=session.model or "",
             tree=self.tree,
+            memo=self.memo,
         )

@@ -20,7 +20,7 @@ from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.delegation.delegation import Delegation
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, TargetText
+from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, StoredAnswer, TargetText
 from pagein.engine.session import Session
 from pagein.errors import NotRecallable, PageinError
 from pagein.gateway.curation.guarded_curator import CuratedRequest
@@ -77,7 +77,7 @@ class BranchResults(ChildResults):
         """Return the estimated tokens of a text."""
         return self._branch.engine.session(self._branch.prepared.session).recalls.children.tokens(text)
 
-    def keep(self, draft: ChildResultDraft) -> str | None:
+    def keep(self, draft: ChildResultDraft) -> StoredAnswer | None:
         """Store an answer on the branch."""
         return self._branch.behind(lambda session: session.recalls.children.keep(draft))
 
