@@ -372,20 +372,17 @@ def _reach(
 
 
 def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDelegate":
+    from pagein.child_models.memoized_models import AnswerMemo
     from pagein.tools.child_tools import SessionDelegate
 
+    def open_models() -> "ChildModel":
+        from pagein.child_models.provider_models import ProviderModels
+
+        return ProviderModels(addresses=config.addresses)
+
+    memo = AnswerMemo() if config.delegation.remembers else None
     is_set = children is not None or bool(config.delegation.model)
-    return SessionDelegate(children or partial(open_child_model, config), config.delegation, is_set=is_set)
-
-
-def open_child_model(config: "Config") -> "ChildModel":
-    """Open a connection to the child models of the providers. Raises BadSetting with the remedy if more must be installed.
-
-    The addresses of providers are those of the gateway's settings.
-    """
-    from pagein.child_models.provider_models import ProviderModels
-
-    return ProviderModels(config.delegation.model, config.gateway.upstreams)
+    return SessionDelegate(children or open_models, config.delegation, is_set=is_set, memo=memo)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

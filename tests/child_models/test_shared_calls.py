@@ -108,11 +108,11 @@ def test_the_same_call_is_answered_from_memory_for_nothing() -> None:
         return [first, again, other], models.figures.says
 
     with SimulatedProvider([[{"text": "ok"}]]) as provider:
-        (first, again, other), says = asyncio.run(run(provider))
+        (first, again, other), told = asyncio.run(run(provider))
         assert len(provider.requests) == 2
     assert (again.text, again.usage) == (first.text, Usage())
     assert other.usage != Usage()
-    assert says == "1 of 3 calls (33%) were answered from memory"
+    assert told == "1 of 3 calls (33%) were answered from memory"
 
 
 def test_whatever_changes_an_answer_changes_the_name_of_a_call() -> None:

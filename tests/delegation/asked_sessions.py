@@ -64,7 +64,7 @@ class Asked:
             retries=self.retries,
         )
 
-    def ask(self, session: Session, kind: DelegationKind, targets: list[str], **more: Any) -> Report:
+    def ask(self, session: Session, kind: DelegationKind, targets: list[str], **more: Any) -> Report:  # noqa: ANN401 -- the fields of a question
         """The report of one operation. That nothing is left running is checked each time."""
         question = Question(kind, more.pop("instructions", "What is it?"), tuple(targets), **more)
         return run(lambda: self.delegation(session).ask(question))
@@ -89,5 +89,5 @@ def run(make: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(alone())
 
 
-def asked(folder: Path, script: Script, **more: Any) -> Asked:
+def asked(folder: Path, script: Script, **more: Any) -> Asked:  # noqa: ANN401 -- the limits
     return Asked(folder, ScriptedChild(script), DelegationLimits(**more))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.delegation.asked_sessions import Asked, run
 
 from pagein.delegation.blocking import ask_now
 from pagein.delegation.call_tree import OperationView
@@ -17,7 +18,6 @@ from pagein.errors import Overloaded
 from pagein.policy.delegation.reports import Question, Report
 from pagein.ports import ChildRequest
 from pagein.testing.scripted_children import Step, reply, shown_to
-from tests.delegation.asked_sessions import Asked, run
 
 Asks = Callable[..., Asked]
 

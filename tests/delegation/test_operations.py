@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from tests.delegation.asked_sessions import Asked
 
 from pagein.errors import BrokenConnection, Overloaded, RefusedKey, UnknownModel, UnsupportedCall
 from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
@@ -13,7 +14,6 @@ from pagein.policy.delegation.limits import DelegationSettings
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.prices.price_lookup import cost, prices
 from pagein.testing.scripted_children import Step, reply, results_in, said, shown_to
-from tests.delegation.asked_sessions import Asked
 
 Asks = Callable[..., Asked]
 HAIKU = "anthropic/claude-haiku-4-5"
@@ -125,7 +125,12 @@ def test_many_children_need_a_person_or_a_budget(asks: Asks) -> None:
     session = room.session()
     ids = room.ingested(session, a="1\n", b="2\n", c="3\n")
     seen: list[CallCost] = []
-    refused = room.ask(session, "batch", ids, confirm=lambda told: bool(seen.append(told)))
+
+    def refuse(told: CallCost) -> bool:
+        seen.append(told)
+        return False
+
+    refused = room.ask(session, "batch", ids, confirm=refuse)
     assert refused.refused == "Cancelled by user"
     assert seen[0].calls == 3
     assert (seen[0].usd or 0) > 0.01
@@ -273,7 +278,8 @@ def test_an_extract_is_an_object_that_refers_to_its_targets(asks: Asks) -> None:
     room = asks(lambda _: reply("the gist"))
     session = room.session()
     first = room.ask(session, "extract", room.ingested(session, a="1\n"))
-    artifact = session.objects.find() and session.objects.get(str(first.results[0].artifact))
+    session.objects.find()
+    artifact = session.objects.get(str(first.results[0].artifact))
     assert artifact.type == "artifact"
     assert session.objects.content(artifact) == "the gist"
     second = room.ask(session, "extract", [artifact.id], instructions="the gist of it")

@@ -58,9 +58,11 @@ class AnswerMemo:
 
     def keep(self, key: bytes, answer: ChildAnswer) -> None:
         """Remember an answer. The oldest ones are forgotten when there are too many."""
+        if answer.stop not in _WHOLE:
+            return
         size = sum(map(len, _texts(answer)))
         with self._lock:
-            if answer.stop not in _WHOLE or key in self._answers:
+            if key in self._answers:
                 return
             self._answers[key] = (answer, size)
             self._size += size
@@ -71,7 +73,7 @@ class AnswerMemo:
 class MemoizedModels:
     """Child models whose answers are remembered. Implements `ChildModel`.
 
-    figures: of the calls so far.
+    figures: of the calls through this connection.
     """
 
     def __init__(self, models: ChildModel, memo: AnswerMemo) -> None:

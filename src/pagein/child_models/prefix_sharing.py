@@ -25,7 +25,7 @@ LONGEST_WAIT: Final = 30.0
 class PrefixSharing:
     """The child models of one operation, sharing a prefix. Implements `ChildModel`.
 
-    children: that will be asked. concurrency: how many at once.
+    children: that will be asked; may be set until the first call. concurrency: how many at once.
     shared_blocks: blocks at the beginning of the first message that all children have; 0 if they share only instructions.
     wait: seconds that children wait for the first one at most.
     """
@@ -34,13 +34,13 @@ class PrefixSharing:
         self,
         models: ChildModel,
         *,
-        children: int = 1,
+        children: int,
         concurrency: int,
         shared_blocks: int = 0,
         wait: float = LONGEST_WAIT,
     ) -> None:
         self._models = models
-        self._children = children
+        self.children = children
         self._concurrency = concurrency
         self._shared = shared_blocks
         self._wait = wait
@@ -56,10 +56,6 @@ class PrefixSharing:
     def knows(self, model: str, /) -> bool:
         """As of the models behind."""
         return self._models.knows(model)
-
-    def expect(self, children: int) -> None:
-        """Tell how many children will be asked, before the first one is."""
-        self._children = children
 
     async def complete(self, request: ChildRequest, /) -> ChildAnswer:
         """Call the model once, with the marks of the plan."""
@@ -89,7 +85,7 @@ class PrefixSharing:
         head = count(request.system, "system") + count(tools, "system")
         shared = head + sum(map(count, texts[: self._shared]))
         own = sum(map(count, texts[self._shared :]))
-        return plan_prefix(model, SharedPrefix(int(shared), int(own)), self._children, self._concurrency)
+        return plan_prefix(model, SharedPrefix(int(shared), int(own)), self.children, self._concurrency)
 
     def _marks(self, request: ChildRequest, plan: PrefixPlan) -> tuple[PrefixMark, ...]:
         marks = list(request.marks)

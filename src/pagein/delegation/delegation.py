@@ -34,7 +34,6 @@ class Delegation:
 
     open_model: opens a connection to the child models; called once for each operation, in its event loop.
     session_model: the model of the session, taken if no other is set; "" if it is unknown.
-    memo: answers of earlier operations, which are given again if the settings say so.
     """
 
     def __init__(  # noqa: PLR0913 -- its parts, by name
@@ -52,9 +51,7 @@ class Delegation:
         retries: Retries = USUAL_RETRIES,
         memo: AnswerMemo | None = None,
     ) -> None:
-        self._means = Means(
-            results, toolset, settings, tree, clock, now, new_id, retries, memo if settings.memo else None
-        )
+        self._means = Means(results, toolset, settings, tree, clock, now, new_id, retries, memo)
         self._open_model = open_model
         self._session_model = session_model
 

@@ -41,7 +41,7 @@ _CANCELLED: Final = "cancelled"
 class Means:
     """What the operations of a session work with.
 
-    memo: remembers answers; None to make each call anew.
+    memo: answers that are known; None to remember none.
     clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
     """
 
@@ -53,7 +53,7 @@ class Means:
     now: Callable[[], float]
     new_id: Callable[[], str]
     retries: Retries
-    memo: AnswerMemo | None = None
+    memo: AnswerMemo | None
 
 
 class Operation:
@@ -79,10 +79,10 @@ class Operation:
         self._report = blank
         self._budget = Budget(self._limits, means.clock(), means.clock)
         operation_id = blank.operation_id
-        self._sharing = PrefixSharing(model, concurrency=self._limits.concurrency)
-        self._memoized = None if means.memo is None else MemoizedModels(self._sharing, means.memo)
+        self._sharing = PrefixSharing(model, children=0, concurrency=self._limits.concurrency)
+        self._memo = None if means.memo is None else MemoizedModels(self._sharing, means.memo)
         calls = ModelCalls(
-            self._memoized or self._sharing,
+            self._memo or self._sharing,
             self._budget,
             means.retries,
             lambda cost: self._tree.add_cost(operation_id, cost),
@@ -152,8 +152,8 @@ class Operation:
         unmatched = tuple(one.asked for one in self._targets if one.why is None and not one.has_hit)
         asked = [one for one in self._targets if one.is_asked]
         self._report = replace(self._report, estimated=self._estimate(asked), unmatched=unmatched)
-        self._sharing.expect(self._report.estimated.calls)
         self._tree.plan(self._report.operation_id, len(asked), self._report.estimated)
+        self._sharing.children = self._report.estimated.calls
         if not asked:
             missing = "; ".join(one.why for one in self._targets if one.why is not None)
             if not unmatched:
@@ -249,7 +249,7 @@ class Operation:
             done = len(results) - missing
             partial = f"{done} of {len(results)} answered" + ("" if why is None else f": {why}")
         warm = [one.name for one in self._targets if one.is_asked]
-        notes = [*self._report.notes, *self._savings()]
+        notes = [*self._report.notes, *self._prompt_notes()]
         failure = None
         if warm:
             kind, call_id = self._question.kind, self._question.call_id
@@ -265,13 +265,13 @@ class Operation:
             notes=tuple(notes),
         )
 
-    def _savings(self) -> Iterator[str]:
-        """Yield what children had in common, or why they could not share it."""
-        plan, memoized = self._sharing.plan, self._memoized
+    def _prompt_notes(self) -> Iterator[str]:
+        """Yield how prompts were shared and answers remembered, where there was something to gain."""
+        plan = self._sharing.plan
         if plan is not None and plan.is_told:
             yield f"Prompt cache: {plan.says}."
-        if memoized is not None and memoized.figures.hits:
-            yield f"{memoized.figures.says}."
+        if self._memo is not None and self._memo.figures.hits:
+            yield f"{self._memo.figures.says}."
 
     def _why_ended(self) -> str | None:
         if self._is_cancelled:

@@ -295,7 +295,8 @@ CHILDREN: Final[tuple[Key, ...]] = (
     flag(
         "child_memo",
         default=True,
-        says="Answer a call of a child that was made before, with the same model, instructions and content, from the memory of the process.",
+        says="Answer a question to a child from memory if this process asked the same model the same about the same text before.",
+        own=True,
     ),
     text(
         "child_prompt",

@@ -21,6 +21,7 @@ from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.guards.limits import GuardSettings
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
+from pagein.providers.vendors import VENDORS
 from pagein.settings.keys import AGES, GATEWAY, KEYS
 
 PAGE: Final = "docs/reference/settings.md"
@@ -53,6 +54,11 @@ class Config:
     store: str | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The address for requests to each vendor, by the vendor's name."""
+        return {one.name: str(self.values[one.name]) for one in VENDORS}
 
 
 def of_file(name: str, text: str, *, own: bool) -> SettingsLayer:

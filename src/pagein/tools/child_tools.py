@@ -46,14 +46,14 @@ class SessionDelegate:
     """Asks child models for sessions (see `engine.recall.delegated_questions.Delegate`).
 
     open_model: opens a connection to the child models. is_set: whether a user chose a child model, so that models are offered
-    the tools. memo: remembers answers.
+    the tools. memo: answers that are known; None to remember none.
     """
 
     open_model: Callable[[], ChildModel]
     settings: DelegationSettings = field(default_factory=DelegationSettings)
     is_set: bool = False
+    memo: AnswerMemo | None = None
     tree: CallTree = PROCESS_CALLS
-    memo: AnswerMemo = field(default_factory=AnswerMemo, compare=False)
 
     def ask_now(
         self,

@@ -141,7 +141,7 @@ class GatewayChildren:
         self._clock = clock
         self._spent: deque[tuple[float, float]] = deque()
         self._reserved = 0.0
-        self._memo = AnswerMemo()
+        self._memo = AnswerMemo() if settings.remembers else None
 
     @property
     def names(self) -> frozenset[str]:

@@ -69,7 +69,7 @@ class DelegationSettings:
     model: child model as `provider/model`; "" for the session's own model.
     deep_model: model of the children of children; "" for `model`.
     root_prompt, child_prompt: templates in place of the built-in ones (see `prompts`); "" for these.
-    memo: whether a call that was made before in this process is answered from memory.
+    remembers: whether a question that was asked before is answered from memory.
     """
 
     limits: DelegationLimits = USUAL_LIMITS
@@ -77,7 +77,7 @@ class DelegationSettings:
     deep_model: str = ""
     root_prompt: str = ""
     child_prompt: str = ""
-    memo: bool = True
+    remembers: bool = True
 
     def model_at(self, depth: int) -> str:
         """Return the model that is set for children at this depth, from 1; "" if none is set."""
