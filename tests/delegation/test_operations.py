@@ -334,7 +334,7 @@ def test_a_target_larger_than_a_window_is_asked_about_in_parts(asks: Asks) -> No
         labels = re.findall(r"(?m)^\[[0-9a-f]+ (context|part|end)", shown)
         return reply(str(own[1 + labels.index("part")].count("ERROR")))
 
-    room = asks(script, usd=10.0)
+    room = asks(script, unpriced_tokens=10**9)
     session = room.session()
     ids = room.ingested(session, log="\n".join(lines) + "\n")
     report = room.ask(session, "query", ids, model="local/small")

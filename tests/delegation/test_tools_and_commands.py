@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.delegation.asked_sessions import Asked
+from tests.delegation.asked_sessions import Asked, asked
 
+from pagein import wiring
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.simulator import SimulatedProvider
 from pagein.testing.scripted_children import reply, shown_to
@@ -54,8 +55,8 @@ def test_a_model_asks_by_a_tool_and_reads_wrong_calls_in_words(asks: Asks) -> No
         wrong = answer(session, "query", Call(arguments))
         assert wrong.is_error
         assert words in wrong.text
-    asked = answer(session, "batch", Call({"instructions": "x", "targets": ids * 9}, confirm=lambda _: False))
-    assert not asked.is_error  # each target once: too few to ask a person
+    confirmed = answer(session, "batch", Call({"instructions": "x", "targets": ids * 9}, confirm=lambda _: False))
+    assert not confirmed.is_error  # each target once: too few to ask a person
     assert answer(session, "query", Call({"instructions": "x", "target": ids}), enabled=False).is_error
 
 
@@ -107,34 +108,32 @@ def _environment(folder: Path, provider: SimulatedProvider) -> dict[str, str]:
     }
 
 
-def _ingested(folder: Path, provider: SimulatedProvider, *texts: str) -> list[str]:
-    for number, text in enumerate(texts):
-        (folder / f"f{number}.txt").write_text(text, encoding="utf-8")
-    told = pagein(folder, provider, "ingest", "f*.txt", "--session", "questions", "--json").stdout
-    return [str(one) for one in json.loads(told)["details"]["objectIds"]]
+def _ingested(folder: Path, **texts: str) -> list[str]:
+    room = asked(folder, lambda _: "")
+    try:
+        return room.ingested(room.session("questions"), **texts)
+    finally:
+        room.close()
 
 
 @pytest.mark.slow
 def test_the_commands_ask_a_provider_and_keep_the_answers(tmp_path: Path) -> None:
     pytest.importorskip("pydantic_ai")
     with SimulatedProvider([[{"text": REPLY}]]) as provider:
-        ids = _ingested(tmp_path, provider, "this has 4 errors\n", "and so has 4 this\n")
+        ids = _ingested(tmp_path, a="this has 4 errors\n", b="and so has 4 this\n")
         batch = pagein(tmp_path, provider, "batch", "-", "--json", "--", "How many?", ids="\n".join(ids))
         told = json.loads(batch.stdout)
         assert [one["answer"] for one in told["results"]] == ["4 errors"] * 2
         assert told["actual"]["usd"] > 0
-        kept = pagein(tmp_path, provider, "peek", str(told["results"][0]["object_id"]), "--all")
-        assert kept.stdout == "4 errors"
-        unknown = pagein(tmp_path, provider, "query", "pg-00000000-00000000", "--", "How many?")
-    assert (unknown.returncode, unknown.stdout) == (2, "")
-    assert "never existed" in unknown.stderr
+    with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        assert engine.recall(str(told["results"][0]["object_id"])) == "4 errors"
 
 
 @pytest.mark.slow
 def test_ctrl_c_prints_what_was_finished(tmp_path: Path) -> None:
     pytest.importorskip("pydantic_ai")
     with SimulatedProvider([[{"wait": 30}, {"text": REPLY}]]) as provider:
-        ids = _ingested(tmp_path, provider, "this has 4 errors\n")
+        ids = _ingested(tmp_path, a="this has 4 errors\n")
         asking = subprocess.Popen(  # noqa: S603 -- our own
             [sys.executable, "-m", "pagein", "batch", *ids, "--json", "--", "How many?"],
             cwd=tmp_path,
