@@ -268,7 +268,7 @@ class Operation:
     def _prompt_notes(self) -> Iterator[str]:
         """Yield how prompts were shared and answers remembered, where there was something to gain."""
         plan = self._sharing.plan
-        if plan is not None and self._report.estimated.calls > 1:
+        if plan is not None and plan.is_told:
             yield f"Prompt cache: {plan.says}."
         if self._memo is not None and self._memo.figures.hits:
             yield f"{self._memo.figures.says}."

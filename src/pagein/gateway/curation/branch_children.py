@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from pagein.child_models.memoized_models import AnswerMemo
 from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.delegation.delegation import Delegation
 from pagein.engine.engine import Engine
@@ -140,6 +141,7 @@ class GatewayChildren:
         self._clock = clock
         self._spent: deque[tuple[float, float]] = deque()
         self._reserved = 0.0
+        self._memo = AnswerMemo() if settings.remembers else None
 
     @property
     def names(self) -> frozenset[str]:
@@ -167,6 +169,7 @@ class GatewayChildren:
             replace(self._settings, limits=limits),
             session_model=models.default_model,
             tree=PROCESS_CALLS,
+            memo=self._memo,
         )
         began, spent = self._clock(), limits.usd
         self._reserved += limits.usd

@@ -79,6 +79,8 @@ def usage_cost(model: str, usage: Usage, at: float | None = None) -> CallCost:
 
 
 def window_of(model: str) -> int:
-    """Return the window of a model in tokens, as far as the price tables know."""
+    """Return the tokens that a prompt of a model may have at its usual price, as far as the price tables know."""
     prices = newest_prices(model)
-    return UNKNOWN_WINDOW if prices is None else prices.window
+    if prices is None:
+        return UNKNOWN_WINDOW
+    return prices.window if prices.cliff is None else min(prices.window, prices.cliff.above)

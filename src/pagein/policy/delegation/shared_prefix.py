@@ -38,13 +38,14 @@ class PrefixPlan:
 
     is_marked: whether each request marks the end of the prefix. warms: whether the first child goes ahead.
     saved: expected share of the cost of all prompts, against the same prompts without a cache.
-    says: the reason, for a reader.
+    says: the reason, for a reader. is_told: whether a user should know it: something is shared, or the prefix is too small.
     """
 
     is_marked: bool = False
     warms: bool = False
     saved: float = 0.0
     says: str = ""
+    is_told: bool = False
 
 
 def plan_prefix(model: str, prefix: SharedPrefix, children: int, concurrency: int) -> PrefixPlan:
@@ -62,7 +63,8 @@ def plan_prefix(model: str, prefix: SharedPrefix, children: int, concurrency: in
         return PrefixPlan(says=f"{model} has no cache")
     if prefix.tokens < least:
         return PrefixPlan(
-            says=f"the shared prefix of about {prefix.tokens:,} tokens is below the minimum of {least:,} that {model} caches"
+            says=f"the shared prefix of about {prefix.tokens:,} tokens is below the minimum of {least:,} that {model} caches",
+            is_told=True,
         )
     plain = children * (prefix.tokens + prefix.own)
     together = min(children, concurrency)
@@ -79,6 +81,7 @@ def plan_prefix(model: str, prefix: SharedPrefix, children: int, concurrency: in
         saved,
         f"{children} children share about {prefix.tokens:,} tokens, which saves about {saved:.0%} of their prompts"
         + ("; the first goes ahead, so that the others read what it wrote" if warms else ""),
+        is_told=True,
     )
 
 
