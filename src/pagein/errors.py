@@ -86,7 +86,14 @@ class Overloaded(ChildModelError):
 
 
 class BrokenConnection(ChildModelError):
-    """No connection to the provider, or it ended before the answer was complete."""
+    """No connection to the provider, or it ended before the answer was complete.
+
+    was_sent: whether the request may have reached the provider, which may then bill it.
+    """
+
+    def __init__(self, message: str, *, was_sent: bool = True) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
 
 
 class UnsupportedCall(ChildModelError):

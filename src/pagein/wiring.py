@@ -372,7 +372,6 @@ def _reach(
 
 
 def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDelegate":
-    from pagein.child_models.memoized_models import AnswerMemo
     from pagein.tools.child_tools import SessionDelegate
 
     def open_models() -> "ChildModel":
@@ -380,9 +379,8 @@ def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDe
 
         return ProviderModels(addresses=config.addresses)
 
-    memo = AnswerMemo() if config.delegation.remembers else None
     is_set = children is not None or bool(config.delegation.model)
-    return SessionDelegate(children or open_models, config.delegation, is_set=is_set, memo=memo)
+    return SessionDelegate(children or open_models, config.delegation, is_set=is_set)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

@@ -291,6 +291,61 @@ def test_an_extract_is_an_object_that_refers_to_its_targets(asks: Asks) -> None:
     assert session.objects.backlinks(artifact.id)
 
 
+def test_no_write_transaction_waits_for_a_model(asks: Asks) -> None:
+    def script(_: ChildRequest) -> Step:
+        other = room.session("other")  # with a connection of its own
+        other.append(Message("user", (Text("meanwhile"),)))
+        other.keep()
+        return reply("ok")
+
+    room = asks(script)
+    session = room.session()
+    assert room.ask(session, "query", room.ingested(session, a="1\n")).answer == "ok"
+
+
+# --- memory of answers, and targets larger than a window ---
+
+
+def test_the_same_question_about_the_same_text_costs_nothing_the_second_time(asks: Asks) -> None:
+    room = asks(lambda _: reply("ok"))
+    session = room.session()
+    ids = room.ingested(session, a="1\n", b="2\n")
+    delegate = session.delegate
+    assert delegate is not None
+    first = session.batch("What?", ids)
+    again = session.batch("What?", ids)
+    assert len(room.child.requests) == 2
+    assert [one.answer for one in again.results] == [one.answer for one in first.results]
+    assert (first.actual.prompt > 0, again.actual.prompt, again.actual.usd) == (True, 0, 0.0)
+    assert "2 of 2 calls (100%) were answered from memory." in again.notes
+    assert session.batch("What else?", ids).actual.prompt > 0
+
+
+def test_a_target_larger_than_a_window_is_asked_about_in_parts(asks: Asks) -> None:
+    """Each part counts its own lines, and the parts are joined: the total is exact."""
+    lines = [f"2026-01-01 10:00:00 {'ERROR' if number % 7 == 0 else 'ok'} {number}" for number in range(40_000)]
+
+    def script(request: ChildRequest) -> Step:
+        shown = shown_to(request)
+        if "answers" in shown.partition("\n")[0]:
+            parts = [json.loads(one) for one in shown.splitlines()[1:-1]]
+            return reply(str(sum(int(one["answer"]) for one in parts)), lines[7])
+        own = re.split(r"(?m)^\[[0-9a-f]+ (?:context|part|end)[^\n]*\]\n?", shown)
+        labels = re.findall(r"(?m)^\[[0-9a-f]+ (context|part|end)", shown)
+        return reply(str(own[1 + labels.index("part")].count("ERROR")))
+
+    room = asks(script, unpriced_tokens=10**9)
+    session = room.session()
+    ids = room.ingested(session, log="\n".join(lines) + "\n")
+    report = room.ask(session, "query", ids, model="local/small")
+    (result,) = report.results
+    assert result.answer == str(sum("ERROR" in one for one in lines))
+    assert len(room.child.requests) == report.calls > 3
+    assert "was split into" in result.notes[-1]
+    assert result.evidence[0].place == f"{ids[0]}, line 8"  # of the original
+    assert max(len(shown_to(one)) for one in room.child.requests) < len("\n".join(lines)) // 2
+
+
 # --- bad input: a labelled result each ---
 
 

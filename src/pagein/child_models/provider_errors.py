@@ -48,6 +48,7 @@ _LONGEST: Final = 400
 _BUSY: Final = (429, 503, 529)
 _STREAM: Final = ("streaming is required", "stream must be set to true", "only supports stream", "requires streaming")
 _FAILED: Final = 500
+_UNSENT: Final = ("ConnectError", "ConnectTimeout")
 
 
 def child_error(problem: BaseException, model: str) -> ChildModelError | None:
@@ -63,10 +64,22 @@ def child_error(problem: BaseException, model: str) -> ChildModelError | None:
         return Overloaded(f"{model} is overloaded: {words}", getattr(problem, "retry_after", None))
     if status >= _FAILED:
         return BrokenConnection(f"the provider of {model} failed: {words}")
+    if isinstance(problem, ModelConnectionError) and _is_unsent(problem):
+        return BrokenConnection(f"there is no connection to {model}: {words}", was_sent=False)
     for kinds, error, says in _MEANINGS:
         if isinstance(problem, kinds):
             return error(says.format(model=model, words=words))
     return None
+
+
+def _is_unsent(problem: BaseException) -> bool:
+    """Return whether the connection was never made. The libraries wrap that error, each in its own."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if type(cause).__name__ in _UNSENT:
+            return True
+        cause = cause.__cause__
+    return False
 
 
 def _words(problem: BaseException) -> str:

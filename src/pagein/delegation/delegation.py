@@ -23,7 +23,7 @@ NO_MODEL: Final = "No model available for recursive call. Select a model first: 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The models of an operation. names: by depth, from 1; empty if there is none. notes: names that were passed over."""
+    """The models of an operation. names: by depth, from 1; empty if there is none. notes: names that are not known."""
 
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Delegation:
         try:
             choice = choose_models(question.model, model, self._means.settings, self._session_model)
             if not choice.names:
-                return replace(blank, refused="; ".join((NO_MODEL, *choice.notes)))
+                return replace(blank, refused=" ".join((*choice.notes, NO_MODEL)))
             blank = replace(blank, model=choice.names[0], notes=choice.notes)
             report = await Operation(self._means, question, pattern, blank, choice.names, model).run(watch, begun)
         finally:
@@ -92,14 +92,14 @@ def choose_models(asked: str, model: ChildModel, settings: DelegationSettings, s
     """Return the models of an operation: the one asked for, else the one set, else the session's, else the default."""
     notes: list[str] = []
 
-    def first_known(wanted: str) -> str | None:
-        for name in dict.fromkeys((wanted, session_model, model.default_model)):
+    def first_known(*wanted: str) -> str | None:
+        for name in dict.fromkeys((*wanted, session_model, model.default_model)):
             if name and model.knows(name):
                 return name
-            if name and name == wanted:
-                notes.append(f"Child model {name!r} is not known; another was taken.")
+            if name in wanted and name:
+                notes.append(f"Child model {name!r} is not known.")
         return None
 
-    first = first_known(asked or settings.model_at(1))
-    deep = first if asked else first_known(settings.model_at(2) or (first or ""))
+    first = first_known(asked, settings.model_at(1))
+    deep = first_known(asked, settings.model_at(2), first or "")
     return Choice(() if first is None else (first, deep or first), tuple(dict.fromkeys(notes)))

@@ -71,7 +71,8 @@ class ModelCalls:
         try:
             answer = await self._again_and_again(request, tell)
             cost = _cost(request, answer, reserved)
-        except BrokenConnection:
+        except BrokenConnection as problem:
+            cost = reserved if problem.was_sent else NOTHING
             raise
         except ChildModelError:
             cost = NOTHING

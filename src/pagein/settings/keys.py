@@ -255,7 +255,7 @@ GATEWAY: Final[tuple[Key, ...]] = (
 MCP: Final[tuple[Key, ...]] = (
     texts(
         "mcp_tools",
-        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`. Each stands in every prompt of the client.",
+        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`, and where `child_model` is set `query`, `batch`, `extract`. Each stands in every prompt of the client.",
     ),
 )
 

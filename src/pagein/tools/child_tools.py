@@ -46,13 +46,13 @@ class SessionDelegate:
     """Asks child models for sessions (see `engine.recall.delegated_questions.Delegate`).
 
     open_model: opens a connection to the child models. is_set: whether a user chose a child model, so that models are offered
-    the tools. memo: answers that are known; None to remember none.
+    the tools. memo: answers that are known.
     """
 
     open_model: Callable[[], ChildModel]
     settings: DelegationSettings = field(default_factory=DelegationSettings)
     is_set: bool = False
-    memo: AnswerMemo | None = None
+    memo: AnswerMemo = field(default_factory=AnswerMemo)
     tree: CallTree = PROCESS_CALLS
 
     def ask_now(
@@ -91,5 +91,5 @@ class SessionDelegate:
             self.settings,
             session_model=session.model or "",
             tree=self.tree,
-            memo=self.memo,
+            memo=self.memo if self.settings.remembers else None,
         )

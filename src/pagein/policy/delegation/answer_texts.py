@@ -35,7 +35,7 @@ def report_text(report: Report, caps: ReadCaps) -> str:
     tail = [_rest(left)] if left else []
     if report.unmatched and report.results:
         tail.append(f"[{len(report.unmatched)} targets do not contain the text to find and were not asked about.]")
-    tail.append(f"[{report.calls} child calls, {report.actual.says}, {report.model}]")
+    tail.append(f"[{report.calls} child call{'' if report.calls == 1 else 's'}, {report.actual.says}, {report.model}]")
     return "\n\n".join((*heads, *shown, *tail))
 
 
