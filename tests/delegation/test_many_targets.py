@@ -139,3 +139,22 @@ def test_a_count_over_megabytes_is_exact_through_parts_and_joining(asks: Asks) -
     assert parts is not None
     assert int(parts[1]) >= 5
     assert report.calls > int(parts[1])  # with those that joined
+
+
+def test_code_is_split_between_its_definitions(asks: Asks) -> None:
+    pytest.importorskip("tree_sitter_python")
+    source = "".join(f"@mark\ndef f{number}():\n" + "    x = 1\n\n" * 3_200 for number in range(24))
+    shown: list[str] = []
+
+    def note(request: ChildRequest) -> Step:
+        shown.append(shown_to(request))
+        return reply("1")
+
+    room = asks(note, calls=100, usd=1000, confirm_above=1000)
+    session = room.session()
+    (name,) = room.ingested(session, **{"code.py": source})
+    report = room.ask(session, "query", [name], model=f"anthropic/{HAIKU}")
+    assert "parts by definitions" in " ".join(report.results[0].notes)
+    parts = [one for one in shown if " part " in one]
+    assert len(parts) > 2
+    assert all(_own(one).lstrip("\n").startswith("@mark") for one in parts)

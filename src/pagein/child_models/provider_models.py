@@ -9,6 +9,7 @@ Rules of this file
 """
 
 import importlib.util
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ _ROUTES: Final = {"openai": "openai-chat"}
 """Providers with several interfaces, and the one that compatible servers have, too."""
 _VERSIONED: Final = ("openai",)
 """Providers whose libraries expect the version in the base address."""
+_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN)\b")
 _SECONDS_TO_CONNECT: Final = 20.0
 
 
@@ -125,7 +127,9 @@ class ProviderModels:
         try:
             found = infer_model(f"{route}:{name}", lambda _: self._provider(provider, route))
         except UserError as problem:
-            raise RefusedKey(f"{named} cannot be called: {problem}") from problem
+            variable = _VARIABLE.search(str(problem))
+            remedy = f"set {variable[0]}" if variable else str(problem)
+            raise RefusedKey(f"there is no key for {named}: {remedy}") from problem
         except (ValueError, ImportError) as problem:
             raise UnknownModel(f"{named} cannot be called: {problem}") from problem
         self._models[named] = found

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pagein.delegation.child_calls import Asking, ChildCalls
 from pagein.delegation.ordered_work import work_on_each
+from pagein.delegation.text_edges import edges_of
+from pagein.delegation.thread_work import finish_in_thread
 from pagein.engine.recall.child_results import TargetText
 from pagein.policy.delegation.child_costs import NOTHING, OVERHEAD, window_of
 from pagein.policy.delegation.part_answers import (
@@ -16,7 +19,6 @@ from pagein.policy.delegation.part_answers import (
     reduce_text,
     report_split,
 )
-from pagein.policy.delegation.part_edges import find_edges
 from pagein.policy.delegation.prompts import content_block
 from pagein.policy.delegation.reports import ChildResult
 from pagein.policy.delegation.target_parts import TargetPart, part_text, split_text
@@ -56,7 +58,7 @@ class _PartedQuestion:
         parts: list[tuple[TargetText, TargetPart]] = []
         kinds: list[str] = []
         for text in self._asking.texts:
-            edges = find_edges(text.text, text.title)
+            edges = await finish_in_thread(partial(edges_of, text.text, text.title))
             kinds.append(edges.by)
             parts += [(text, part) for part in split_text(text.text, edges, self._characters(text))]
         self._total = len(parts)
