@@ -146,6 +146,15 @@ def _ask(  # noqa: PLR0913 -- the options of three commands
         raise BadInput(answered.failure)
 
 
-def _confirm(cost: "CallCost") -> bool:
-    words = f"This asks about {cost.calls} children and may cost up to {cost.says}. Go on?"
-    return typer.confirm(words, err=True)
+async def _confirm(cost: "CallCost") -> bool:
+    """Ask the person. In the main thread, so that Ctrl-C ends the question."""
+    import signal
+
+    words = f"This asks {cost.calls} children and may cost up to {cost.says}. Go on?"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return typer.confirm(words, err=True)
+    except typer.Abort:
+        return False
+    finally:
+        signal.signal(signal.SIGINT, before)

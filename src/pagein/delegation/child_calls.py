@@ -142,7 +142,9 @@ class ChildCalls:
             async with asyncio.timeout(seconds):
                 await self._run(asking, node, outcome)
         except TimeoutError:
-            return replace(blank, status="timeout", why=f"no answer within {seconds:.0f} s (`child_seconds`)")
+            is_own = seconds >= self.around.settings.limits.child_seconds
+            limit = "child_seconds" if is_own else "child_operation_seconds"
+            return replace(blank, status="timeout", why=f"no answer within {seconds:.0f} s (`{limit}`)")
         except OutOfBudget as spent:
             return replace(blank, status="not_asked", why=str(spent))
         except ChildModelError as problem:

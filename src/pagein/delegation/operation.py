@@ -9,6 +9,7 @@ Rules of this file
 
 import asyncio
 import contextlib
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from pagein.engine.recall.child_results import ChildResults
 from pagein.errors import PageinError
 from pagein.policy.delegation.child_costs import NOTHING, CallCost, highest_cost
 from pagein.policy.delegation.limits import DelegationSettings
-from pagein.policy.delegation.reports import ChildResult, Question, Report, Status
+from pagein.policy.delegation.reports import ChildResult, Confirm, Question, Report, Status
 from pagein.policy.recall.pattern_search import Pattern
 from pagein.ports import ChildModel
 
@@ -183,7 +184,7 @@ class Operation:
         if estimated.calls <= limits.confirm_above:
             return None
         if confirm is not None:
-            agreed = await finish_in_thread(lambda _: confirm(estimated))
+            agreed = await _ask_person(confirm, estimated)
             return None if agreed else replace(self._report, refused="Cancelled by user")
         self._results.log(
             {"kind": "operation", "operation": self._question.kind, "details": {
@@ -299,6 +300,12 @@ class Operation:
             elif one.has_hit:
                 labelled.append(self._found.get(place) or unanswered(place, (one.asked,)))
         return tuple(labelled)
+
+
+async def _ask_person(confirm: Confirm, cost: CallCost) -> bool:
+    if inspect.iscoroutinefunction(confirm):
+        return bool(await confirm(cost))
+    return bool(await finish_in_thread(lambda _: confirm(cost)))
 
 
 def _no_hit(question: Question, count: int) -> str:

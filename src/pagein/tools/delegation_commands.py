@@ -1,6 +1,6 @@
 """Implement `pagein query`, `pagein batch` and `pagein extract` as functions with plain values in and out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,8 +10,7 @@ from pagein.errors import BadInput, BadSetting
 from pagein.model.delegation_notes import DelegationKind
 from pagein.model.read_caps import ReadCaps
 from pagein.policy.delegation.answer_texts import report_text
-from pagein.policy.delegation.child_costs import CallCost
-from pagein.policy.delegation.reports import Question
+from pagein.policy.delegation.reports import Confirm, Question
 from pagein.tools.child_tools import SessionDelegate
 from pagein.tools.delegation_tools import report_values
 
@@ -38,7 +37,7 @@ def question_of(
     more_ids: Sequence[str],
     model: str | None,
     find: str | None,
-    confirm: Callable[[CallCost], bool] | None,
+    confirm: Confirm | None,
 ) -> Question:
     """Return the question of a command line: ids, and the instructions as the last word. Raises BadInput.
 

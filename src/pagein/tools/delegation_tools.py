@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.errors import HostError
 from pagein.model.delegation_notes import DelegationKind
 from pagein.policy.delegation.answer_texts import report_text
 from pagein.policy.delegation.child_costs import CallCost
@@ -25,7 +26,10 @@ def _answer(session: Session, call: Call, kind: DelegationKind, target_name: str
     problem = given.problem()
     if problem is not None:
         return problem
-    delegate = session.delegate
+    try:
+        delegate = session.delegate
+    except HostError as why:
+        return refusal_result(str(why))
     if not isinstance(delegate, SessionDelegate):
         return refusal_result(NO_CHILDREN)
     confirm = call.confirm

@@ -118,5 +118,7 @@ def _add(tree: Tree, operation: ShownOperation, parent: str | None) -> None:
 
 def _line(one: ShownCall) -> str:
     targets = ", ".join(one.targets[:3]) + (f" and {len(one.targets) - 3} more" if len(one.targets) > 3 else "")  # noqa: PLR2004 -- a line has room for three
-    took = "" if one.seconds is None else f" {one.seconds:.1f} s, {one.cost.says}"
-    return plain(f"{_MARKS.get(one.status, '?')} {targets} {one.doing}{took}".rstrip())
+    words = [_MARKS.get(one.status, "?"), targets, one.doing]
+    if one.seconds is not None:
+        words.append(f"{one.seconds:.1f} s, {one.cost.says}")
+    return plain(" ".join(filter(None, words)))

@@ -1,14 +1,10 @@
 """The questions that a session may ask child models, for users of the library."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from pagein.errors import BadSetting
-from pagein.policy.delegation.child_costs import CallCost
-from pagein.policy.delegation.reports import Question, Report
-
-Confirm = Callable[[CallCost], bool]
-"""Asks a person whether to go on at this cost."""
+from pagein.policy.delegation.reports import Confirm, Question, Report
 
 
 class Delegate(Protocol):
@@ -33,7 +29,7 @@ class DelegatedQuestions:
 
     targets: ids or names of objects. model: `provider/model`; "" for the one that is set. find: targets in which this text, or
     `/expression/flags`, does not stand are not asked about. confirm: asks a person above a number of children.
-    Raises BadSetting for a session without child models; everything else that goes wrong is told in the report.
+    Raises BadSetting or HostError for a session without child models; everything else that goes wrong is told in the report.
     """
 
     def query(

@@ -1,6 +1,6 @@
 """What an operation is asked, and what it reports: plain values."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -11,6 +11,10 @@ from pagein.policy.delegation.evidence import Evidence
 
 Status: TypeAlias = Literal["success", "error", "timeout", "cancelled", "not_asked"]
 """How a child ended. `not_asked`: no child was begun, and `why` says the reason."""
+
+
+Confirm: TypeAlias = Callable[[CallCost], bool] | Callable[[CallCost], Awaitable[bool]]
+"""Asks a person whether to go on at this cost. A plain function is called in a worker thread, a coroutine function in the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Question:
     model: str = ""
     find: str | None = None
     call_id: str = ""
-    confirm: Callable[[CallCost], bool] | None = None
+    confirm: Confirm | None = None
 
 
 @dataclass(frozen=True, slots=True)
