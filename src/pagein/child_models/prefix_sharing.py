@@ -26,7 +26,6 @@ class PrefixSharing:
     """The child models of one operation, sharing a prefix. Implements `ChildModel`.
 
     children: that will be asked; may be set until the first call. concurrency: how many at once.
-    shared_blocks: blocks at the beginning of the first message that all children have; 0 if they share only instructions.
     wait: seconds that children wait for the first one at most.
     """
 
@@ -36,13 +35,11 @@ class PrefixSharing:
         *,
         children: int,
         concurrency: int,
-        shared_blocks: int = 0,
         wait: float = LONGEST_WAIT,
     ) -> None:
         self._models = models
         self.children = children
         self._concurrency = concurrency
-        self._shared = shared_blocks
         self._wait = wait
         self._first = asyncio.Event()
         self._has_begun = False
@@ -82,15 +79,14 @@ class PrefixSharing:
         count = counter_for(model).count
         texts = [getattr(one, "text", "") for one in request.messages[0].blocks]
         tools = json.dumps([[one.name, one.description, dict(one.schema)] for one in request.tools])
-        head = count(request.system, "system") + count(tools, "system")
-        shared = head + sum(map(count, texts[: self._shared]))
-        own = sum(map(count, texts[self._shared :]))
+        shared = count(request.system, "system") + count(tools, "system")
+        own = sum(map(count, texts))
         return plan_prefix(model, SharedPrefix(int(shared), int(own)), self.children, self._concurrency)
 
     def _marks(self, request: ChildRequest, plan: PrefixPlan) -> tuple[PrefixMark, ...]:
         marks = list(request.marks)
         if plan.is_marked:
-            marks.append(PrefixMark(self._shared))
+            marks.append(PrefixMark())
         if len(request.messages) > 1:
             marks.append(PrefixMark(len(request.messages[0].blocks)))
         return tuple(dict.fromkeys(marks))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _NEEDS: Final = "models for delegated questions need more than is installed: pip install 'pagein[children]'"
 _ROUTES: Final = {"openai": "openai-chat"}
 """Providers with several interfaces, and the one that compatible servers have, too."""
+_FAMILY: Final = {"openai-chat": "openai", "openai-responses": "openai"}
+"""Interfaces of one provider, which share its address."""
 _VERSIONED: Final = ("openai",)
 """Providers whose libraries expect the version in the base address."""
 _VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN)\b")
@@ -139,8 +141,9 @@ class ProviderModels:
         from pydantic_ai.providers import infer_provider_class
 
         options: dict[str, Any] = {"http_client": self._connections()}
-        if (address := self._addresses.get(provider)) is not None:
-            is_bare = provider in _VERSIONED and not address.rpartition("/")[2].startswith("v")
+        family = _FAMILY.get(provider, provider)
+        if (address := self._addresses.get(family)) is not None:
+            is_bare = family in _VERSIONED and not address.rpartition("/")[2].startswith("v")
             options["base_url"] = f"{address}/v1" if is_bare else address
         return infer_provider_class(route)(**options)
 

@@ -17,6 +17,7 @@ from tests.gateway.upstreams import run, until
 
 from pagein import wiring
 from pagein.delegation.call_tree import PROCESS_CALLS
+from pagein.gateway import answer_stream
 from pagein.gateway.curation.branch_children import TOOLS, GatewayChildren
 from pagein.gateway.curation.engine_curator import EngineCurator
 from pagein.gateway.kill_switch import Switch
@@ -162,13 +163,23 @@ def test_a_child_that_fails_is_a_labelled_answer_and_the_model_goes_on(
     run(go())
 
 
-def test_a_client_that_goes_ends_its_children(tmp_path: Path) -> None:
+def test_a_client_gets_pings_and_ends_its_children_when_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_stream, "_QUIET", 0.05)
+
+    async def read(here: Stage, parts: list[bytes]) -> None:
+        async with here.client.http.post(here.client.url + "/v1/messages", json=here.client.body()) as answer:
+            while part := await answer.content.readany():
+                parts.append(part)
+
     async def go() -> None:
+        parts: list[bytes] = []
         script = plays([CAPTURE, QUERY], [{"text": "never"}], child=[{"wait": 30}, {"text": REPLY}])
         async with stage(Messages, script, tmp_path) as here:
             await here.client.turn()
-            asking = asyncio.ensure_future(here.client.turn())
-            await until(lambda: of_children(here) and PROCESS_CALLS.operations())
+            asking = asyncio.ensure_future(read(here, parts))
+            await until(lambda: of_children(here) and PROCESS_CALLS.operations() and b"event: ping" in b"".join(parts))
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             await until(lambda: not PROCESS_CALLS.operations())
