@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from tests.delegation.asked_sessions import Asked, asked
 
 from pagein import wiring
+from pagein.mcp.offered_tools import chosen
+from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.simulator import SimulatedProvider
 from pagein.testing.scripted_children import reply, shown_to
@@ -58,6 +61,18 @@ def test_a_model_asks_by_a_tool_and_reads_wrong_calls_in_words(asks: Asks) -> No
     confirmed = answer(session, "batch", Call({"instructions": "x", "targets": ids * 9}, confirm=lambda _: False))
     assert not confirmed.is_error  # each target once: too few to ask a person
     assert answer(session, "query", Call({"instructions": "x", "target": ids}), enabled=False).is_error
+
+
+def test_a_client_of_mcp_asks_where_the_user_chose_the_tool(asks: Asks) -> None:
+    room = asks(lambda _: reply("ok"))
+    ids = room.ingested(room.session(), a="1\n")
+    offered = chosen(("query",))
+    assert "query" in [one.name for one in offered]
+    answers = ToolAnswers(room.engines[0], str(room.folder), tuple(one.name for one in offered))
+    caller, never = Caller("claude-code", "call-1"), threading.Event()
+    told = answers.answer("query", {"instructions": "What?", "target": ids}, caller, never)
+    assert "\nok\n" in told.text
+    assert "There is no tool" in answers.answer("batch", {"instructions": "What?", "targets": ids}, caller, never).text
 
 
 def test_programs_ask_with_and_without_an_event_loop(asks: Asks) -> None:
