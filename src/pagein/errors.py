@@ -10,6 +10,13 @@ PageinError
 │   ├── NotRecallable    missing object; the message says why
 │   └── Aborted          the caller cancelled the work
 ├── HostError        the host broke a contract
+├── ChildModelError  a child model could not be called; the message says what to do
+│   ├── RefusedKey       the provider refused the key
+│   ├── UnknownModel     the provider has no model of this name
+│   ├── Overloaded       too many requests, or no capacity; a later call may succeed
+│   ├── BrokenConnection no connection, or it ended early; a second call may succeed
+│   ├── UnsupportedCall  the model has no such call; a streaming call may succeed
+│   └── RefusedRequest   the provider refused the request for another reason
 └── StoreError       the store failed; no model call may fail because of this
     ├── MissingBlob
     └── DamagedBlob
@@ -53,6 +60,48 @@ class Aborted(CallerError):
 
 class HostError(PageinError):
     """The host broke a promise. The message names the host and the promise."""
+
+
+class ChildModelError(PageinError):
+    """A child model could not be called. The message names the provider's reason and the remedy, and no key."""
+
+
+class RefusedKey(ChildModelError):
+    """The provider refused the key, or no key is set. The message names the variable to set."""
+
+
+class UnknownModel(ChildModelError):
+    """The provider has no model of this name."""
+
+
+class Overloaded(ChildModelError):
+    """The provider has too many requests or no capacity (429, 503, 529).
+
+    retry_after: seconds that the provider asks to wait, None if it does not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BrokenConnection(ChildModelError):
+    """No connection to the provider, or it ended before the answer was complete.
+
+    was_sent: whether the request may have reached the provider, which may then bill it.
+    """
+
+    def __init__(self, message: str, *, was_sent: bool = True) -> None:
+        super().__init__(message)
+        self.was_sent = was_sent
+
+
+class UnsupportedCall(ChildModelError):
+    """The model cannot be called in this way. A streaming call may succeed."""
+
+
+class RefusedRequest(ChildModelError):
+    """The provider refused the request for a reason that a second call does not change."""
 
 
 class StoreError(PageinError):

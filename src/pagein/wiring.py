@@ -6,10 +6,10 @@ The engine is imported where it is opened: commands that only look into a store 
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pagein.errors import BadInput, BadSetting, StoreError
 from pagein.settings.sources import load_config
@@ -23,13 +23,17 @@ if TYPE_CHECKING:
     from pagein.memory.indexer import Indexer
     from pagein.memory.object_writer import IndexedStore
     from pagein.past_sessions.intake import Intake
-    from pagein.ports import BlobStore, DerivedLayer, ForgettingStore, TokenCounter, WholeStore
+    from pagein.ports import BlobStore, ChildModel, DerivedLayer, ForgettingStore, TokenCounter, WholeStore
+    from pagein.settings.layers import Config
     from pagein.store.postgres.postgres_store import PostgresStore
     from pagein.store.search.search_layer import SearchLayer
     from pagein.store.search.shelves import SearchedStore
     from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.store.upkeep.file_soundness import FileWatch
+    from pagein.tools.child_tools import SessionDelegate
     from pagein.workspace.symbols.kept_symbols import LayeredBlobs
+
+    OpenChildModel: TypeAlias = Callable[[], ChildModel]
 
 # Seconds that a process of an intake waits for its neighbours, which write in turns.
 _PATIENCE_OF_INTAKE: Final = 60.0
@@ -44,6 +48,7 @@ def open(  # noqa: A001 -- users write pagein.open
     counter: "TokenCounter | None" = None,
     settings: "Settings | None" = None,
     patience: float | None = None,
+    children: "OpenChildModel | None" = None,
 ) -> "Engine":
     """Open an engine for a workspace.
 
@@ -53,10 +58,11 @@ def open(  # noqa: A001 -- users write pagein.open
     settings: None for the configured settings, from files and the environment (`settings.sources.load_config`)
     patience: seconds to wait for a busy store or an unreachable database before continuing without it; None for the
     store's own default
+    children: opens a connection to child models, for `Session.query` and its like; None for the providers' own interfaces
 
     Raises BadSetting, with file, key and remedy, for an invalid setting.
     """
-    return _open(store, workspace, counter, settings, patience)[0]
+    return _open(store, workspace, counter, settings, patience, children)[0]
 
 
 def open_with_layers(
@@ -80,11 +86,14 @@ def _open(
     counter: "TokenCounter | None",
     settings: "Settings | None",
     patience: float | None,
+    children: "OpenChildModel | None" = None,
 ) -> "tuple[Engine, tuple[DerivedLayer, ...]]":
     from pagein.engine.engine import Engine
 
     store = store_address(store, workspace)
-    settings = settings if settings is not None else load_config(workspace).engine
+    config = load_config(workspace)
+    settings = settings if settings is not None else config.engine
+    delegate = _delegate(config, children)
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
     home = str(Path(workspace).resolve())
     place = home.encode("utf-8", "backslashreplace").decode()
@@ -94,13 +103,13 @@ def _open(
 
         memory = MemoryStore()
         outside = _outside(memory, home, settings)
-        reach = _reach(memory, settings, None, None)
+        reach = _reach(memory, settings, None, None, delegate)
         engine = Engine(blobs=memory, counter=tokens, settings=settings, workspace=place, outside=outside, reach=reach)
         return engine, ()
     kept = open_kept_store(store, place, patience)
     outside = _outside(kept, home, settings, kept)
     layers = layers_of(kept)
-    reach = _reach(kept, settings, _log_beside(store, place), layers[0])
+    reach = _reach(kept, settings, _log_beside(store, place), layers[0], delegate)
     engine = Engine(
         blobs=kept,
         journals=kept,
@@ -322,7 +331,11 @@ def _outside(blobs: "BlobStore", home: str, settings: "Settings", kept: "Layered
 
 
 def _reach(
-    store: "SearchedStore", settings: "Settings | None", log: Path | None, objects: "Indexer | None"
+    store: "SearchedStore",
+    settings: "Settings | None",
+    log: Path | None,
+    objects: "Indexer | None",
+    delegate: "SessionDelegate | None" = None,
 ) -> "RecallResources":
     from pagein.engine.engine import Settings
     from pagein.engine.log.trajectory import Trajectory
@@ -347,8 +360,27 @@ def _reach(
 
     trajectory = None if log is None else Trajectory(log, time.time)  # noqa: TID251 -- the rim reads the clock
     return RecallResources(
-        tree, StoredTexts(store, refresh), StoredObjects(store, refresh), trajectory, chosen.recall, chosen.ingest, code
+        tree,
+        StoredTexts(store, refresh),
+        StoredObjects(store, refresh),
+        trajectory,
+        chosen.recall,
+        chosen.ingest,
+        code,
+        delegate,
     )
+
+
+def _delegate(config: "Config", children: "OpenChildModel | None") -> "SessionDelegate":
+    from pagein.tools.child_tools import SessionDelegate
+
+    def open_models() -> "ChildModel":
+        from pagein.child_models.provider_models import ProviderModels
+
+        return ProviderModels(addresses=config.addresses)
+
+    is_set = children is not None or bool(config.delegation.model)
+    return SessionDelegate(children or open_models, config.delegation, is_set=is_set)
 
 
 def _log_beside(store: str | Path | None, place: str) -> Path:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
@@ -134,6 +135,13 @@ STORED: list[tuple[Note, str]] = [
     (
         IngestNote("o", "/a", HASH, 2, 4, "text"),
         f'{{"object_id":"o","pathKey":"/a","servedHash":"{HASH.hex}","tokens":2,"chars":4,"description":"text"}}',
+    ),
+    (
+        ChildResultNote("o", "child-1", "extract", HASH.hex, 2, 4, "why?", "a/b", ("o@1",), ("o",), "id", 7.5),
+        (
+            f'{{"object_id":"o","call":"child-1","kind":"extract","content":"{HASH.hex}","tokens":2,"chars":4,"title":"why?",'
+            '"model":"a/b","targets":["o@1"],"references":["o"],"artifact":"id","at":7.5}'
+        ),
     ),
     (ObjectNameNote("o", "plan\ud800"), '{"object_id":"o","nickname":"plan\\ud800"}'),
     (ObjectNameNote("o"), '{"object_id":"o","nickname":null}'),

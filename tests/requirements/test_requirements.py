@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from pagein import ports
 from pagein.cli.cli import app
 from pagein.settings.keys import KEYS
 
@@ -23,12 +22,12 @@ def has_option(command: str, option: str) -> bool:
 CAPABILITIES: dict[str, Callable[[], bool]] = {
     "agent hooks": lambda: "hook" in COMMANDS,
     "blame": lambda: "blame" in COMMANDS,
-    "child calls": lambda: hasattr(ports, "ChildModel") or "query" in COMMANDS,
     "followed files of sessions": lambda: any("follow" in name for name in KEYS),
     "layouts": lambda: has_option("replay", "--layout"),
     "MCP server": lambda: "mcp" in COMMANDS,
     "objects of sessions": lambda: "sessions" in COMMANDS,
     "pi extension": lambda: "pi" in COMMANDS or (ROOT / "extensions" / "pi").is_dir(),
+    "summaries by a model": lambda: any("summar" in name for name in KEYS),
     "symbol map": lambda: "symbols" in COMMANDS,
     "totals over all sessions": lambda: "top" in COMMANDS,
     "unified read": lambda: has_option("read", "--mode"),

@@ -14,6 +14,7 @@ import typer
 
 from pagein.cli import (
     commands_blame,
+    commands_delegation,
     commands_doctor,
     commands_forget,
     commands_hook,
@@ -158,7 +159,13 @@ _add_to(
     commands_switch.add_to,
     commands_status.add_to,
 )
-_add_to("Read and recall", commands_reads.add_to, commands_symbols.add_to, commands_recall.add_to)
+_add_to(
+    "Read and recall",
+    commands_reads.add_to,
+    commands_symbols.add_to,
+    commands_recall.add_to,
+    commands_delegation.add_to,
+)
 _add_to("The user's hand on a session", commands_pins.add_to)
 _add_to(
     "Memory",

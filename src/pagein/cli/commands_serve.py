@@ -184,6 +184,7 @@ def _parts(
     if measure:
         return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
+    from pagein.gateway.curation.branch_children import TOOLS, GatewayChildren
     from pagein.gateway.curation.engine_curator import EngineCurator
     from pagein.gateway.curation.file_follower import FileFollower, FollowTerms
     from pagein.gateway.curation.layer_follower import LayerFollower
@@ -191,12 +192,13 @@ def _parts(
     from pagein.gateway.pages.session_views import EngineLooker
     from pagein.settings.sources import load_config
 
+    config = load_config(workspace)
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
     files = (
         FileFollower(
             lambda: wiring.open_for_upkeep(store, workspace=workspace),
             layers[0],
-            FollowTerms(settings.follow_files, load_config(workspace).engine.excluded),
+            FollowTerms(settings.follow_files, config.engine.excluded),
             logger,
         )
         if layers and (settings.memory or settings.follow_files != "off")
@@ -209,6 +211,7 @@ def _parts(
             everything=settings.recall_everything,
             notes=settings.note_guidance,
             work=None if files is None else files.work,
+            children=TOOLS if settings.children else (),
         ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
@@ -219,6 +222,11 @@ def _parts(
         files=files,
         keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
         services=_services(engine, workspace, switch),
+        children=GatewayChildren(
+            engine, config.delegation, settings.children_hour_usd, everything=settings.recall_everything
+        )
+        if settings.children
+        else None,
     )
 
 

@@ -25,6 +25,7 @@ from pagein.engine.reads.placed_reads import PlacedReads
 from pagein.engine.reads.read_figures import ReadingStatus
 from pagein.engine.reads.session_guards import SessionGuards
 from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
+from pagein.engine.recall.delegated_questions import DelegatedQuestions
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.engine.session_parts import SessionParts
@@ -41,7 +42,7 @@ from pagein.ports import Files, Signal
 from pagein.providers.validity import Api
 
 
-class Session:
+class Session(DelegatedQuestions):
     """A session of an agent.
 
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
@@ -337,9 +338,7 @@ class Session:
         bypass_cache: bool = False,
         signal: Signal | None = None,
     ) -> ReadResult:
-        """Read a file as the agent's own read tool would, or return a shorter answer with the same content (see
-        `SessionReads.read`).
-        """
+        """Read a file as the agent's own tool would, or answer shorter with the same content (see `SessionReads.read`)."""
         return self.reads.read(fspath(path), offset=offset, limit=limit, bypass=bypass_cache, signal=signal)
 
     def refresh(self, path: str | PathLike[str], offset: float | None = None, limit: float | None = None) -> ReadResult:

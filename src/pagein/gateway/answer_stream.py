@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from aiohttp import ClientResponse, web
 
+from pagein.gateway.curation.child_asker import ChildQuestions
 from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
 from pagein.gateway.http import headers as names
 from pagein.gateway.http.own_answers import UpstreamResponse
@@ -57,6 +58,7 @@ class Conduct:
 
     send: repeats the client's request with another body
     rounds: maximum number of continuations
+    children: answers questions to child models; None if none were offered
     """
 
     api: Api
@@ -65,6 +67,7 @@ class Conduct:
     send: Callable[[bytes], AbstractAsyncContextManager[ClientResponse]]
     listener: RecallListener
     rounds: int
+    children: ChildQuestions | None = None
 
     @property
     def form(self) -> AnswerForm:
@@ -246,6 +249,8 @@ class Answerer:
         for call in turn.own:
             if self._rounds.count > conduct.rounds:
                 result = OwnToolResult(call, _ENOUGH, is_error=True)
+            elif conduct.children is not None and call.name in conduct.children.names:
+                result = await conduct.children.answer(call)
             else:
                 result = await conduct.guard.recall(conduct.curated, call)
             self._recalls += 1

@@ -22,8 +22,10 @@ from yarl import URL
 
 from pagein.gateway import farewell
 from pagein.gateway.answer_stream import Answerer, Conduct, can_answer
+from pagein.gateway.child_route import ChildRoute
+from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
-from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveCaps, KeepAliveWindow, SleepClock
+from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
 from pagein.gateway.curation.session_hints import Hint, from_headers
 from pagein.gateway.http import headers as names
@@ -43,8 +45,6 @@ from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, read_more
 from pagein.providers.wire.formats import format_named
 
-# Headers that the HTTP client would add if the agent sent none.
-_NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
 _SWITCHED_OFF: Final = ("off", "leaving", "asked")
 # Stop reasons after which a client may continue its conversation.
 _SAID: Final = ("end_turn", "stop_sequence", "tool_use")
@@ -54,7 +54,7 @@ _LOGIN: Final = "subscription"
 class Relay:
     """Handles every request except requests to the gateway itself."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- its parts, as the server has them
         self,
         http: ClientSession,
         settings: GatewaySettings,
@@ -63,6 +63,8 @@ class Relay:
         reporter: Reporter,
         clock: SleepClock,
         token: str,
+        *,
+        children: ChildAsker | None = None,
     ) -> None:
         self._http = http
         self._token = token
@@ -71,14 +73,9 @@ class Relay:
         self._switch = switch
         self._reporter = reporter
         self._proxies = Proxies()
+        self._children = ChildRoute(children, http, settings, self._proxies)
         self._clock = clock
-        caps = KeepAliveCaps(
-            settings.keep_alive_session,
-            settings.keep_alive_session_bit,
-            settings.keep_alive_hour,
-            settings.keep_alive_hour_bit,
-        )
-        self.keep_alive = KeepAlive(guard, caps, reporter, clock, switch.is_off)
+        self.keep_alive = KeepAlive(guard, caps_in(settings), reporter, clock, switch.is_off)
         self._afterwards: set[asyncio.Task[None]] = set()
         self.under_way = 0
         self.idle = asyncio.Event()
@@ -219,6 +216,7 @@ class Relay:
                 documented=self._settings.is_vendors_own(found.vendor),
                 model=found.model,
                 is_near=is_near(request.remote, given),
+                children=self._children.may_ask(given),
             )
         )
         self.keep_alive.came(decision.curated.conversation)
@@ -253,7 +251,7 @@ class Relay:
                 headers=CIMultiDict(given if data is first else names.continuation_headers(given)),
                 data=sendable(data),
                 allow_redirects=False,
-                skip_auto_headers=_NOT_ADDED,
+                skip_auto_headers=names.NOT_ADDED,
                 proxy=self._proxies.to(address),
             )
 
@@ -285,8 +283,11 @@ class Relay:
         """
         if outgoing.route.api is None or outgoing.tools is None or not can_answer(upstream):
             return _tee(outgoing, upstream)
+        children = self._children.questions(outgoing, outgoing.tools, self._address(outgoing))
         rounds = self._settings.recalls
-        return Answerer(Conduct(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds))
+        return Answerer(
+            Conduct(outgoing.route.api, self._guard, outgoing.tools, send, self._reporter, rounds, children)
+        )
 
     async def _back(
         self, request: web.Request, outgoing: OutgoingRequest, upstream: ClientResponse, tee: Tee | Answerer | None

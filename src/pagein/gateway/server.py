@@ -14,6 +14,7 @@ from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, 
 
 from pagein import __version__
 from pagein.gateway.client_setup import CLIENTS
+from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.file_follower import FileFollower
 from pagein.gateway.curation.guarded_curator import Curator, Guard, PassThrough
 from pagein.gateway.curation.keepalive_requests import SleepClock, SystemClock
@@ -68,6 +69,7 @@ class GatewayParts:
     keeper: applies the retention of sessions; None for sessions that stay
     files: notes the machines of sessions, and follows their files if set; None for neither
     services: handlers of other services at this address, by path
+    children: answers questions to child models; None for none
     """
 
     curator: Curator | None = None
@@ -81,6 +83,7 @@ class GatewayParts:
     keeper: SessionKeeper | None = None
     files: FileFollower | None = None
     services: Mapping[str, Handler] = field(default_factory=dict)
+    children: ChildAsker | None = None
 
 
 class Gateway:
@@ -94,6 +97,7 @@ class Gateway:
         self._looker = given.looker
         self._follower = given.follower
         self._services = given.services
+        self._children = given.children
         self._threads = [one for one in (given.follower, given.keeper, given.files) if one is not None]
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
@@ -203,7 +207,16 @@ class Gateway:
             max_line_size=_LONGEST,
             max_field_size=_LONGEST,
         )
-        self._relay = Relay(self._http, settings, self._guard, self._switch, self._reporter, self._clock, self.token)
+        self._relay = Relay(
+            self._http,
+            settings,
+            self._guard,
+            self._switch,
+            self._reporter,
+            self._clock,
+            self.token,
+            children=self._children,
+        )
         self._runner = web.AppRunner(
             self._application(self._relay),
             handler_cancellation=True,

@@ -38,6 +38,8 @@ class GatewaySettings:
     recall_everything: whether recall tools also reach what other sessions in the store said, read and wrote
     note_guidance: whether the recall tools also tell the model to write notes
     recalls: maximum number of recall rounds per client request
+    children: whether the model may ask child models at its own upstream, with the key of the client's very request
+    children_hour_usd: maximum cost of these per hour of the gateway, in dollars
     subscriptions: whether requests with a subscription's login may be changed, at the user's own risk
     keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
     keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: maximum number and cost (in base-input-token
@@ -62,6 +64,8 @@ class GatewaySettings:
     recall_everything: bool = False
     note_guidance: bool = False
     recalls: int = 8
+    children: bool = False
+    children_hour_usd: float = 5.0
     subscriptions: bool = False
     keep_alive: bool = False
     keep_alive_session: int = 24
@@ -84,9 +88,15 @@ class GatewaySettings:
             raise BadSetting(f"follow_files must be one of {', '.join(FOLLOWS)}, not {self.follow_files!r}")
         if self.recalls < 0:
             raise BadSetting(f"recalls must be a number from 0 on, not {self.recalls}")
-        caps = (self.keep_alive_session, self.keep_alive_session_bit, self.keep_alive_hour, self.keep_alive_hour_bit)
+        caps = (
+            self.keep_alive_session,
+            self.keep_alive_session_bit,
+            self.keep_alive_hour,
+            self.keep_alive_hour_bit,
+            self.children_hour_usd,
+        )
         if any(not 0 <= cap < float("inf") for cap in caps):
-            raise BadSetting(f"the caps of keep_alive must be numbers from 0 on, not {caps}")
+            raise BadSetting(f"the caps of keep_alive and children_hour_usd must be numbers from 0 on, not {caps}")
         if self.body_limit <= 0:
             raise BadSetting(f"body_limit must be a number of bytes above 0, not {self.body_limit}")
 

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.tools.calls import schema
+from pagein.tools.delegation_tools import DELEGATION
 from pagein.tools.expand import EXPAND
 from pagein.tools.ingest import INGEST
 from pagein.tools.reading.argument_matrix import MATRIX, Argument
@@ -134,6 +135,7 @@ TOOLS: Final = {
         OfferedTool("expand", EXPAND.description, EXPAND.schema),
         OfferedTool("ingest", INGEST.description, INGEST.schema, writes=True),
         OfferedTool("stats", STATS.description, STATS.schema),
+        *(OfferedTool(one.name, one.description, one.schema, writes=True) for one in DELEGATION),
     )
 }
 """Every tool that can be offered, by its name."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from pagein.memory.artifacts import save_artifact
 from pagein.memory.chat_pages import (
     STEPS_OF_VERSION,
     shortened,
@@ -35,6 +36,7 @@ from pagein.memory.session_summary import SessionSummary, title_of
 from pagein.memory.threads import START, ThreadState
 from pagein.model.chats import UNANSWERED, ChatCall
 from pagein.model.codec import decode_message
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
 from pagein.model.memory_notes import AnswerNote, RecordedNote
@@ -181,6 +183,8 @@ class SessionIndex:
             self._save_system_prompt(thread, entry, note.text)
         if isinstance(note, AnswerNote):
             thread = self._last_answer(thread, entry, note)
+        if isinstance(note, ChildResultNote) and note.artifact:
+            save_artifact(self._writer, note, replace(self._cause(entry, "extract"), at=note.at))
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
         return thread

@@ -7,6 +7,7 @@ A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.memory_notes import (
     AnswerNote,
@@ -381,6 +382,7 @@ Note: TypeAlias = (
     | PinNote
     | RecallNote
     | IngestNote
+    | ChildResultNote
     | ObjectNameNote
     | ObjectViewNote
     | OpenChatsNote

@@ -17,6 +17,7 @@ import msgspec
 
 from pagein.errors import BadName
 from pagein.model import read_records
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
     BreakpointChoice,
@@ -370,6 +371,7 @@ KINDS: Final = (
     _kind("hand", PinNote, _encode_pin, _decode_pin, has_words=True),
     _kind("recall", RecallNote, _encode_recall, _decode_recall, has_words=True),
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
+    _kind("child.result", ChildResultNote, _encode_set_fields("object_id", "call", "kind"), has_words=True),
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
     _kind("chats.open", OpenChatsNote),

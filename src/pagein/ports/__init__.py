@@ -1,5 +1,6 @@
 """Interfaces to the outside world, as Protocols whose docstrings are contracts."""
 
+from pagein.ports.child_models import ChildAnswer, ChildModel, ChildRequest, ChildTool, PrefixMark
 from pagein.ports.layers import DerivedLayer, Progress
 from pagein.ports.layouts import Layout
 from pagein.ports.machine import Clock, CodeSearcher, Files, IdSource, Signal, TokenCounter
@@ -9,6 +10,10 @@ from pagein.ports.whole_stores import ForgettingStore, WholeStore
 
 __all__ = [
     "BlobStore",
+    "ChildAnswer",
+    "ChildModel",
+    "ChildRequest",
+    "ChildTool",
     "Clock",
     "CodeSearcher",
     "DerivedLayer",
@@ -19,6 +24,7 @@ __all__ = [
     "LayerStore",
     "Layout",
     "ObjectStore",
+    "PrefixMark",
     "Progress",
     "Signal",
     "SnapshotStore",

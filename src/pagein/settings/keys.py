@@ -14,6 +14,7 @@ from typing import Final
 
 from pagein.engine.engine import Settings
 from pagein.gateway.settings import FOLLOWS, GatewaySettings
+from pagein.policy.delegation.limits import USUAL_LIMITS
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import DEFAULT, OLDER_NAMES, PRESETS
 from pagein.policy.eviction.residency import PRICED
@@ -25,6 +26,7 @@ from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
 _ENGINE = Settings()
 _READING, _RECALL, _GUARDS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards
+_CHILDREN = USUAL_LIMITS
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 
 AGES: Final = {name: age for name, age in _RESIDENCY.rules.ages.items() if age.says}
@@ -211,6 +213,18 @@ GATEWAY: Final[tuple[Key, ...]] = (
     ),
     whole("recalls", _GATEWAY["recalls"], "Maximum recall rounds per client request."),
     flag(
+        "children",
+        default=_GATEWAY["children"],
+        says="Let the model ask child models about stored objects, at its own provider and with the key of the client's very request: your account pays. Never with a subscription login.",
+        own=True,
+    ),
+    number(
+        "children_hour_usd",
+        _GATEWAY["children_hour_usd"],
+        "Maximum cost of these child models per hour, in dollars.",
+        own=True,
+    ),
+    flag(
         "subscriptions",
         default=_GATEWAY["subscriptions"],
         says="Also change requests made with a subscription login. The vendor may forbid it: at your own risk.",
@@ -241,9 +255,62 @@ GATEWAY: Final[tuple[Key, ...]] = (
 MCP: Final[tuple[Key, ...]] = (
     texts(
         "mcp_tools",
-        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`. Each stands in every prompt of the client.",
+        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`, and where `child_model` is set `query`, `batch`, `extract`. Each stands in every prompt of the client.",
     ),
 )
 
-KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP)}
+CHILDREN: Final[tuple[Key, ...]] = (
+    text(
+        "child_model",
+        "",
+        "Model that answers delegated questions, as provider/model. While none is set, models are not offered the tools `query`, `batch` and `extract`.",
+        own=True,
+    ),
+    text("child_deep_model", "", "Model of the children of children. Default: `child_model`.", own=True),
+    whole("child_depth", _CHILDREN.depth, "1: children ask no further children. 2: they may.", own=True),
+    whole("child_calls", _CHILDREN.calls, "Maximum children of one operation, at every depth together.", own=True),
+    whole("child_concurrency", _CHILDREN.concurrency, "Maximum children that are asked at the same time.", own=True),
+    number("child_seconds", _CHILDREN.child_seconds, "Seconds that one child may take.", own=True),
+    number("child_operation_seconds", _CHILDREN.operation_seconds, "Seconds that one operation may take.", own=True),
+    whole("child_tokens", _CHILDREN.output_tokens, "Maximum output tokens of one call to a child model.", own=True),
+    whole("child_turns", _CHILDREN.turns, "Maximum calls to the model for one child.", own=True),
+    number(
+        "child_usd",
+        _CHILDREN.usd,
+        "Maximum cost of one operation in dollars. Checked before each call, for models in the price tables.",
+        own=True,
+    ),
+    whole(
+        "child_unpriced_tokens",
+        _CHILDREN.unpriced_tokens,
+        "Maximum tokens of one operation on models that the price tables do not list, in place of a cost.",
+        own=True,
+    ),
+    whole(
+        "child_confirm_above",
+        _CHILDREN.confirm_above,
+        "Number of children above which a person is asked first. Where nobody can be asked, the operation runs if its estimate is within `child_usd`.",
+        own=True,
+    ),
+    flag(
+        "child_memo",
+        default=True,
+        says="Answer a question to a child from memory if this process asked the same model the same about the same text before.",
+        own=True,
+    ),
+    text(
+        "child_prompt",
+        "",
+        "System prompt of children, in place of the built-in one. `{{default}}` stands for that one, `{task}`, `{tools}`, `{depth}` and `{depths}` for what they name.",
+        own=True,
+    ),
+    text(
+        "delegation_prompt",
+        "",
+        "Words about child models in the system prompt of the model that asks, in place of the built-in ones. `{{default}}` stands for these.",
+        own=True,
+    ),
+)
+
+KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *CHILDREN)}
 """Every setting by name."""

@@ -15,11 +15,13 @@ from pagein.engine.recall.recall_resources import Bounds
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
 from pagein.model.read_caps import ReadCaps
+from pagein.policy.delegation.limits import DelegationLimits, DelegationSettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.guards.limits import GuardSettings
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
+from pagein.providers.vendors import VENDORS
 from pagein.settings.keys import AGES, GATEWAY, KEYS
 
 PAGE: Final = "docs/reference/settings.md"
@@ -41,16 +43,22 @@ class SettingsLayer:
 class Config:
     """Every setting with its origin.
 
-    engine, gateway: their settings.
+    engine, gateway, delegation: their settings.
     store: address or file of the store; None for the workspace's own.
     values: the value of every key. origins: the source of each value.
     """
 
     engine: Settings = field(default_factory=Settings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    delegation: DelegationSettings = field(default_factory=DelegationSettings)
     store: str | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The address for requests to each vendor, by the vendor's name."""
+        return {one.name: str(self.values[one.name]) for one in VENDORS}
 
 
 def of_file(name: str, text: str, *, own: bool) -> SettingsLayer:
@@ -119,10 +127,33 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
     try:
         store = values["store"]
         gateway = GatewaySettings(**{key.name: values[key.name] for key in GATEWAY})  # type: ignore[arg-type]
-        return Config(_engine(values), gateway, str(store) if store else None, values, origins)
+        return Config(_engine(values), gateway, _delegation(values), str(store) if store else None, values, origins)
     except BadSetting as problem:
         set_by = [f"{name}: {where}" for name, where in origins.items() if where != DEFAULT]
         raise BadSetting(f"{problem} (set are {', '.join(set_by)})") from problem
+
+
+def _delegation(values: Mapping[str, Any]) -> DelegationSettings:
+    limits = DelegationLimits(
+        values["child_depth"],
+        values["child_calls"],
+        values["child_concurrency"],
+        values["child_seconds"],
+        values["child_operation_seconds"],
+        values["child_tokens"],
+        values["child_turns"],
+        values["child_usd"],
+        values["child_unpriced_tokens"],
+        values["child_confirm_above"],
+    )
+    return DelegationSettings(
+        limits,
+        values["child_model"],
+        values["child_deep_model"],
+        values["delegation_prompt"],
+        values["child_prompt"],
+        values["child_memo"],
+    )
 
 
 _AS_NAMED: Final = ("min_tokens", "thinking")

@@ -22,6 +22,7 @@ _NAME: Final = 16
 _SHORT: Final = 8
 _SIZE: Final = len(_MAGIC) + _NAME + 2 * _SHORT + _NAME
 _NOTHING: Final = bytes(_SHORT)
+_STANDARD: Final = str.maketrans("-_", "+/")  # libraries send bytes back in either alphabet, and APIs take both
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def open_seal(key: bytes, signature: str, words: str | None) -> Seal | None:
     words: None for hidden words.
     """
     try:
-        raw = base64.b64decode(signature, validate=True)
+        raw = base64.b64decode(signature.translate(_STANDARD), validate=True)
     except (binascii.Error, ValueError):
         return None
     if len(raw) != _SIZE or not raw.startswith(_MAGIC):

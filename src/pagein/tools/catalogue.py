@@ -7,8 +7,10 @@ from typing import Final, Literal, TypeAlias
 from pagein.engine.engine import Settings
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.policy.delegation.prompts import root_prompt
 from pagein.tools import read
 from pagein.tools.calls import Call, Offer, refusal_result
+from pagein.tools.delegation_tools import BATCH, DELEGATION, EXTRACT, QUERY
 from pagein.tools.expand import EXPAND
 from pagein.tools.ingest import INGEST
 from pagein.tools.note_guidance import NOTES
@@ -40,14 +42,15 @@ DEPRECATED: Final = LEGACY_TOOLS
 USUAL: Final = Settings()
 
 
-def offer_tools(names: Names = "pagein", settings: Settings = USUAL) -> tuple[Offer, ...]:
+def offer_tools(names: Names = "pagein", settings: Settings = USUAL, *, delegation: bool = False) -> tuple[Offer, ...]:
     """Return every tool, under the names of this scheme.
 
     Hosts that use the names of Pi-RLM have a read tool of their own: there `read` has its arguments, and no modes.
 
     settings: tell whether the tools that `read` has replaced are offered, too
+    delegation: whether a child model is set, so that the tools that ask it are offered, too
     """
-    old = DEPRECATED if settings.deprecated_tools else ()
+    old = (*(DELEGATION if delegation else ()), *(DEPRECATED if settings.deprecated_tools else ()))
     if names == "pagein":
         return (*TOOLS, *old)
     own = (_read_offer(read.READ), *TOOLS[1:], *old)
@@ -56,7 +59,9 @@ def offer_tools(names: Names = "pagein", settings: Settings = USUAL) -> tuple[Of
 
 def tool_named(name: str) -> Offer | None:
     """Return the tool of this name or legacy name, or None."""
-    return next((tool for tool in (*TOOLS, *DEPRECATED) if name in (tool.name, tool.legacy) and name), None)
+    return next(
+        (tool for tool in (*TOOLS, *DELEGATION, *DEPRECATED) if name in (tool.name, tool.legacy) and name), None
+    )
 
 
 def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> ReadResult:
@@ -67,7 +72,7 @@ def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> 
     tool = tool_named(name)
     if tool is None:
         return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in TOOLS)}.")
-    if not enabled and tool in RECALL:
+    if not enabled and tool in (*RECALL, *DELEGATION):
         return refusal_result(DISABLED)
     return tool.answer(session, call)
 
@@ -76,6 +81,9 @@ _TOLD: Final = (
     (PEEK, "shows a part of an object, exactly as it stood there. Costs one short result."),
     (SEARCH, "finds a text or an expression in all objects, with ids and offsets to peek at."),
     (EXPAND, "follows the references of a stored object, in both directions."),
+    (QUERY, "asks a child model about objects, together. Costs a model call."),
+    (BATCH, "asks a child model about each of many objects. Costs a model call for each."),
+    (EXTRACT, "as query, and keeps the answer as an object."),
     (INGEST, "puts many files into the store without showing them, so that they can be searched."),
     (STATS, "tells how much was taken out and brought back."),
 )
@@ -97,10 +105,11 @@ is in a store, and these tools bring it back.
 - For a file as it is now, read the file; an object is a text as it was."""
 
 
-def guidance(tools: Iterable[Offer], *, notes: bool = False) -> str:
+def guidance(tools: Iterable[Offer], *, notes: bool = False, delegation: str = "") -> str:
     """Return the paragraph of a system prompt about the recall tools among `tools`, "" if there are none.
 
     notes: whether it also tells the model to write notes
+    delegation: the user's own words about child models (see `policy.delegation.prompts`); "" for the built-in ones
 
     The text depends only on the tools' names, so that it is the same in every request.
     """
@@ -110,4 +119,6 @@ def guidance(tools: Iterable[Offer], *, notes: bool = False) -> str:
         return ""
     search, peek = (names.get(tool.answer, tool.name) for tool in (SEARCH, PEEK))
     text = _GUIDANCE.format(tools="\n".join(f"- **{name}** {words}" for name, words in told), search=search, peek=peek)
+    if any(tool.answer in names for tool in DELEGATION):
+        text = f"{text}\n\n{root_prompt(delegation)}"
     return f"{text}\n- {NOTES}" if notes else text

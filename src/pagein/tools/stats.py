@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.engine.log.request_draft import size
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.recall.session_recall import RecallFigures
@@ -72,7 +73,14 @@ def _stats(session: Session, _call: Call) -> ReadResult:
         "recalls": held.recalls,
         "searches": held.searches,
     }
-    return ReadResult(stats_text(figures, Activity(context_tokens=context)), details)
+    return ReadResult(stats_text(figures, _activity(context)), details)
+
+
+def _activity(context: int) -> Activity:
+    """Return what runs in this process. Sessions of one process share its children's places."""
+    calls = [one for view in PROCESS_CALLS.operations() for one in view.calls if one.status == "running"]
+    phases = dict.fromkeys("batching" if view.kind == "batch" else "querying" for view in PROCESS_CALLS.operations())
+    return Activity(tuple(phases), len(calls), max((one.depth for one in calls), default=0), context)
 
 
 def _window_tokens(session: Session) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.entries import (
     Body,
     EpochEntry,
@@ -22,6 +23,7 @@ TOOLCALL: Final = "toolcall"
 FILE: Final = "file"
 THINKING: Final = "thinking"
 CHAT: Final = "chat"
+CHILD_RESULT: Final = "child_result"
 _STUB: Final = re.compile(r"\[pagein: \S+ \| (.*?) \| [\d,]+ tokens \| (.*)\]")
 
 
@@ -121,8 +123,8 @@ def step(held: Holdings, body: Body) -> Holdings:
             return replace(held, recalls=held.recalls + 1)
         case NoteEntry(note=RecallNote(tool=tool)):
             return replace(held, recalls=held.recalls + 1, searches=held.searches + ("search" in tool))
-        case NoteEntry(note=IngestNote() as ingested):
-            return held.with_object(_file(ingested))
+        case NoteEntry(note=(IngestNote() | ChildResultNote()) as stored):
+            return held.with_object(_file(stored) if isinstance(stored, IngestNote) else _child_result(stored))
         case _:
             return held
 
@@ -154,6 +156,10 @@ def _turns(one: TurnsLeft) -> HeldObject:
 
 def _thought(one: ThinkingObject) -> HeldObject:
     return HeldObject(one.object_id, THINKING, one.tokens, one.chars, "what the model thought in turns that are over")
+
+
+def _child_result(one: ChildResultNote) -> HeldObject:
+    return HeldObject(one.object_id, CHILD_RESULT, one.tokens, one.chars, one.title)
 
 
 def _file(one: IngestNote) -> HeldObject:

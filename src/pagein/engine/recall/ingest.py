@@ -189,15 +189,21 @@ class IngestStore:
 
     def keep(self, session: str, file: TreeFile, text: str) -> StoredObject:
         """Store a file's text. The same text of the same file in the same session gets the same id. Raises StoreError."""
+        return self.keep_text(Origin(session, f"file:{file.key}"), FILE, of_file(file.path), text)
+
+    def keep_text(self, origin: Origin, kind: str, description: str, text: str) -> StoredObject:
+        """Store any text. The same text of the same origin gets the same id. Raises StoreError."""
         content = bytes_of(text)
-        name, origin = ContentHash.of(content), Origin(session, f"file:{file.key}")
+        name = ContentHash.of(content)
         secret, tokens = self.blobs.secret(), math.ceil(self.counter.count(text))
         for attempt in range(_ATTEMPTS):
             made = ObjectId.of(name, origin, secret, attempt)
-            stored = StoredObject(made, name, FILE, self.workspace, origin, of_file(file.path), tokens, len(text))
+            stored = StoredObject(made, name, kind, self.workspace, origin, description, tokens, len(text))
             if not self.blobs.put_objects([(stored, content)]):
                 return stored
-        raise StoreError(f"object ids of session {session!r} are taken by other content, {_ATTEMPTS} times in a row")
+        raise StoreError(
+            f"object ids of session {origin.session!r} are taken by other content, {_ATTEMPTS} times in a row"
+        )
 
 
 class Ingester:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pagein.engine.log.trajectory import Trajectory
+from pagein.engine.recall.delegated_questions import Delegate
 from pagein.engine.recall.ingest import WIDE, IngestTree, Limits
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.errors import BadSetting
@@ -70,6 +71,7 @@ class RecallResources:
     trajectory: log of operations; None for no log.
     bounds: limits of recall.
     limits: limits of one ingest.
+    delegate: asks child models; None for sessions without.
     """
 
     tree: Callable[[str], IngestTree] | None = None
@@ -79,6 +81,7 @@ class RecallResources:
     bounds: Bounds = USUAL
     limits: Limits = WIDE
     code: Callable[[str], CodeSearcher] | None = None
+    delegate: Delegate | None = None
 
     def close(self) -> None:
         """Close the archive."""

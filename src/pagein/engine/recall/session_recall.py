@@ -19,6 +19,8 @@ from pagein.engine.log.journal import Fold
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.trajectory import Operation
+from pagein.engine.recall.child_results import ChildResults
+from pagein.engine.recall.delegated_questions import Delegate
 from pagein.engine.recall.ingest import Ingester, IngestStore
 from pagein.engine.recall.object_search import HitPage, Hits, Lookup
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
@@ -96,6 +98,16 @@ class SessionRecall:
         if self._reach.objects is None:
             raise HostError("this session's store has no objects with versions")
         return self._reach.objects
+
+    @property
+    def children(self) -> ChildResults:
+        """Targets of delegated questions, and the stored answers to them."""
+        return ChildResults(self, self._keeper, self._reach.objects, self._reach.trajectory)
+
+    @property
+    def delegate(self) -> Delegate | None:
+        """What asks child models; None for a session without."""
+        return self._reach.delegate
 
     @property
     def holdings(self) -> Holdings:
@@ -222,6 +234,10 @@ class SessionRecall:
     def clock(self) -> float:
         """Return seconds of the monotonic clock."""
         return self._clock()
+
+    def text(self, name: str) -> str:
+        """Return the whole text of an object, without a journal entry. Raises NotRecallable and StoreError."""
+        return self._text(name)
 
     # ---
 

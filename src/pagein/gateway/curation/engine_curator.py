@@ -15,6 +15,7 @@ from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
+from pagein.providers.wire.tool_offers import ToolOffer
 from pagein.tools.brief import answer_call, offers
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
@@ -29,6 +30,7 @@ class EngineCurator:
     everything: whether these reach what other sessions stored
     notes: whether they also tell the model to write notes
     work: told of each request and of each answer; None for nobody
+    children: further tools, for requests whose model may ask child models
     """
 
     def __init__(
@@ -39,11 +41,13 @@ class EngineCurator:
         everything: bool = False,
         notes: bool = False,
         work: AgentWork | None = None,
+        children: tuple[ToolOffer, ...] = (),
     ) -> None:
         self._engine = engine
         self._work = work
         self._everything = everything
         self._offers = offers(everything=everything, notes=notes) if recall else ()
+        self._children = children if recall else ()
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as decided by the engine.
@@ -56,7 +60,7 @@ class EngineCurator:
             at=asked.at,
             hint=_hint_of(asked),
             context=asked.context,
-            offers=self._offers,
+            offers=(*self._offers, *self._children) if asked.children else self._offers,
             path_model=asked.model,
             lasting=asked.lasting,
             documented=asked.documented,

@@ -43,6 +43,7 @@ class CurationRequest:
     claim: revokes a decision that comes too late
     model: the model's name, if the path of the request has it
     is_near: whether the client runs on this machine
+    children: whether the model may ask child models on the client's account
     """
 
     body: bytes
@@ -55,6 +56,7 @@ class CurationRequest:
     claim: DecisionClaim = field(default_factory=DecisionClaim, compare=False)
     model: str = ""
     is_near: bool = False
+    children: bool = False
 
 
 @dataclass(frozen=True, slots=True)

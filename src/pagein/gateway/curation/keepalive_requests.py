@@ -21,6 +21,7 @@ from aiohttp import ClientResponse
 
 from pagein.engine.cache.cache_ttl import KeepAlivePlan
 from pagein.gateway.curation.guarded_curator import CuratedRequest, Guard
+from pagein.gateway.settings import GatewaySettings
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, is_readable, pieces_of, read_start
 from pagein.gateway.stream.whole_answer import whole
 from pagein.providers.validity import Api
@@ -66,6 +67,16 @@ class KeepAliveCaps:
     session_bit: float
     hour: int
     hour_bit: float
+
+
+def caps_in(settings: GatewaySettings) -> KeepAliveCaps:
+    """Return the caps as they are set."""
+    return KeepAliveCaps(
+        settings.keep_alive_session,
+        settings.keep_alive_session_bit,
+        settings.keep_alive_hour,
+        settings.keep_alive_hour_bit,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ PROOF: Final = "x-pagein-token"
 """Carries the gateway's token (`access`)."""
 WARNING: Final = "x-pagein-warning"
 
+NOT_ADDED: Final = ("Accept", "Accept-Encoding", "User-Agent", "Content-Type")
+"""Headers that the HTTP client would add if the agent sent none."""
 _FEATURES: Final = ("anthropic-beta", "openai-beta")
 
 READABLE: Final = frozenset({"identity", "gzip", "x-gzip", "deflate", "zstd"})

@@ -1,0 +1,1 @@
+"""Connections to child models: by providers' own libraries, and behind a gateway by its upstream."""

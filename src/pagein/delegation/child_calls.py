@@ -1,0 +1,297 @@
+"""The children of one operation: each is admitted, asked, timed, recorded and its answer stored.
+
+Rules of this file
+------------------
+1. Whatever happens to a child, it has a labelled result. Only a cancellation of the whole operation goes on upwards.
+2. An answer that was paid for is stored before anything else can go wrong, also when the operation is cancelled meanwhile.
+3. A child that asks a child of its own does so in its own turn: that takes no further place among those that run at once.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from pagein.delegation.budget import Budget
+from pagein.delegation.call_tree import CallNode, CallStatus, CallTree
+from pagein.delegation.child_loop import ChildOutcome, ChildTask, LoopTool, run_child
+from pagein.delegation.model_calls import ModelCalls, OutOfBudget
+from pagein.delegation.target_survey import SurveyedTarget, survey_targets
+from pagein.delegation.thread_work import finish_in_thread
+from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, TargetText
+from pagein.errors import ChildModelError, PageinError, StoreError
+from pagein.policy.delegation.child_replies import ChildReply, parse_reply
+from pagein.policy.delegation.evidence import QuotedText, locate_quotes
+from pagein.policy.delegation.limits import DelegationSettings
+from pagein.policy.delegation.prompts import child_prompt, content_block
+from pagein.policy.delegation.reports import ChildResult, Question
+from pagein.ports import ChildTool
+
+QUERY_TOOL: Final = ChildTool(
+    "query",
+    "Ask a further child model about stored objects. Costs money and time: search and peek first.",
+    {
+        "type": "object",
+        "properties": {
+            "instructions": {"type": "string", "description": "What to analyze or answer."},
+            "target": {"type": "array", "items": {"type": "string"}, "description": "Ids of the objects."},
+        },
+        "required": ["instructions", "target"],
+    },
+)
+_SHOWN_QUESTION: Final = 200
+EMPTY: Final = "the child answered with nothing"
+
+
+class ChildTools(Protocol):
+    """The tools that every child has, answered in a worker thread."""
+
+    @property
+    def tools(self) -> tuple[ChildTool, ...]:
+        """The tools, as the model is told of them."""
+        ...
+
+    def answer(
+        self, name: str, arguments: Mapping[str, object], call_id: str, stop: threading.Event, /
+    ) -> tuple[str, bool]:
+        """Return the text for a call, and whether it is an error. stop: ends the work early."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the children of an operation work with.
+
+    models: name of the model of each depth, from 1.
+    clock: monotonic, in seconds. now: seconds since 1970. new_id: returns random letters and digits.
+    """
+
+    operation_id: str
+    results: ChildResults
+    toolset: ChildTools
+    settings: DelegationSettings
+    models: tuple[str, ...]
+    budget: Budget
+    calls: ModelCalls
+    tree: CallTree
+    clock: Callable[[], float]
+    now: Callable[[], float]
+    new_id: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One child that is to be asked.
+
+    texts: its targets. content: what it is shown; "" to show the whole texts.
+    shown: characters of the one target that it is shown; None for all. extra: further instructions, behind the question.
+    """
+
+    question: Question
+    texts: tuple[TargetText, ...]
+    depth: int = 1
+    parent: str | None = None
+    content: str = ""
+    shown: tuple[int, int] | None = None
+    extra: str = ""
+
+
+class ChildCalls:
+    """Asks the children of one operation. Used from one event loop."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self.around = around
+        self._places = asyncio.Semaphore(around.settings.limits.concurrency)
+
+    async def ask(self, asking: Asking) -> ChildResult:
+        """Ask one child, as soon as there is a place, and return its labelled result."""
+        if asking.depth > 1:
+            return await self._ask(asking)
+        async with self._places:
+            return await self._ask(asking)
+
+    async def _ask(self, asking: Asking) -> ChildResult:
+        around = self.around
+        asked = tuple(one.name for one in asking.texts)
+        refused = around.budget.admit_child()
+        if refused is not None:
+            return ChildResult(asked, "not_asked", why=refused.why)
+        model = around.models[min(asking.depth, len(around.models)) - 1]
+        words = " ".join(asking.question.instructions.split())[:_SHOWN_QUESTION]
+        call_id = f"child-{around.new_id()}"
+        node = CallNode(call_id, asking.parent, asking.depth, model, words, asked, around.clock())
+        around.tree.begin_call(around.operation_id, node)
+        result = ChildResult(asked, "cancelled", call_id=call_id, model=model, why="cancelled")
+        try:
+            result = await self._labelled(asking, node)
+            result = await self._stored(asking, result)
+        finally:
+            self._record(asking, node, result)
+        return result
+
+    async def _labelled(self, asking: Asking, node: CallNode) -> ChildResult:
+        blank = ChildResult(node.targets, "error", call_id=node.call_id, model=node.model)
+        outcome = ChildOutcome(model=node.model)
+        result = await self._ended(asking, node, outcome, blank)
+        return replace(result, model=outcome.model, cost=outcome.cost, notes=(*outcome.notes, *result.notes))
+
+    async def _ended(self, asking: Asking, node: CallNode, outcome: ChildOutcome, blank: ChildResult) -> ChildResult:
+        seconds = self.around.budget.child_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await self._run(asking, node, outcome)
+        except TimeoutError:
+            is_own = seconds >= self.around.settings.limits.child_seconds
+            limit = "child_seconds" if is_own else "child_operation_seconds"
+            return replace(blank, status="timeout", why=f"no answer within {seconds:.0f} s (`{limit}`)")
+        except OutOfBudget as spent:
+            return replace(blank, status="not_asked", why=str(spent))
+        except ChildModelError as problem:
+            return replace(blank, why=f"{type(problem).__name__}: {problem}")
+        except Exception as problem:  # noqa: BLE001 -- a failing adapter costs one answer, not the others
+            return replace(blank, why=f"the child failed: {type(problem).__name__}: {problem}")
+        if not outcome.text.strip():
+            return replace(blank, why=EMPTY)
+        reply = parse_reply(outcome.text)
+        return replace(
+            blank,
+            status="success",
+            answer=reply.answer,
+            confidence=reply.confidence,
+            evidence=locate_quotes(reply.evidence, _quoted(asking)),
+            notes=_notes(reply),
+        )
+
+    async def _run(self, asking: Asking, node: CallNode, outcome: ChildOutcome) -> None:
+        around = self.around
+        limits = around.settings.limits
+        tools = self._tools(asking, node)
+        instructions = asking.question.instructions + (f"\n\n{asking.extra}" if asking.extra else "")
+        system = child_prompt(
+            instructions,
+            asking.depth,
+            limits.depth,
+            [one.offer.name for one in tools],
+            around.settings.child_prompt,
+        )
+        content = asking.content or "\n".join(content_block(one.name, one.text) for one in asking.texts)
+        task = ChildTask(node.model, system, content, tools)
+
+        def tell(doing: str) -> None:
+            around.tree.tell(around.operation_id, node.call_id, doing)
+
+        await run_child(task, around.calls, limits, outcome, around.results.tokens, tell)
+
+    def _tools(self, asking: Asking, node: CallNode) -> tuple[LoopTool, ...]:
+        own = tuple(LoopTool(one, self._tool_answer(one.name)) for one in self.around.toolset.tools)
+        if asking.depth >= self.around.settings.limits.depth:
+            return own
+
+        async def query(arguments: Mapping[str, object], _: str) -> tuple[str, bool]:
+            return await self._query(arguments, asking, node)
+
+        return (*own, LoopTool(QUERY_TOOL, query))
+
+    def _tool_answer(self, name: str) -> Callable[[Mapping[str, object], str], "asyncio.Future[tuple[str, bool]]"]:
+        def answer(arguments: Mapping[str, object], call_id: str) -> "asyncio.Future[tuple[str, bool]]":
+            def work(stop: threading.Event) -> tuple[str, bool]:
+                try:
+                    return self.around.toolset.answer(name, arguments, call_id, stop)
+                except PageinError as problem:
+                    return f"Tool error: {problem}", True
+
+            return asyncio.ensure_future(finish_in_thread(work))
+
+        return answer
+
+    async def _query(self, arguments: Mapping[str, object], asking: Asking, node: CallNode) -> tuple[str, bool]:
+        """Answer a child's own query, by a child below it."""
+        words, named = arguments.get("instructions"), arguments.get("target")
+        names = [named] if isinstance(named, str) else named
+        if not isinstance(words, str) or not words.strip() or not isinstance(names, list) or not names:
+            return "Tool error: query needs instructions and target, the ids of one object or more", True
+        question = replace(asking.question, kind="query", instructions=words, targets=tuple(map(str, names)), find=None)
+
+        def load(stop: threading.Event) -> tuple[list[SurveyedTarget], list[TargetText]]:
+            found = list(survey_targets(self.around.results, question.targets, None, stop))
+            return found, [self.around.results.target(one.name) for one in found if one.is_asked]
+
+        try:
+            surveyed, texts = await finish_in_thread(load)
+        except PageinError as problem:
+            return f"Tool error: {problem}", True
+        missing = "; ".join(one.why for one in surveyed if one.why is not None)
+        if not texts:
+            return f"Tool error: {missing}", True
+        result = await self.ask(Asking(question, tuple(texts), asking.depth + 1, node.call_id))
+        if result.status != "success":
+            return f"Tool error: {result.why}", True
+        evidence = "".join(f"\n- {one.quote} ({one.place})" for one in result.evidence)
+        left = f"\n[{missing}]" if missing else ""
+        return f"{result.answer}\nConfidence: {result.confidence}{evidence}{left}", False
+
+    async def _stored(self, asking: Asking, result: ChildResult) -> ChildResult:
+        """Return the result with the id of its stored answer."""
+        if result.status != "success":
+            return result
+        references = tuple(one.reference for one in asking.texts if one.reference is not None)
+        draft = ChildResultDraft(
+            result.call_id,
+            asking.question.kind,
+            asking.question.instructions,
+            result.answer,
+            result.model,
+            result.targets,
+            references,
+            self.around.now(),
+        )
+        try:
+            made = await finish_in_thread(lambda _: self.around.results.keep(draft))
+        except StoreError as problem:
+            return replace(result, notes=(*result.notes, f"The answer is not stored: {problem}"))
+        if made is None:
+            return replace(result, notes=(*result.notes, "The answer is not stored: it holds a key."))
+        return replace(result, object_id=made.object_id, artifact=made.artifact or None)
+
+    def _record(self, asking: Asking, node: CallNode, result: ChildResult) -> None:
+        around = self.around
+        seconds = around.clock() - node.began
+        status: CallStatus = "error" if result.status == "not_asked" else result.status
+        ended = replace(node, status=status, seconds=seconds, cost=result.cost, model=result.model, doing=result.why)
+        around.tree.end_call(around.operation_id, ended)
+        around.results.log(
+            {
+                "kind": "call",
+                "callId": node.call_id,
+                "operationId": around.operation_id,
+                "parentCallId": node.parent,
+                "depth": node.depth,
+                "model": result.model,
+                "query": asking.question.instructions,
+                "targetIds": list(node.targets),
+                "result": None
+                if result.status != "success"
+                else {
+                    "objectId": result.object_id,
+                    "confidence": result.confidence,
+                    "evidence": [one.place for one in result.evidence],
+                },
+                "tokensIn": result.cost.prompt,
+                "tokensOut": result.cost.output,
+                "costUsd": result.cost.usd,
+                "wallClockMs": round(seconds * 1000, 3),
+                "status": status,
+                **({"error": result.why} if result.why else {}),
+            }
+        )
+
+
+def _quoted(asking: Asking) -> Sequence[QuotedText]:
+    return [QuotedText(one.object_id, one.version, one.text, asking.shown) for one in asking.texts]
+
+
+def _notes(reply: ChildReply) -> tuple[str, ...]:
+    if reply.is_structured:
+        return ()
+    return ("The child did not answer in the form that it was asked for; the answer is its whole text.",)

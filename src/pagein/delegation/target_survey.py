@@ -1,0 +1,48 @@
+"""The survey of an operation's targets before anything is spent: which can be read, how large they are, which have a hit."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pagein.engine.recall.child_results import ChildResults
+from pagein.errors import BadName, HostError, NotRecallable, StoreError
+from pagein.policy.recall.pattern_search import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedTarget:
+    """A target, without its text: ten thousand of them take no room.
+
+    asked: the name that was given. name: id of the object, with the number of its version.
+    why: why it cannot be read; None if it can. has_hit: whether the text to find stands in it; True if none is looked for.
+    """
+
+    asked: str
+    name: str
+    tokens: int = 0
+    why: str | None = None
+    has_hit: bool = True
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a child is asked about it."""
+        return self.why is None and self.has_hit
+
+
+def survey_targets(
+    results: ChildResults, names: tuple[str, ...], pattern: Pattern | None, stop: threading.Event
+) -> Iterator[SurveyedTarget]:
+    """Yield the targets in their order, each once.
+
+    stop: ends the survey early.
+    """
+    for asked in dict.fromkeys(names):
+        if stop.is_set():
+            return
+        try:
+            target = results.target(asked)
+        except (NotRecallable, HostError, StoreError, BadName) as problem:
+            yield SurveyedTarget(asked, asked, why=f"Object {asked[:80]} not found: {problem}")
+            continue
+        has_hit = pattern is None or next(pattern.matches(target.text), None) is not None
+        yield SurveyedTarget(asked, target.name, results.tokens(target.text), has_hit=has_hit)

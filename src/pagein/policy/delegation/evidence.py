@@ -1,0 +1,95 @@
+"""Look up the quotes of a reply in the texts that the child was asked about.
+
+Rules of this file
+------------------
+1. A quote is found only where the text says the same, character by character; else where it says the same with other
+   white space, which is told. Anything else is *not found in the target*: a quote with words left out is no proof.
+2. If a quote stands at several places, the first one counts, within the part that the child was shown if it is there.
+3. Places refer to the whole original, never to a part.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+NOT_FOUND: Final = "not found in the target"
+_LEAST: Final = 3  # shorter quotes stand anywhere and prove nothing
+_SPACE: Final = re.compile(r"\s+")
+_LONGEST: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedText:
+    """A text that a child was asked about.
+
+    version: of the object, from 1; None if the object has no versions.
+    shown: characters of the text that the child was shown, as start and end; None for all of it.
+    """
+
+    object_id: str
+    version: int | None
+    text: str
+    shown: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A quote with its place.
+
+    object_id: None if no target contains the quote; then there is no version and no place.
+    first, last: lines of the quote in the whole text, from 1. start, end: its characters there.
+    is_exact: False if the text has other white space than the quote.
+    """
+
+    quote: str
+    object_id: str | None = None
+    version: int | None = None
+    first: int = 0
+    last: int = 0
+    start: int = 0
+    end: int = 0
+    is_exact: bool = True
+
+    @property
+    def place(self) -> str:
+        """The place in words: `pg-1@2, lines 3 to 4`, or that the quote was not found."""
+        if self.object_id is None:
+            return NOT_FOUND
+        name = self.object_id if self.version is None else f"{self.object_id}@{self.version}"
+        lines = f"line {self.first}" if self.first == self.last else f"lines {self.first} to {self.last}"
+        return f"{name}, {lines}" + ("" if self.is_exact else ", with other white space")
+
+
+def locate_quotes(quotes: Sequence[str], targets: Sequence[QuotedText]) -> tuple[Evidence, ...]:
+    """Return each quote with its place in the targets, in the order of the quotes."""
+    return tuple(_locate(quote, targets) for quote in quotes)
+
+
+def _locate(quote: str, targets: Sequence[QuotedText]) -> Evidence:
+    wanted = quote.strip()
+    if len(wanted) < _LEAST or len(wanted) > _LONGEST:
+        return Evidence(quote)
+    for target in targets:
+        start = _first_place(wanted, target)
+        if start >= 0:
+            return _evidence(quote, target, start, start + len(wanted), is_exact=True)
+    loose = re.compile(r"\s+".join(map(re.escape, _SPACE.split(wanted))))
+    for target in targets:
+        begin, end = target.shown or (0, len(target.text))
+        found = loose.search(target.text, begin, end) or loose.search(target.text)
+        if found is not None:
+            return _evidence(quote, target, found.start(), found.end(), is_exact=False)
+    return Evidence(quote)
+
+
+def _first_place(wanted: str, target: QuotedText) -> int:
+    if target.shown is not None and (place := target.text.find(wanted, *target.shown)) >= 0:
+        return place
+    return target.text.find(wanted)
+
+
+def _evidence(quote: str, target: QuotedText, start: int, end: int, *, is_exact: bool) -> Evidence:
+    first = target.text.count("\n", 0, start) + 1
+    last = first + target.text.count("\n", start, end)
+    return Evidence(quote, target.object_id, target.version, first, last, start, end, is_exact)
