@@ -25,6 +25,7 @@ from pagein.cli import (
     commands_recall,
     commands_remember,
     commands_replay,
+    commands_run,
     commands_serve,
     commands_sessions,
     commands_status,
@@ -149,6 +150,7 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
 _add_to("Measure", commands_replay.add_to)
 _add_to(
     "Serve",
+    commands_run.add_to,
     commands_serve.add_to,
     commands_mcp.add_to,
     commands_install.add_to,

@@ -7,8 +7,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -96,6 +96,10 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         Path | None,
         typer.Option("--log", metavar="FILE", help="Where JSON lines are logged.", show_default="standard error"),
     ] = None,
+    lease: Annotated[
+        Path | None,
+        typer.Option("--lease", metavar="FILE", hidden=True, help="End when no process holds a lock on this file."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the address and what to set, and nothing else.")
     ] = False,
@@ -124,29 +128,43 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
 
         def announce(url: str) -> None:
             if not measure:
-                _announce(open_until_the_end, store, workspace, url)
+                open_until_the_end.enter_context(_announced(store, workspace, url, upstreams, lease))
 
-        whole = _run(settings, parts, announce, as_json=as_json)
+        whole = _run(settings, parts, announce, lease, as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
 
-def _announce(until: ExitStack, store: str | None, workspace: Path, url: str) -> None:
+@contextmanager
+def _announced(
+    store: str | None, workspace: Path, url: str, upstreams: Mapping[str, str], lease: Path | None
+) -> Iterator[None]:
     """Tell the commands of this user which store the gateway uses, until the gateway ends."""
     from pagein import wiring
     from pagein.gateway.announced_store import AnnouncedStore, announce, default_folder
+    from pagein.settings.sources import load_config
 
     address = wiring.public_address(store, workspace=workspace)
     if address is None:
+        yield
         return
-    told = AnnouncedStore(address, str(workspace.resolve()), url, time.time())  # noqa: TID251 - the rim reads the clock
-    try:
-        until.enter_context(announce(default_folder(), told))
-    except OSError as problem:
-        typer.echo(
-            f"warning: {problem}; commands in other folders need --store {address} to find this gateway's store",
-            err=True,
-        )
+    told = AnnouncedStore(
+        address,
+        str(workspace.resolve()),
+        url,
+        time.time(),  # noqa: TID251 - the rim reads the clock
+        load_config(workspace, upstreams).fingerprint,
+        str(lease or ""),
+    )
+    with ExitStack() as until:
+        try:
+            until.enter_context(announce(default_folder(), told))
+        except OSError as problem:
+            typer.echo(
+                f"warning: {problem}; commands in other folders need --store {address} to find this gateway's store",
+                err=True,
+            )
+        yield
 
 
 def _refuse_idle(given: dict[str, Any]) -> None:
@@ -298,8 +316,16 @@ def _log_stream(log: Path | None) -> TextIO:
         raise BadSetting(f"--log {log}: {problem.strerror}") from problem
 
 
-def _run(settings: "GatewaySettings", parts: "GatewayParts", announce: Callable[[str], None], *, as_json: bool) -> bool:
+def _run(
+    settings: "GatewaySettings",
+    parts: "GatewayParts",
+    announce: Callable[[str], None],
+    lease: Path | None,
+    *,
+    as_json: bool,
+) -> bool:
     from pagein.gateway.farewell import at_the_end
+    from pagein.gateway.launch.lease import LeaseWatch
     from pagein.gateway.process import serve_until_signal
     from pagein.gateway.server import Gateway
 
@@ -324,7 +350,7 @@ def _run(settings: "GatewaySettings", parts: "GatewayParts", announce: Callable[
 
     gateway = Gateway(settings, parts)
     try:
-        whole = serve_until_signal(gateway, tell, waits)
+        whole = serve_until_signal(gateway, tell, waits, None if lease is None else LeaseWatch(lease).is_over)
     except OSError as problem:
         raise BadSetting(
             f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"
