@@ -3,10 +3,10 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import FrameType
-from typing import Final
+from typing import Any, Final, Self
 
 _FROM_THE_TERMINAL: Final = (signal.SIGINT, signal.SIGQUIT)
 """Signals that a terminal sends to the agent itself."""
@@ -19,12 +19,11 @@ def run_agent(command: Sequence[str], environment: Mapping[str, str]) -> int:
     When the agent stops itself (Ctrl-Z), this process stops, too, so that the shell gets its terminal back. Raises OSError if the command
     cannot be started.
     """
-    agents: list[int] = []
     with (
-        _signals_passed_to(agents),
+        _ForwardedSignals() as signals,
         subprocess.Popen(list(command), env=dict(environment)) as process,  # noqa: S603 -- the agent that the user named
     ):
-        agents.append(process.pid)
+        signals.pass_to(process.pid)
         while True:
             _, status = os.waitpid(process.pid, os.WUNTRACED)
             if not os.WIFSTOPPED(status):
@@ -38,32 +37,51 @@ def run_agent(command: Sequence[str], environment: Mapping[str, str]) -> int:
 def end_as(status: int) -> int:
     """Return the exit status for the shell. After a signal this process ends by the same signal, and nothing is returned."""
     if status < 0:
-        signal.signal(-status, signal.SIG_DFL)
+        with suppress(OSError):  # SIGKILL has no handler to be replaced
+            signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
         return 128 - status
     return status
 
 
-@contextmanager
-def _signals_passed_to(agents: Sequence[int]) -> Iterator[None]:
-    """Pass signals on to the agent. Handlers of this process do not reach the agent: it starts with the usual ones."""
+class _ForwardedSignals:
+    """Signals that are passed on to the agent, those too that came before it had a process id.
 
-    def forward(number: int, _: FrameType | None) -> None:
-        for pid in agents:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+    The handlers of this process do not reach the agent: a new program starts with the usual ones.
+    """
 
-    def forward_unless_sent(number: int, frame: FrameType | None) -> None:
-        if not _has_terminal():
-            forward(number, frame)
+    def __init__(self) -> None:
+        self._agent: int | None = None
+        self._early: list[int] = []
+        self._before: dict[int, Any] = {}
 
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
-    before |= {number: signal.signal(number, forward_unless_sent) for number in _FROM_THE_TERMINAL}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+    def pass_to(self, agent: int) -> None:
+        """Pass on what came so far, and what comes."""
+        self._agent = agent
+        for number in self._early:
+            self._send(agent, number)
+
+    def __enter__(self) -> Self:
+        for number in (*_FORWARDED, *_FROM_THE_TERMINAL):
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if number in _FROM_THE_TERMINAL and _has_terminal():
+            return
+        if self._agent is None:
+            self._early.append(number)
+        else:
+            self._send(self._agent, number)
+
+    @staticmethod
+    def _send(agent: int, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(agent, number)
 
 
 def _has_terminal() -> bool:
