@@ -43,7 +43,9 @@ def test_a_session_goes_on_when_its_gateway_dies(agent: Agent) -> None:
         home, workspace = Path(name) / "home", Path(name) / "work"
         write_files(home, {"kill.py": _KILL.replace("{home}", str(home))})
         workspace.mkdir()
-        calls = [[agent.speech.run(workspace, f"{sys.executable} {home / 'kill.py'}")], [{"text": "it went on"}]]
+        thinking = [{"thinking": "so be it"}] if agent.thinks else []
+        killing = agent.speech.run(workspace, f"{sys.executable} {home / 'kill.py'}")
+        calls = [[*thinking, killing], [*thinking, {"text": "it went on"}]]
         with SimulatedProvider({"kill": calls}) as provider:
             setup = agent.settings(provider.url)
             write_files(home, setup.files)

@@ -5,10 +5,12 @@ Heavy imports are inside the commands, as in `cli`.
 
 import json
 import os
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -100,6 +102,10 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         Path | None,
         typer.Option("--lease", metavar="FILE", hidden=True, help="End when no process holds a lock on this file."),
     ] = None,
+    listener: Annotated[
+        int | None,
+        typer.Option("--listener", metavar="FD", hidden=True, help="Listen at this socket of the parent process."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the address and what to set, and nothing else.")
     ] = False,
@@ -124,6 +130,8 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
     settings = _settings(given, workspace, may_ask=None if measure else not as_json)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     parts = _parts(store, workspace, log, settings, measure=measure)
+    if listener is not None:
+        parts = replace(parts, listener=socket.socket(fileno=listener))
     with ExitStack() as open_until_the_end:
 
         def announce(url: str) -> None:

@@ -25,6 +25,7 @@ HOST: Final = "127.0.0.1"
 """Where a gateway listens that an agent's launcher starts."""
 _STARTS_IN: Final = 60.0
 _TAIL: Final = 600
+_BACKLOG: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,15 @@ class FoundGateway:
     """A gateway that answers, with this launcher's share in it.
 
     page: link of its page, "" if it was not started here
+    listener: the socket that it listens at, if it was started here. While this process holds it, connections wait for the next gateway when
+        this one dies, and none is refused.
     """
 
     url: str
     lease: Lease
     is_started: bool
     page: str = ""
+    listener: socket.socket | None = None
 
     @property
     def port(self) -> int:
@@ -102,30 +106,33 @@ def find_or_start(wish: GatewayWish, places: GatewayPlaces) -> FoundGateway:
         lease = take(Path(found.lease) if found.lease else lease_file(places.folder, urlsplit(found.url).port or 0))
         if lease is not None:
             return FoundGateway(found.url, lease, is_started=False)
-    return start_gateway(wish, places, _free_port(urlsplit(wish.url).port or 0))
+    return start_gateway(wish, places, _listener(urlsplit(wish.url).port or 0, 0))
 
 
-def start_gateway(wish: GatewayWish, places: GatewayPlaces, port: int) -> FoundGateway:
+def start_gateway(wish: GatewayWish, places: GatewayPlaces, listener: socket.socket) -> FoundGateway:
     """Start a gateway that runs until nobody has a share in it. Raises HostError with its last words if it does not start.
 
     It is a session of its own, so that no key in the agent's terminal reaches it. With -P, Python imports nothing from the workspace.
     """
+    port = int(listener.getsockname()[1])
     file = lease_file(places.folder, port)
     lease = take(file)
     if lease is None:
         raise HostError(f"the gateway at port {port} is about to end; try again")
     command = [sys.executable, "-P", "-m", "pagein", "serve", "--json", "--host", HOST, "--port", str(port)]
-    command += ["--lease", str(file), *wish.options]
+    command += ["--lease", str(file), "--listener", str(listener.fileno()), *wish.options]
     try:
-        process, told = _started(command, wish.workspace, places.log)
+        process, told = _started(command, wish.workspace, places.log, listener)
     except BaseException:
         lease.release()
         raise
     threading.Thread(target=process.wait, name="pagein-gateway-end", daemon=True).start()  # or it stays as a zombie
-    return FoundGateway(str(told["base_url"]), lease, is_started=True, page=str(told["dashboard"]))
+    return FoundGateway(str(told["base_url"]), lease, is_started=True, page=str(told["dashboard"]), listener=listener)
 
 
-def _started(command: Sequence[str], folder: str, file: Path) -> "tuple[subprocess.Popen[str], Mapping[str, Any]]":
+def _started(
+    command: Sequence[str], folder: str, file: Path, listener: socket.socket
+) -> "tuple[subprocess.Popen[str], Mapping[str, Any]]":
     """Return a gateway's process and what it printed when it listened."""
     with _log(file) as log:
         before = log.tell()
@@ -136,6 +143,7 @@ def _started(command: Sequence[str], folder: str, file: Path) -> "tuple[subproce
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
+            pass_fds=(listener.fileno(),),
             text=True,
         )
         told = _greeting(process)
@@ -175,14 +183,12 @@ def _answers(url: str, wish: GatewayWish, token: Path) -> bool:
     return all(is_same_upstream(upstreams.get(name, ""), address) for name, address in wish.upstreams.items())
 
 
-def _free_port(wanted: int) -> int:
-    """Return the wanted port if it is free, else any."""
-    for port in (wanted, 0):
-        with socket.socket() as one, contextlib.suppress(OSError):
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            one.bind((HOST, port))
-            return int(one.getsockname()[1])
-    raise HostError("no port of this machine is free")
+def _listener(*ports: int) -> socket.socket:
+    """Return a socket that listens at the first of these ports that is free; 0 for any. Raises HostError if none is."""
+    for port in ports:
+        with contextlib.suppress(OSError):
+            return socket.create_server((HOST, port), backlog=_BACKLOG)
+    raise HostError(f"port {ports[0]} of this machine is not free")
 
 
 def _greeting(process: "subprocess.Popen[str]") -> Mapping[str, Any] | None:
@@ -217,16 +223,17 @@ def _last_words(file: Path, before: int) -> str:
     return said.removeprefix("pagein: ") or f"it ended without a word; its log is {file}"
 
 
-def start_again(wish: GatewayWish, places: GatewayPlaces, port: int, attempts: Sequence[float]) -> FoundGateway | None:
+def start_again(
+    before: FoundGateway, wish: GatewayWish, places: GatewayPlaces, attempts: Sequence[float]
+) -> FoundGateway | None:
     """Start a gateway anew at the port of one that ended; None if it cannot be started or another launcher did it first.
 
     attempts: seconds to wait before each attempt
     """
-    url = f"http://{HOST}:{port}"
     for seconds in attempts:
         time.sleep(seconds)
-        if is_running(url, places.folder):
+        if is_running(before.url, places.folder):
             return None
         with contextlib.suppress(HostError):
-            return start_gateway(wish, places, port)
+            return start_gateway(wish, places, before.listener or _listener(before.port))
     return None

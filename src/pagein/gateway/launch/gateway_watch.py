@@ -21,7 +21,7 @@ class GatewayWatch:
         self, gateway: FoundGateway, wish: GatewayWish, places: GatewayPlaces, tell: Callable[[str], None]
     ) -> None:
         self._gateway = gateway
-        self._leases = [gateway.lease]
+        self._held = [gateway]
         self._wish = wish
         self._places = places
         self._tell = tell
@@ -35,17 +35,26 @@ class GatewayWatch:
     def end(self) -> None:
         """Give the share in the gateway back, so that it ends if nobody else has one."""
         self._over.set()
-        for one in self._leases:
-            one.release()
+        self._refuse()
+        for one in self._held:
+            one.lease.release()
+
+    def _refuse(self) -> None:
+        """Let connections be refused that no gateway will answer."""
+        for one in self._held:
+            if one.listener is not None:
+                one.listener.close()
 
     def _look_after(self) -> None:
         while not self._over.wait(_LOOK):
             if is_running(self._gateway.url, self._places.folder):
                 continue
-            again = start_again(self._wish, self._places, self._gateway.port, _ATTEMPTS)
+            again = start_again(self._gateway, self._wish, self._places, _ATTEMPTS)
             if again is not None:
-                self._leases.append(again.lease)
+                self._gateway = again
+                self._held.append(again)
             elif not is_running(self._gateway.url, self._places.folder):
+                self._refuse()
                 self._tell(
                     f"the gateway at {self._gateway.url} ended and does not start again ({self._places.log} says why); end the agent, "
                     "and start it without pagein run to go on"
