@@ -14,6 +14,7 @@ import typer
 
 from pagein.cli import (
     commands_blame,
+    commands_config,
     commands_doctor,
     commands_forget,
     commands_hook,
@@ -27,6 +28,7 @@ from pagein.cli import (
     commands_replay,
     commands_run,
     commands_serve,
+    commands_service,
     commands_sessions,
     commands_status,
     commands_store,
@@ -152,6 +154,8 @@ _add_to(
     "Serve",
     commands_run.add_to,
     commands_serve.add_to,
+    commands_service.add_to,
+    commands_config.add_to,
     commands_mcp.add_to,
     commands_install.add_to,
     commands_hook.add_to,

@@ -199,12 +199,9 @@ def _parts(
     store: str | None, workspace: Path, log: Path | None, settings: "GatewaySettings", *, measure: bool
 ) -> "GatewayParts":
     """Return the parts of the gateway."""
-    try:
-        from pagein.gateway.server import GatewayParts
-    except ImportError as problem:
-        raise BadSetting(f"the gateway needs more: pip install 'pagein[gateway]' ({problem})") from problem
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.gateway.pages.json_logs import logger_to
+    from pagein.gateway.server import GatewayParts
 
     switch, logger, token = Switch(default_switch(), os.environ), logger_to(_log_stream(log)), _token()
     if measure:
