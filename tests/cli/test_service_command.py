@@ -5,8 +5,7 @@ import plistlib
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from pagein.cli.cli import app
 from pagein.errors import PageinError
