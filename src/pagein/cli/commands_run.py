@@ -192,7 +192,7 @@ def _past_proxies(told: Mapping[str, str]) -> dict[str, str]:
 def _greeting(start: _Start, gateway: "FoundGateway", plan: "LaunchPlan") -> str:
     how = "started, and ends with the agent" if gateway.is_started else "was running"
     page = f"; page: {gateway.page}" if gateway.page and sys.stderr.isatty() else ""
-    return ". ".join([f"{start.launch.client.name} goes through {gateway.url} ({how}){page}", *plan.remarks])
+    return ". ".join([f"{start.launch.client.name} goes through {gateway.address} ({how}){page}", *plan.remarks])
 
 
 def _tell(line: str) -> None:
@@ -204,10 +204,11 @@ def _tell(line: str) -> None:
 
 
 def _print_env(start: _Start, *, as_json: bool) -> None:
-    from pagein.gateway.launch.gateway_search import running_gateway
+    from pagein.gateway.launch.gateway_search import agents_url, running_gateway
 
-    found = running_gateway(start.wish, _places())
-    url = found.url if found is not None else start.wish.url
+    places = _places()
+    found = running_gateway(start.wish, places)
+    url = agents_url(found, places.token) if found is not None else start.wish.url
     plan = _plan(start, url)
     environment = {**plan.environment, **_past_proxies(os.environ)}
     command = [start.launch.command, *plan.arguments, *start.arguments]

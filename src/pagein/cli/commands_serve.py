@@ -21,6 +21,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine
+    from pagein.gateway.announced_store import AnnouncedStore
     from pagein.gateway.http.access import Handler
     from pagein.gateway.kill_switch import Switch
     from pagein.gateway.pages.session_views import HitView, Search
@@ -128,6 +129,8 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         said_to_all = store == os.environ.get("PAGEIN_STORE")
         _refuse_idle(given | {"store": None if said_to_all else store})
     settings = _settings(given, workspace, may_ask=None if measure else not as_json)
+    from pagein.gateway.http.addresses import is_this_machine
+
     sys.setswitchinterval(_SWITCH_INTERVAL)
     parts = _parts(store, workspace, log, settings, measure=measure)
     if listener is not None:
@@ -136,40 +139,43 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
 
         def announce(url: str) -> None:
             if not measure:
-                open_until_the_end.enter_context(_announced(store, workspace, url, upstreams, lease))
+                is_open = not is_this_machine(settings.host)
+                told = _announcement(store, workspace, url, upstreams, lease, is_open=is_open)
+                open_until_the_end.enter_context(_announced(told))
 
         whole = _run(settings, parts, announce, lease, as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
 
-@contextmanager
-def _announced(
-    store: str | None, workspace: Path, url: str, upstreams: Mapping[str, str], lease: Path | None
-) -> Iterator[None]:
-    """Tell the commands of this user which store the gateway uses, until the gateway ends."""
+def _announcement(
+    store: str | None, workspace: Path, url: str, upstreams: Mapping[str, str], lease: Path | None, *, is_open: bool
+) -> "AnnouncedStore | None":
+    """Return what this user's commands are told of the gateway; None for a store in memory."""
     from pagein import wiring
-    from pagein.gateway.announced_store import AnnouncedStore, announce, default_folder
+    from pagein.gateway.announced_store import AnnouncedStore
     from pagein.settings.sources import load_config
 
     address = wiring.public_address(store, workspace=workspace)
     if address is None:
-        yield
-        return
-    told = AnnouncedStore(
-        address,
-        str(workspace.resolve()),
-        url,
-        time.time(),  # noqa: TID251 - the rim reads the clock
-        load_config(workspace, upstreams).fingerprint,
-        str(lease or ""),
-    )
+        return None
+    now = time.time()  # noqa: TID251 - the rim reads the clock
+    settings = load_config(workspace, upstreams).fingerprint
+    return AnnouncedStore(address, str(workspace.resolve()), url, now, settings, str(lease or ""), is_open)
+
+
+@contextmanager
+def _announced(told: "AnnouncedStore | None") -> Iterator[None]:
+    """Tell the commands of this user which store the gateway uses, until the gateway ends."""
+    from pagein.gateway.announced_store import announce, default_folder
+
     with ExitStack() as until:
         try:
-            until.enter_context(announce(default_folder(), told))
+            if told is not None:
+                until.enter_context(announce(default_folder(), told))
         except OSError as problem:
             typer.echo(
-                f"warning: {problem}; commands in other folders need --store {address} to find this gateway's store",
+                f"warning: {problem}; commands in other folders need --store {told.store if told else ''} to find this gateway's store",
                 err=True,
             )
         yield

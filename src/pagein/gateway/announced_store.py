@@ -29,6 +29,7 @@ class AnnouncedStore:
     since: start of the gateway, seconds since 1970.
     settings: fingerprint of the settings that it was started with; "" for a gateway of an older version.
     lease: path of the file whose holders keep it running (`gateway.launch.lease`); "" for a gateway that a user ends.
+    is_open: whether other machines reach it, so that every call needs its token.
     """
 
     store: str
@@ -37,6 +38,7 @@ class AnnouncedStore:
     since: float
     settings: str = ""
     lease: str = ""
+    is_open: bool = False
 
 
 def default_folder() -> Path:
@@ -105,7 +107,6 @@ def _decode(data: bytes) -> AnnouncedStore | None:
         return None
     match told:
         case {"store": str(store), "workspace": str(workspace), "url": str(url), "since": float(since)}:
-            return AnnouncedStore(
-                store, workspace, url, since, str(told.get("settings", "")), str(told.get("lease", ""))
-            )
+            settings, lease = str(told.get("settings", "")), str(told.get("lease", ""))
+            return AnnouncedStore(store, workspace, url, since, settings, lease, told.get("is_open") is True)
     return None

@@ -1,6 +1,7 @@
 """An agent under its launcher: same signals, same exit status."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -56,6 +57,27 @@ def test_a_launcher_stops_with_its_agent_and_goes_on_with_it() -> None:
         os.kill(process.pid, signal.SIGCONT)
         assert process.communicate(timeout=30)[0] == "again\n"
     assert process.returncode == 0
+
+
+def test_an_agent_keeps_the_terminal_and_gets_its_keys_once() -> None:
+    program = "trap 'echo got' INT; tty; for i in $(seq 40); do sleep .05; done; exit 4"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [sys.executable, "-c", _LAUNCHER, "sh", "-c", program])  # noqa: S606 -- ourselves
+    shown = os.read(terminal, 1000).decode()
+    assert shown.startswith("/dev/")
+    os.write(terminal, b"\x03")
+    while (more := _read(terminal)) != "":
+        shown += more
+    assert shown.count("got") == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 4
+
+
+def _read(terminal: int) -> str:
+    try:
+        return os.read(terminal, 1000).decode()
+    except OSError:  # nobody has the other end any more
+        return ""
 
 
 def _wait_for_state(pid: int, state: str) -> None:

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from pagein.errors import HostError
 from pagein.gateway.announced_store import AnnouncedStore, running_stores
 from pagein.gateway.clients.launching import is_same_upstream
-from pagein.gateway.http.addresses import without_token
+from pagein.gateway.http.access_token import read_token
+from pagein.gateway.http.addresses import with_token, without_token
 from pagein.gateway.launch.lease import Lease, lease_file, take
 from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
 
@@ -66,6 +67,7 @@ class GatewayPlaces:
 class FoundGateway:
     """A gateway that answers, with this launcher's share in it.
 
+    url: base URL for an agent, which may have the token in it
     page: link of its page, "" if it was not started here
     listener: the socket that it listens at, if it was started here. While this process holds it, connections wait for the next gateway when
         this one dies, and none is refused.
@@ -81,6 +83,11 @@ class FoundGateway:
     def port(self) -> int:
         """Return the port that it listens at."""
         return urlsplit(self.url).port or 0
+
+    @property
+    def address(self) -> str:
+        """Return the address without a token, for printing and comparing."""
+        return without_token(self.url).rstrip("/")
 
 
 def running_gateway(wish: GatewayWish, places: GatewayPlaces) -> AnnouncedStore | None:
@@ -99,13 +106,18 @@ def running_gateway(wish: GatewayWish, places: GatewayPlaces) -> AnnouncedStore 
     return None
 
 
+def agents_url(found: AnnouncedStore, token: Path) -> str:
+    """Return a gateway's base URL for an agent, with the token where every call needs it."""
+    return with_token(found.url, read_token(token)) if found.is_open else found.url
+
+
 def find_or_start(wish: GatewayWish, places: GatewayPlaces) -> FoundGateway:
     """Return a gateway that fits, with a share in it. Raises HostError if none can be started."""
     found = running_gateway(wish, places)
     if found is not None:
         lease = take(Path(found.lease) if found.lease else lease_file(places.folder, urlsplit(found.url).port or 0))
         if lease is not None:
-            return FoundGateway(found.url, lease, is_started=False)
+            return FoundGateway(agents_url(found, places.token), lease, is_started=False)
     return start_gateway(wish, places, _listener(urlsplit(wish.url).port or 0, 0))
 
 
@@ -154,7 +166,7 @@ def _started(
 
 def is_running(url: str, folder: Path) -> bool:
     """Return whether a gateway of this user runs at an address."""
-    return any(one.url == without_token(url) for one in running_stores(folder))
+    return any(one.url == url for one in running_stores(folder))
 
 
 def known_gateways(wish_url: str, folder: Path) -> Callable[[str], bool]:
@@ -232,7 +244,7 @@ def start_again(
     """
     for seconds in attempts:
         time.sleep(seconds)
-        if is_running(before.url, places.folder):
+        if is_running(before.address, places.folder):
             return None
         with contextlib.suppress(HostError):
             return start_gateway(wish, places, before.listener or _listener(before.port))

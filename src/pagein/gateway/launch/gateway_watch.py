@@ -47,16 +47,16 @@ class GatewayWatch:
 
     def _look_after(self) -> None:
         while not self._over.wait(_LOOK):
-            if is_running(self._gateway.url, self._places.folder):
+            if is_running(self._gateway.address, self._places.folder):
                 continue
             again = start_again(self._gateway, self._wish, self._places, _ATTEMPTS)
             if again is not None:
                 self._gateway = again
                 self._held.append(again)
-            elif not is_running(self._gateway.url, self._places.folder):
+            elif not is_running(self._gateway.address, self._places.folder):
                 self._refuse()
                 self._tell(
-                    f"the gateway at {self._gateway.url} ended and does not start again ({self._places.log} says why); end the agent, "
+                    f"the gateway at {self._gateway.address} ended and does not start again ({self._places.log} says why); end the agent, "
                     "and start it without pagein run to go on"
                 )
                 return
