@@ -259,18 +259,25 @@ def command_line() -> str:
     parts = [NOTICE, "", "# Command line", *_panels(commands), "", *_command("pagein", root, 2)]
     for name, command in sorted(commands.items()):
         parts += _command(f"pagein {name}", command, 2)
+        for below, one in getattr(command, "commands", {}).items():
+            parts += _command(f"pagein {name} {below}", one, 3)
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _panels(commands: Mapping[str, object]) -> Iterator[str]:
     """The commands by the panels of the help, each with its first sentence."""
     panel = ""
-    for name, command in commands.items():
-        if panel != (now := str(getattr(command, "rich_help_panel", ""))):
+    places = {one: place for place, one in reversed(list(enumerate(map(_panel, commands.values()))))}
+    for name, command in sorted(commands.items(), key=lambda named: places[_panel(named[1])]):
+        if panel != (now := _panel(command)):
             panel = now
             yield from ("", f"**{panel}**", "")
         first = inspect.cleandoc(getattr(command, "help", None) or "").partition("\n")[0]
         yield f"- [`{name}`](#pagein-{name}): {first}"
+
+
+def _panel(command: object) -> str:
+    return str(getattr(command, "rich_help_panel", ""))
 
 
 def _command(path: str, command: object, level: int) -> Iterator[str]:
@@ -288,7 +295,7 @@ def _command(path: str, command: object, level: int) -> Iterator[str]:
 
 
 def _parameter(parameter: object) -> str:
-    if "completion" in str(getattr(parameter, "name", "")):
+    if "completion" in str(getattr(parameter, "name", "")) or getattr(parameter, "hidden", False):
         return ""
     names = [*getattr(parameter, "opts", ()), *getattr(parameter, "secondary_opts", ())]
     is_argument = getattr(parameter, "param_type_name", "") == "argument"

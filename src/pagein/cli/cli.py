@@ -14,6 +14,7 @@ import typer
 
 from pagein.cli import (
     commands_blame,
+    commands_config,
     commands_delegation,
     commands_doctor,
     commands_forget,
@@ -26,7 +27,9 @@ from pagein.cli import (
     commands_recall,
     commands_remember,
     commands_replay,
+    commands_run,
     commands_serve,
+    commands_service,
     commands_sessions,
     commands_status,
     commands_store,
@@ -151,7 +154,10 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
 _add_to("Measure", commands_replay.add_to, commands_tune.add_to)
 _add_to(
     "Serve",
+    commands_run.add_to,
     commands_serve.add_to,
+    commands_service.add_to,
+    commands_config.add_to,
     commands_mcp.add_to,
     commands_install.add_to,
     commands_hook.add_to,

@@ -6,7 +6,8 @@ from pagein.gateway.clients import claude_code, codex, gemini_cli, opencode, pi
 from pagein.gateway.clients.client import ClientSetup, ConfigPlaces
 from pagein.gateway.clients.config_files import UnreadableConfig
 
-CLIENTS: Final = (claude_code.CLIENT, codex.CLIENT, opencode.CLIENT, pi.CLIENT, gemini_cli.CLIENT)
+LAUNCHES: Final = (claude_code.LAUNCH, codex.LAUNCH, opencode.LAUNCH, pi.LAUNCH, gemini_cli.LAUNCH)
+CLIENTS: Final = tuple(one.client for one in LAUNCHES)
 
 
 def read_client_setups(url: str, places: ConfigPlaces) -> list[ClientSetup]:

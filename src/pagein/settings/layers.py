@@ -4,11 +4,13 @@ Pure: files come as text, the environment as a mapping.
 """
 
 import difflib
+import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from pagein import __version__
 from pagein.engine.engine import Settings
 from pagein.engine.recall.ingest import Limits
 from pagein.engine.recall.recall_resources import Bounds
@@ -26,6 +28,7 @@ from pagein.settings.keys import AGES, GATEWAY, KEYS
 
 PAGE: Final = "docs/reference/settings.md"
 DEFAULT: Final = "default"
+_OF_THE_PLACE: Final = ("host", "port", "store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,15 @@ class Config:
     def addresses(self) -> dict[str, str]:
         """The address for requests to each vendor, by the vendor's name."""
         return {one.name: str(self.values[one.name]) for one in VENDORS}
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all that a gateway does by these settings, with pagein's version; equal values have equal hashes.
+
+        Left out are its own address and its store.
+        """
+        told = sorted((name, repr(value)) for name, value in self.values.items() if name not in _OF_THE_PLACE)
+        return hashlib.sha256(repr([__version__, *told]).encode()).hexdigest()
 
 
 def of_file(name: str, text: str, *, own: bool) -> SettingsLayer:
