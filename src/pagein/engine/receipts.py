@@ -16,7 +16,6 @@ Rules of this file
    if the text above it is, to the last character, the answer that it was made for.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -24,7 +23,7 @@ from pathlib import PurePath
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
-from pagein.engine.log.read_notes import trace_of
+from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import StoreError
@@ -32,22 +31,10 @@ from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import FileRead
-from pagein.policy.reads.receipt_lines import LONGEST_RECEIPT_LINE, RECEIPT_DIGITS, RECEIPT_LINE
+from pagein.policy.reads.receipt_lines import RECEIPT_DIGITS
 
 _PLAIN: Final = ("full", "baseline_fallback")
 """Modes of answers that show nothing but text, and rest on no other answer."""
-_UNKNOWN: Final = re.compile(r"\n\[not known: [^\n]*\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class StandingReceipt:
-    """A receipt in a window, with what stands above it.
-
-    traces: hashes of the text above, as far as that may be the answer.
-    """
-
-    tag: str
-    traces: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +142,7 @@ class ReceiptedReads:
             known = dict(self._answers)
             helps = any(not about or PurePath(one).name in about for one in self._newest)
         shown = standing() if helps else {}
-        gone = self._session.evicted_among(shown)
+        gone = self._session.sent_windows.evicted_among(shown)
         found = (one for call, one in shown.items() if call not in gone)
         return [one.tag for one in found if one.tag in known and known[one.tag].note.trace in one.traces]
 
@@ -206,17 +193,6 @@ class ReceiptedReads:
                 base.add(_tag(found[0]))
             place = before.parent
         return frozenset(base)
-
-
-def standing_receipt(text: str) -> StandingReceipt | None:
-    """Return the receipt at the end of a text that a window shows; None if there is none."""
-    found = RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0))
-    if found is None:
-        return None
-    above = text[: found.start()]
-    beside = _UNKNOWN.search(above)
-    forms = (above,) if beside is None else (above, above[: beside.start()])
-    return StandingReceipt(found[1], frozenset(map(trace_of, forms)))
 
 
 def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:

@@ -3,12 +3,13 @@
 Rules of this file
 ------------------
 1. Nothing counts as known but what the call itself proves, and what stands in the client's window where that can be
-   looked at (see `engine.receipts`).
+   looked at (see `engine.receipts`): in the request of a gateway on the same store, else in the client's transcript.
 2. A failure in pagein is an answer with the text that can still be had, or an error that names the remedy; never an
    exception.
 """
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -16,8 +17,11 @@ from typing import Final, Protocol
 
 from pagein.engine.engine import Engine
 from pagein.engine.log.read_notes import trace_of
+from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.engine.receipts import ReceiptedReads, StandingReceipt
+from pagein.engine.receipts import ReceiptedReads
+from pagein.engine.sent_windows import ToolRequest
+from pagein.engine.session import Session
 from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL
 from pagein.ports import Signal
 from pagein.tools import catalogue
@@ -39,6 +43,9 @@ class Caller:
     thread: str = ""
 
 
+_PATIENCE: Final = 0.4
+"""Seconds for which a gateway may take to journal an answer after its client has it."""
+_PAUSE: Final = 0.02
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
 _DIGITS: Final = 10
@@ -72,7 +79,8 @@ class ToolAnswers:
     names: the tools that may be called.
     workspace: folder in which relative paths are looked up.
     is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
-    window: tells what the caller's window shows; None if nobody can tell.
+    window: tells what the caller's window shows, where no gateway on the same store does; None if nobody can tell.
+    now: returns seconds since 1970.
     """
 
     def __init__(
@@ -82,12 +90,14 @@ class ToolAnswers:
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
         window: Window | None = None,
+        now: Callable[[], float] = time.time,  # noqa: TID251 - the rim reads the clock
     ) -> None:
         self._engine = engine
         self._workspace = workspace
         self._names = names
         self._is_off = is_off
         self._window = window
+        self._now = now
         self._reads: dict[str, ReceiptedReads] = {}
         self._lock = Lock()
 
@@ -129,16 +139,29 @@ class ToolAnswers:
             about=about if isinstance(about, str) else "",
             known=known,
             bypass=bypass,
-            standing=self._standing(caller),
+            standing=self._standing(session, ToolRequest(caller.id, "read", arguments, self._now()), caller.thread),
         )
         if not done.receipt and not done.unknown:
             return done.result
         details = {**done.result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
         return replace(done.result, text=done.text, details=details)
 
-    def _standing(self, caller: Caller) -> Callable[[], Mapping[str, StandingReceipt]] | None:
-        window = self._window
-        return None if window is None or not caller.id else lambda: window.standing(caller.id, caller.thread)
+    def _standing(
+        self, session: Session, asked: ToolRequest, thread: str
+    ) -> Callable[[], Mapping[str, StandingReceipt]]:
+        """Return how to look up the receipts that the caller's window shows: by a gateway's view of it, else by its own."""
+
+        def look() -> Mapping[str, StandingReceipt]:
+            sent, end = session.sent_windows, time.monotonic() + _PATIENCE
+            found = sent.standing(asked)
+            while found is None and sent.awaits_answers() and time.monotonic() < end:
+                time.sleep(_PAUSE)  # the call may be in an answer that the gateway is still reading
+                found = sent.standing(asked)
+            if found is not None or self._window is None or not asked.id:
+                return found or {}
+            return self._window.standing(asked.id, thread)
+
+        return look
 
     def _reads_of(self, caller: Caller) -> ReceiptedReads:
         name = _session_name(caller)
