@@ -14,8 +14,8 @@ from aiohttp import ClientSession, web
 from tests.gateway.processes import gateway_process, token_in
 
 from pagein.engine.reads.session_reads import ReadResult
+from pagein.mcp.first_answers import STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.http_endpoint import PATH, HttpEndpoint
-from pagein.mcp.stdio_server import STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.ports import Signal
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
 
+from pagein.mcp.first_answers import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.offered_tools import INSTRUCTIONS, LONGEST, TOOLS, USUAL, offered
-from pagein.mcp.stdio_server import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -165,7 +165,7 @@ def test_the_handshake_is_answered_before_the_sdk_is_there_and_only_once(folder:
 def test_first_answers_import_nothing_of_the_sdk() -> None:
     """The import alone takes over a second; a client that waits for the handshake must not wait for it."""
     script = (
-        "import sys; from pagein.mcp.stdio_server import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
+        "import sys; from pagein.mcp.first_answers import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
         "first = FirstAnswers(offered(USUAL))\n"
         "assert first.answer({'id': 1, 'method': 'tools/list'}) is not None\n"
         "print('mcp' in sys.modules, 'pydantic' in sys.modules)"
@@ -178,11 +178,11 @@ def test_first_answers_import_nothing_of_the_sdk() -> None:
 
 @pytest.mark.parametrize("more", [(), ("expand", "ingest", "stats")])
 def test_the_sdk_lists_the_same_tools_as_the_first_answer(more: tuple[str, ...]) -> None:
-    from pagein.mcp.protocol import make_server
+    from pagein.mcp.protocol import ClientCalls, make_server
     from pagein.mcp.tool_answers import ToolAnswers
 
     tools = offered((*USUAL, *more))
-    server = make_server(tools, ToolAnswers.__new__(ToolAnswers))
+    server = make_server(tools, ClientCalls(ToolAnswers.__new__(ToolAnswers)))
     handler = server.get_request_handler("tools/list")
     assert handler is not None
     listed = asyncio.run(cast("Any", handler.handler)(None, None))

@@ -12,7 +12,8 @@ Rules of this file
    before or beside it, is known there.
 3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
    has is ignored, and the result says so: the model gets the text.
-4. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+4. After a refresh of a file, no answer about it proves anything until it was given again.
+5. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
    if the text above it is, to the last character, the answer that it was made for.
 """
 
@@ -30,7 +31,7 @@ from pagein.errors import StoreError
 from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.note_forms import encode_note
-from pagein.model.read_events import FileRead
+from pagein.model.read_events import FileRead, FileRefresh
 from pagein.policy.reads.receipt_lines import RECEIPT_DIGITS
 
 _PLAIN: Final = ("full", "baseline_fallback")
@@ -79,6 +80,7 @@ class ReceiptedReads:
         self._session = session
         self._answers: dict[str, _Answer] = {}
         self._newest: dict[str, _Answer] = {}
+        self._refreshed: set[str] = set()
         self._last: EntryId | None = None
 
     def is_of(self, session: Session) -> bool:
@@ -156,7 +158,7 @@ class ReceiptedReads:
         proven: dict[str, _Answer] = {}
         doubtful = set()
         for one in found:
-            if any(base <= proven.keys() for base in one.bases):
+            if one.tag not in self._refreshed and any(base <= proven.keys() for base in one.bases):
                 proven[one.tag] = one
             else:
                 doubtful.add(one.event.path)
@@ -174,12 +176,17 @@ class ReceiptedReads:
         for name in reversed(news):
             found = _text_read(entries[name])
             if found is None:
+                self._refreshed |= self._tags_of(_refreshed_path(entries[name]))
                 continue
             note, event = found
             tag, base = _tag(note), self._base(entries[name], event)
+            self._refreshed.discard(tag)
             known = self._answers.get(tag) or _Answer(tag, len(self._answers), note, event)
             self._answers[tag] = self._newest[event.path] = replace(known, bases=known.bases | {base})
         self._last = news[0] if news else self._last
+
+    def _tags_of(self, path: str) -> set[str]:
+        return {tag for tag, one in self._answers.items() if one.event.path == path} if path else set()
 
     def _base(self, entry: Entry, event: FileRead) -> frozenset[str]:
         """Return the receipts of the earlier answers on which this one rests."""
@@ -201,6 +208,12 @@ def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
     if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead) or not note.event.emitted:
         return None
     return note, note.event
+
+
+def _refreshed_path(entry: Entry) -> str:
+    """Return the path that this entry asks to show again; "" for any other entry."""
+    note = entry.body.note if isinstance(entry.body, NoteEntry) else None
+    return note.event.path if isinstance(note, ReadNote) and isinstance(note.event, FileRefresh) else ""
 
 
 def _tag(note: ReadNote) -> str:

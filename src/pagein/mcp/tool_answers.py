@@ -10,7 +10,7 @@ Rules of this file
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, Protocol
@@ -22,10 +22,16 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.receipts import ReceiptedReads
 from pagein.engine.sent_windows import ToolRequest
 from pagein.engine.session import Session
-from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL
+from pagein.errors import BadInput
+from pagein.mcp.confirmations import ConfirmedCount
+from pagein.mcp.object_resources import peek_arguments
+from pagein.mcp.offered_tools import CONFIRM, LONGEST_ANSWER, TOOLS, USUAL
+from pagein.mcp.workspaces import workspace_of
 from pagein.ports import Signal
 from pagein.tools import catalogue
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
+from pagein.tools.read import REFRESH
+from pagein.tools.reading.legacy_tools import legacy_arguments
 from pagein.tools.reading.unified_read import answer_unified_read
 
 
@@ -36,16 +42,23 @@ class Caller:
     client: the name that the client gives itself; "" if it gives none.
     id: the client's id of the call; "" if it tells none.
     thread: the client's id of the conversation; "" if it tells none.
+    roots: the folders in which the client works; empty if it tells none.
+    tell: receives progress, in words; None if the client wants none.
+    confirm: asks the client's user whether to continue; None if the client has no dialogue.
     """
 
     client: str = ""
     id: str = ""
     thread: str = ""
+    roots: tuple[str, ...] = ()
+    tell: Callable[[str], None] | None = None
+    confirm: Callable[[str], bool] | None = None
 
 
 _PATIENCE: Final = 0.4
 """Seconds for which a gateway may take to journal an answer after its client has it."""
 _PAUSE: Final = 0.02
+_ALWAYS: Final[Mapping[str, Mapping[str, object]]] = {"search": {"everything": True}}
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
 _DIGITS: Final = 10
@@ -76,8 +89,9 @@ class Window(Protocol):
 class ToolAnswers:
     """The tools of one engine for MCP clients. Thread-safe.
 
+    workspaces: folders whose files may be read; relative paths are looked up in the first.
     names: the tools that may be called.
-    workspace: folder in which relative paths are looked up.
+    follows_roots: whether the folders that a client tells take the place of `workspaces`.
     is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
     window: tells what the caller's window shows, where no gateway on the same store does; None if nobody can tell.
     now: returns seconds since 1970.
@@ -86,14 +100,17 @@ class ToolAnswers:
     def __init__(
         self,
         engine: Engine,
-        workspace: str,
+        workspaces: str | Sequence[str],
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
         window: Window | None = None,
         now: Callable[[], float] = time.time,  # noqa: TID251 - the rim reads the clock
+        *,
+        follows_roots: bool = False,
     ) -> None:
         self._engine = engine
-        self._workspace = workspace
+        self._workspaces = (workspaces,) if isinstance(workspaces, str) else tuple(workspaces)
+        self.follows_roots = follows_roots
         self._names = names
         self._is_off = is_off
         self._window = window
@@ -109,13 +126,33 @@ class ToolAnswers:
         if strange:
             known = ", ".join(TOOLS[name].schema["properties"])
             return refusal_result(f"{name} has no argument {strange[0]!r}; its arguments are {known}.")
-        if name == "read":
-            return self._read(arguments, caller, signal)
-        session = self._engine.session(_session_name(caller), workspace=self._workspace)
-        given = {**arguments, "everything": True} if name == "search" else arguments
+        given = arguments if name == "read" else legacy_arguments(name, arguments)
+        if given is not None:
+            return self._read(given, caller, signal)
+        session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
+        consent = ConfirmedCount(name, arguments, caller.confirm)
+        asked = {one: value for one, value in arguments.items() if one != CONFIRM}
+        call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)
+        result = catalogue.answer(session, name, call, enabled=not self._is_off())
+        if consent.refused:
+            return refusal_result(consent.refused)
         seen = ArgumentReader(name, arguments).text("if_not") if name == "peek" else ""
-        result = catalogue.answer(session, name, Call(given, id=caller.id, signal=signal), enabled=not self._is_off())
         return _with_hash(result, seen) if name == "peek" else result
+
+    def resource(self, uri: str, caller: Caller, signal: Signal) -> ReadResult:
+        """Show a stored object by its address. Raises nothing for any address."""
+        try:
+            arguments = peek_arguments(uri)
+        except BadInput as problem:
+            return refusal_result(str(problem))
+        call = Call(arguments, signal=signal)
+        return catalogue.answer(self._session(caller), "peek", call, enabled=not self._is_off())
+
+    def _session(self, caller: Caller, path: object = None) -> Session:
+        """Return the session in which a call is journaled: one for each client and workspace, so that its receipts last."""
+        folders = caller.roots if self.follows_roots and caller.roots else self._workspaces
+        folder = workspace_of(path, folders) if isinstance(path, str) else folders[0]
+        return self._engine.session(_session_name(caller, "" if folder == self._workspaces[0] else folder), folder)
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         given = ArgumentReader("read", arguments)
@@ -125,7 +162,8 @@ class ToolAnswers:
             return problem
         asked = {name: value for name, value in arguments.items() if name not in ("known", "fresh")}
         asked.setdefault("max_preview_chars", LONGEST_ANSWER)
-        session = self._engine.session(_session_name(caller), workspace=self._workspace)
+        about = asked.get("path" if asked.get("mode") == "symbol" else "target")
+        session = self._session(caller, about)
 
         def work(bypass: bool) -> ReadResult:  # noqa: FBT001 - the shape of all such work
             more = {"bypass_cache": True} if bypass and asked.get("mode") != "diff_preview" else {}
@@ -133,8 +171,7 @@ class ToolAnswers:
 
         if self._is_off():
             return work(bypass=True)
-        about = asked.get("path" if asked.get("mode") == "symbol" else "target")
-        done = self._reads_of(caller).answer(
+        done = self._reads_of(session).answer(
             work,
             about=about if isinstance(about, str) else "",
             known=known,
@@ -163,13 +200,11 @@ class ToolAnswers:
 
         return look
 
-    def _reads_of(self, caller: Caller) -> ReceiptedReads:
-        name = _session_name(caller)
-        session = self._engine.session(name, workspace=self._workspace)
+    def _reads_of(self, session: Session) -> ReceiptedReads:
         with self._lock:
-            found = self._reads.get(name)
+            found = self._reads.get(session.name)
             if found is None or not found.is_of(session):
-                found = self._reads[name] = ReceiptedReads(session)
+                found = self._reads[session.name] = ReceiptedReads(session)
             return found
 
 
@@ -184,7 +219,7 @@ def _with_hash(result: ReadResult, seen: str) -> ReadResult:
     return replace(result, text=f"{result.text}\n[hash={tag}]")
 
 
-def _session_name(caller: Caller) -> str:
-    """Return the session in which a client's calls are journaled: one for each client, so that its receipts last."""
+def _session_name(caller: Caller, folder: str) -> str:
     client = "".join(one if one.isalnum() or one in "-_." else "-" for one in caller.client[:60])
-    return f"mcp-{client}" if client else "mcp"
+    name = f"mcp-{client}" if client else "mcp"
+    return f"{name}@{trace_of(folder)[:_DIGITS]}" if folder else name
