@@ -117,6 +117,7 @@ class ReceiptedReads:
                 before = session.leaf
                 result = work(bypass)
                 receipt = self._receipt(before)
+                self._refreshed.discard(receipt)  # an answer that was given before has no new entry
         except StoreError as problem:  # the text is the answer without a store (law 7)
             session.move(None)
             bypass = True
