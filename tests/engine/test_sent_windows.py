@@ -234,3 +234,19 @@ def test_a_read_with_a_receipt_leaves_a_full_window_with_its_turn_unless_a_later
         assert ("read-1" in left) is not has_marker
         # a transcript would still show the read; the gateway's own journal says that it is gone
         assert session.sent_windows.evicted_among(["read-1", "read-2"]) == left
+
+
+def test_nobody_waits_twice_for_the_same_answer(tmp_path: Path) -> None:
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        session = engine.session("gate")
+        session.append(Message("user", (Text("please look"),)))
+        session.advance(at=5000.0)
+        windows = SentWindows(engine._journals)
+        assert windows.awaits_answers(5001.0)
+        assert not windows.awaits_answers(9000.0)  # nobody answers so late
+        windows.give_up()
+        assert not windows.awaits_answers(5001.0)
+        session.append(Message("assistant", (Text("I look"),)))
+        session.append(Message("user", (Text("and?"),)))
+        session.advance(at=5002.0)
+        assert windows.awaits_answers(5003.0)

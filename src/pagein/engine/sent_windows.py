@@ -41,6 +41,8 @@ _SESSIONS: Final = 8
 The first look reads them whole, 0.05 ms for an entry."""
 _RECENT: Final = 10.0
 """Seconds after an answer in which a call without an id may belong to it."""
+_LONGEST: Final = 600.0
+"""Seconds that a provider may take to answer."""
 _ANSWER: Final = kind_of(AnswerNote)
 _BREAKS: Final = frozenset(map(kind_of, (BrokenNote, ForgottenNote, RestoredMessagesNote)))
 
@@ -85,7 +87,7 @@ class _Asked:
 class _Followed:
     """A session as far as its journal was read.
 
-    is_open: a request was sent, and its answer is not journaled yet.
+    open: the last request, with its time, while its answer is not journaled; None otherwise.
     """
 
     place: int = 0
@@ -93,7 +95,7 @@ class _Followed:
     asked: dict[str, _Asked] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
-    is_open: bool = False
+    open: tuple[EntryId, float] | None = None
 
     def take(self, entry: Entry) -> None:
         """Take the next entry."""
@@ -114,12 +116,12 @@ class _Followed:
             case _:
                 self.links[entry.id] = above
                 if isinstance(entry.body, RequestSent):
-                    self.is_open = True
+                    self.open = entry.id, entry.body.moment or 0.0
                 elif isinstance(entry.body, NoteEntry) and entry.body.kind == _ANSWER:
                     self._take_answer(entry.body.note, above)
 
     def _take_answer(self, note: object, above: _Link | None) -> None:
-        self.is_open = False
+        self.open = None
         said = decode_message(note.message.encode("utf-8", "surrogatepass")) if isinstance(note, AnswerNote) else None
         if isinstance(said, Message):
             calls = (one for one in said.blocks if isinstance(one, ToolCall))
@@ -136,6 +138,7 @@ class SentWindows:
         self._journals = journals
         self._followed: dict[str, _Followed] = {}
         self._found: set[str] = set()
+        self._given_up: frozenset[EntryId] = frozenset()
         self._lock = Lock()
 
     def evicted_among(self, calls: Collection[str]) -> frozenset[str]:
@@ -160,11 +163,19 @@ class SentWindows:
             shown = [_standing(one.window) for one in answers]
             return {name: one for name, one in shown[0].items() if all(rest.get(name) == one for rest in shown)}
 
-    def awaits_answers(self) -> bool:
-        """Return whether a gateway sent a request whose answer is not journaled yet. Raises StoreError."""
+    def awaits_answers(self, at: float) -> bool:
+        """Return whether a gateway may be about to journal an answer that holds a call of this time. Raises StoreError."""
         with self._lock:
             self._look()
-            return any(one.is_open for one in self._followed.values())
+            return any(at - _LONGEST < moment and name not in self._given_up for name, moment in self._open())
+
+    def give_up(self) -> None:
+        """Wait for no answer to a request that is open now: whoever called is no model behind it."""
+        with self._lock:
+            self._given_up = frozenset(name for name, _ in self._open())
+
+    def _open(self) -> list[tuple[EntryId, float]]:
+        return [one.open for one in self._followed.values() if one.open is not None]
 
     def _look(self) -> None:
         """Read what the journals got since the last look."""

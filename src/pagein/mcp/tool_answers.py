@@ -191,7 +191,10 @@ class ToolAnswers:
         def look() -> Mapping[str, StandingReceipt]:
             sent, end = session.sent_windows, time.monotonic() + _PATIENCE
             found = sent.standing(asked)
-            while found is None and sent.awaits_answers() and time.monotonic() < end:
+            while found is None and sent.awaits_answers(asked.at):
+                if time.monotonic() > end:
+                    sent.give_up()
+                    break
                 time.sleep(_PAUSE)  # the call may be in an answer that the gateway is still reading
                 found = sent.standing(asked)
             if found is not None or self._window is None or not asked.id:
