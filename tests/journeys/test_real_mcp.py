@@ -187,7 +187,7 @@ def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:
         agent = _with_claude(agent_named("claude-code"), store)
         settings = {
             "env": {"PAGEIN_STORE": str(store), **_environment()},
-            "hooks": {"PreToolUse": [AGENTS["claude-code"].user_hook.entry(["PAGEIN", "mcp"])]},  # type: ignore[union-attr]
+            "hooks": {"PreToolUse": [AGENTS["claude-code"].user_hooks[0].entry(["PAGEIN", "mcp"])]},
         }
         text = json.dumps(settings).replace("PAGEIN hook", f"{sys.executable} -m pagein hook")
 
