@@ -15,6 +15,7 @@ from tests.engine.window.sized_sessions import opened
 import pagein
 from pagein.engine.conversation import ClientAnswer
 from pagein.engine.engine import Engine
+from pagein.engine.log.standing_receipts import standing_receipt
 from pagein.engine.reads import testimony
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.sent_windows import SentWindows, ToolRequest
@@ -250,3 +251,12 @@ def test_nobody_waits_twice_for_the_same_answer(tmp_path: Path) -> None:
         session.append(Message("user", (Text("and?"),)))
         session.advance(at=5002.0)
         assert windows.awaits_answers(5003.0)
+
+
+@pytest.mark.parametrize("head", ["", "Wall time: 0.0068 seconds\nOutput:", "Wall time: 0.0068 seconds\nOutput:\n"])
+def test_what_codex_puts_in_front_of_a_result_is_no_part_of_the_answer(head: str) -> None:
+    plain, framed = (standing_receipt(f"{one}value = 1\nmore\n[known=0123456789]") for one in ("", head))
+    assert plain is not None
+    assert framed is not None
+    assert plain.traces <= framed.traces
+    assert standing_receipt("value = 1\n[known=012]") is None

@@ -235,6 +235,27 @@ def test_wrong_arguments_get_an_answer_that_says_what_to_do(
     assert (found.is_error, told in found.text) == (True, True), found.text
 
 
+def test_an_error_repeats_no_huge_argument(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        answers = ToolAnswers(engine, str(folder))
+
+        def ask(name: str, **arguments: object) -> str:
+            return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
+
+        huge = "x" * 1_000_000
+        told = [ask("read", mode="file", target=huge), ask("peek", id=huge), ask("search", pattern=huge), ask(huge)]
+        assert all(len(one) < 3_000 for one in told)
+        known = [f"{number:010x}" for number in range(10_000)]
+        shown = ask("read", mode="file", target="a.py", known=[*known, "x]\n[known=0123456789"])
+        assert len(shown) < len(LINES) + 300
+        assert shown.count("[known=") == 1
+
+
 def test_a_recalled_part_that_the_model_still_sees_is_one_line(folder: Path) -> None:
     import threading
 
@@ -314,17 +335,28 @@ def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled
         assert ask("read", mode="file", target="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
 
 
+NO_REQUESTS = {
+    b"[1, 2]": "one JSON object",
+    b"7": "one JSON object",
+    b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}': "an id is",
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}': "params must be",
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"target":"\\ud800"}}}': "surrogate",
+}
+
+
 def test_broken_lines_end_nothing(folder: Path) -> None:
     with started(folder) as process:
         say(process, b"{broken")
         assert hear(process)["error"]["code"] == -32700
         say(process, b"")
-        say(process, b"[1, 2]")
+        for line, told in NO_REQUESTS.items():
+            say(process, line)
+            answer = hear(process)
+            assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32600, True), answer
+        say(process, b'{"a":' + b"[" * 100_000)
+        assert hear(process)["error"]["code"] == -32700
         say(process, initialize(name="one"))
-        answers = [hear(process)]
-        while answers[-1].get("id") != "one":
-            answers.append(hear(process))
-        assert answers[-1]["result"]["serverInfo"]["name"] == "pagein"
+        assert hear(process)["result"]["serverInfo"]["name"] == "pagein"
         say(process, {"method": "notifications/initialized"})
         say(process, {"id": 7, "method": "no/such"})
         assert hear(process)["error"]["code"] == -32601

@@ -34,6 +34,9 @@ from pagein.model.note_forms import encode_note
 from pagein.model.read_events import FileRead, FileRefresh
 from pagein.policy.reads.receipt_lines import RECEIPT_DIGITS
 
+_NAMED: Final = 8
+"""Quoted receipts without an answer that are named."""
+_LONGEST_TAG: Final = 40
 _PLAIN: Final = ("full", "baseline_fallback")
 """Modes of answers that show nothing but text, and rest on no other answer."""
 
@@ -53,7 +56,9 @@ class ReceiptedRead:
     @property
     def text(self) -> str:
         """The answer with its receipt, as the model gets it (see `standing_receipt`)."""
-        unknown = [f"[not known: {', '.join(self.unknown)}]"] if self.unknown else []
+        named = [one if one.isalnum() and len(one) <= _LONGEST_TAG else "..." for one in self.unknown[:_NAMED]]
+        more = ["..."] if len(self.unknown) > _NAMED else []
+        unknown = [f"[not known: {', '.join((*named, *more))}]"] if self.unknown else []
         receipt = [f"[known={self.receipt}]"] if self.receipt else []
         return "\n".join((self.result.text, *unknown, *receipt))
 

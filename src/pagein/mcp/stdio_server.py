@@ -37,6 +37,8 @@ _NOT_JSON: Final[Message] = {
     "error": {"code": -32700, "message": "Parse error: a message is one line of JSON"},
 }
 
+_INVALID: Final = -32600
+
 
 class StdioServer:
     """One client on an input and an output.
@@ -78,8 +80,14 @@ class StdioServer:
             return
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._tell(_NOT_JSON)
+            return
+        problem = _problem(line, message)
+        if problem:
+            name = message.get("id") if isinstance(message, dict) else None
+            known = name if isinstance(name, str | int) else None
+            self._tell({"jsonrpc": "2.0", "id": known, "error": {"code": _INVALID, "message": problem}})
             return
         found = self._first.answer(message) if isinstance(message, dict) else None
         if found is not None:
@@ -111,6 +119,22 @@ class StdioServer:
 def _id_text(message: Mapping[str, Any]) -> str:
     """Return an id as text that tells 1 from "1"."""
     return "" if "method" in message and "id" not in message else json.dumps(message.get("id"))
+
+
+def _problem(line: bytes, message: object) -> str:
+    """Return why nobody can answer a message; "" for one that can be. The SDK would drop it, and its client would wait."""
+    if not isinstance(message, dict):
+        return "Invalid request: a message is one JSON object; there are no batches"
+    if "id" in message and (isinstance(message["id"], bool) or not isinstance(message["id"], str | int)):
+        return "Invalid request: an id is a text or a whole number"
+    if not isinstance(message.get("params", {}), dict):
+        return "Invalid request: params must be an object"
+    if b"\\ud" in line.lower():
+        try:
+            json.dumps(message, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return "Invalid request: a text has half of a surrogate pair, which is no character"
+    return ""
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:

@@ -59,6 +59,7 @@ _PATIENCE: Final = 0.4
 """Seconds for which a gateway may take to journal an answer after its client has it."""
 _PAUSE: Final = 0.02
 _ALWAYS: Final[Mapping[str, Mapping[str, object]]] = {"search": {"everything": True}}
+_LONGEST_ERROR: Final = 2_000
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
 _DIGITS: Final = 10
@@ -120,6 +121,13 @@ class ToolAnswers:
 
     def answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         """Answer a call of a tool. Raises nothing for any arguments."""
+        result = self._answer(name, arguments, caller, signal)
+        if not result.is_error or len(result.text) <= _LONGEST_ERROR:
+            return result
+        half = _LONGEST_ERROR // 2  # an error repeats arguments, and ends with the remedy
+        return replace(result, text=f"{result.text[:half]} [...] {result.text[-half:]}")
+
+    def _answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         if name not in self._names:
             return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(self._names)}.")
         strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"]))

@@ -8,6 +8,8 @@ from pagein.engine.log.read_notes import trace_of
 from pagein.policy.reads.receipt_lines import LONGEST_RECEIPT_LINE, RECEIPT_LINE
 
 _UNKNOWN: Final = re.compile(r"\n\[not known: [^\n]*\Z")
+CODEX_HEAD: Final = re.compile(r"\AWall time: [0-9.]+ seconds\nOutput:(?:\n|\Z|(?=.))")
+"""What codex puts in front of the result of each call over MCP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,6 @@ def standing_receipt(text: str) -> StandingReceipt | None:
     if found is None:
         return None
     above = text[: found.start()]
-    beside = _UNKNOWN.search(above)
-    forms = (above,) if beside is None else (above, above[: beside.start()])
+    forms = [above, CODEX_HEAD.sub("", above, count=1)]
+    forms += [one[: beside.start()] for one in forms if (beside := _UNKNOWN.search(one)) is not None]
     return StandingReceipt(found[1], frozenset(map(trace_of, forms)))
