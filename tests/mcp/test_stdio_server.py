@@ -162,10 +162,11 @@ def test_the_handshake_is_answered_before_the_sdk_is_there_and_only_once(folder:
     assert (called["id"], called["result"]["content"][0]["text"].startswith(LINES)) == (2, True)
 
 
-def test_first_answers_import_nothing_of_the_sdk() -> None:
+def test_first_answers_and_http_import_nothing_of_the_sdk() -> None:
     """The import alone takes over a second; a client that waits for the handshake must not wait for it."""
     script = (
         "import sys; from pagein.mcp.first_answers import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
+        "import pagein.mcp.http_endpoint\n"
         "first = FirstAnswers(offered(USUAL))\n"
         "assert first.answer({'id': 1, 'method': 'tools/list'}) is not None\n"
         "print('mcp' in sys.modules, 'pydantic' in sys.modules)"
@@ -344,7 +345,7 @@ NO_REQUESTS = {
 }
 
 
-def test_broken_lines_end_nothing(folder: Path) -> None:
+def test_broken_lines_end_nothing_and_the_end_of_the_input_ends_the_process(folder: Path) -> None:
     with started(folder) as process:
         say(process, b"{broken")
         assert hear(process)["error"]["code"] == -32700
@@ -360,12 +361,6 @@ def test_broken_lines_end_nothing(folder: Path) -> None:
         say(process, {"method": "notifications/initialized"})
         say(process, {"id": 7, "method": "no/such"})
         assert hear(process)["error"]["code"] == -32601
-
-
-def test_the_end_of_the_input_ends_the_process(folder: Path) -> None:
-    with started(folder) as process:
-        say(process, initialize())
-        hear(process)
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
