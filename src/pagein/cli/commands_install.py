@@ -37,12 +37,14 @@ def add_to(app: typer.Typer) -> None:
 def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
     """Tell an agent of pagein's MCP server (`pagein mcp`), in the agent's own configuration file.
 
-    For Claude Code also the hook that keeps pagein's stubs and markers out of files (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
+    For Claude Code also the hooks that keep pagein's stubs and markers out of files, and its sessions in the store (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
     """
     command = _command(project=project)
-    planned = [(one, one.plan_install(command)) for one in _installers(agent, project=project)]
-    for one, change in planned:
-        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+    installers = _installers(agent, project=project)
+    for one in installers:
+        one.plan_install(command)  # nothing is written where one of them is refused
+    for one in installers:
+        _carry_out(one, one.plan_install(command), agent, yes=yes, as_json=as_json)
 
 
 def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
@@ -50,12 +52,11 @@ def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False
 
     Shows the change, and makes it with --yes.
     """
-    planned = [(one, one.plan_removal()) for one in _installers(agent, project=project)]
-    for one, change in planned:
-        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+    for one in reversed(_installers(agent, project=project)):
+        _carry_out(one, one.plan_removal(), agent, yes=yes, as_json=as_json)
 
 
-def _installers(name: str, *, project: bool) -> "list[Installer]":
+def _installers(name: str, *, project: bool) -> "tuple[Installer, ...]":
     from platformdirs import user_data_path
 
     from pagein.installation.agents import AGENTS, Folders
@@ -66,9 +67,7 @@ def _installers(name: str, *, project: bool) -> "list[Installer]":
         raise BadInput(f"there is no agent {name!r}; there are {', '.join(AGENTS)}")
     folders = Folders(Path.home(), Path.cwd(), os.environ)
     notes = user_data_path("pagein", appauthor=False) / "installed.json"
-    project = project or agent.user is None
-    hooks = (False, True) if (agent.project_hook if project else agent.user_hook) is not None else (False,)
-    return [Installer(agent, folders, notes, project=project, hook=one) for one in hooks]
+    return Installer.of(agent, folders, notes, project=project or agent.user is None)
 
 
 def _command(*, project: bool) -> list[str]:

@@ -6,12 +6,11 @@ at its current entry.
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike, fspath
 
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.intake.request_fields import Request
-from pagein.engine.log.evicted_calls import EvictedCalls
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.privacy import Privacy
 from pagein.engine.log.request_draft import Repairs, pieces_since, shared_length
@@ -28,6 +27,7 @@ from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
 from pagein.engine.recall.delegated_questions import DelegatedQuestions
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.recall.stored_objects import StoredObjects
+from pagein.engine.sent_windows import SentWindows
 from pagein.engine.session_parts import SessionParts
 from pagein.engine.window.pin_actions import Touch
 from pagein.engine.window_stages import WindowStages
@@ -48,6 +48,7 @@ class Session(DelegatedQuestions):
     Messages are appended and requests prepared by one thread; reads and other turns may come from any.
 
     traffic: its provider requests.
+    sent_windows: the windows that gateways on the same store sent.
     begin: opens a new session of the same engine, for forks; None for a session without an engine.
     again: reopens the session of a name after an erasure; None for a session without an engine.
     resumes: True to continue from the last snapshot.
@@ -69,7 +70,7 @@ class Session(DelegatedQuestions):
         self._log = SessionLog(name, rules, parts.pager, parts.journals, parts.snapshots, resumes=resumes)
         self._window = WindowStages(self._log, parts)
         self.traffic = Traffic(self._window)
-        self._evicted = EvictedCalls(parts.journals)
+        self.sent_windows = SentWindows(parts.journals)
         self._folder: str | None = None
         self._guards: SessionGuards | None = None
         self._residents: tuple[ResidentSet, frozenset[str]] = (EMPTY, frozenset())
@@ -223,10 +224,6 @@ class Session(DelegatedQuestions):
         if self._residents[0] is not standing:
             self._residents = (standing, frozenset(one.call_id for one in standing.all()))
         return call_id in self._residents[1]
-
-    def evicted_among(self, calls: Collection[str]) -> frozenset[str]:
-        """Return those of the calls of which any late session of the store evicted a part. Raises StoreError."""
-        return self._evicted.among(calls)
 
     def work_in(self, folder: str) -> None:
         """Set the folder for relative paths of reads."""

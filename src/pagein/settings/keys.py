@@ -255,7 +255,17 @@ GATEWAY: Final[tuple[Key, ...]] = (
 MCP: Final[tuple[Key, ...]] = (
     texts(
         "mcp_tools",
-        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`, and where `child_model` is set `query`, `batch`, `extract`. Each stands in every prompt of the client.",
+        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`, by the names of [tools](../tools.md). Each stands in every prompt of the client.",
+    ),
+    flag(
+        "mcp_structured",
+        False,  # noqa: FBT003 - the default of a flag
+        "Whether answers over MCP also have a structured form. Claude Code and codex then show their models that form in place of the text.",
+    ),
+    texts(
+        "mcp_workspaces",
+        "Folders, beside its own, whose files the MCP server may read. For clients that tell their roots it is not needed.",
+        own=True,
     ),
 )
 

@@ -154,14 +154,14 @@ class SessionReads:
             if document.media_type is not None:
                 return picture(document)
             caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
-            shown = baseline(document.text, located.given, offset=located.offset, limit=located.limit, caps=caps)
+            shown = baseline(document.lines, located.given, offset=located.offset, limit=located.limit, caps=caps)
         except CallerError as error:
             return ReadResult(str(error), is_error=True)
         plain = ReadResult(shown.text, shown.details)
         lines = line_range(located, shown.total)
         if located.excluded:
             self._log.withhold(plain.text)
-        if located.excluded or not document.is_text or lines is None or self._log.privacy.is_private(document.text):
+        if located.excluded or not document.is_text or lines is None or self._log.privacy.is_private_file(document):
             return plain
         try:
             return self.shorten(RangeRead(located, document, shown, *lines, bypass), signal)
