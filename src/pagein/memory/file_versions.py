@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
-from pagein.memory.known_files import FileDeed
-from pagein.memory.object_names import object_name, request_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
@@ -14,10 +12,12 @@ from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ReadNote
 from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
+from pagein.model.object_names import object_name, request_name
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.references import Reference
 from pagein.model.values import Value
 from pagein.model.versions import Draft, Provenance, Version, deletion
+from pagein.policy.clients.known_files import FileDeed
 from pagein.ports import ObjectStore
 from pagein.workspace.file_description import file_type, name_of, note_facts, object_type
 

@@ -20,14 +20,11 @@ from typing import Final
 from pagein.memory.chat_pages import (
     STEPS_OF_VERSION,
     shortened,
-    user_words,
     without_pictures,
     without_results,
     words_of,
 )
 from pagein.memory.file_versions import FileVersions
-from pagein.memory.known_files import NO_TEXTS, changes_unseen, file_deeds
-from pagein.memory.object_names import object_name, request_name, second_call_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
@@ -39,9 +36,12 @@ from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, 
 from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
 from pagein.model.memory_notes import AnswerNote, RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.object_names import object_name, request_name, second_call_name
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
 from pagein.model.versions import Draft, Provenance, Version
+from pagein.policy.clients.client_prompts import user_words
+from pagein.policy.clients.known_files import NO_TEXTS, changes_unseen, file_deeds
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
 

@@ -1,5 +1,5 @@
 """Notes: the facts in a journal beside the messages and the decisions. Every kind is here, in `model.memory_notes`,
-in `model.guard_notes` or in `model.tier_notes`.
+in `model.guard_notes`, in `model.pool_notes` or in `model.tier_notes`.
 
 A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
 """
@@ -21,6 +21,7 @@ from pagein.model.memory_notes import (
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
+from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.tier_notes import TierNote
 
@@ -391,6 +392,7 @@ Note: TypeAlias = (
     | ReadMeasureNote
     | SearchMeasureNote
     | TierNote
+    | PoolNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

@@ -63,6 +63,7 @@ from pagein.model.memory_notes import (
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
+from pagein.model.pool_notes import PoolAct, PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.tier_notes import TierNote
 
@@ -315,6 +316,16 @@ def _decode_search_measure(data: str) -> SearchMeasureNote:
     return msgspec.convert(_record(data), SearchMeasureNote)
 
 
+def _encode_pool(note: PoolNote) -> str:
+    return encode_json(
+        [_nonempty(**{one.name: getattr(act, one.name) for one in fields(act)}) for act in note.acts]
+    ).decode()
+
+
+def _decode_pool(data: str) -> PoolNote:
+    return PoolNote(msgspec.json.decode(data, type=tuple[PoolAct, ...]))
+
+
 def _nonempty(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value}
 
@@ -379,6 +390,7 @@ KINDS: Final = (
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
     _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
     _kind("file.sighting", FileSightingNote, _encode_set_fields(), has_words=True),
+    _kind("pool", PoolNote, _encode_pool, _decode_pool, has_words=True),
     _kind("prompt.tiers", TierNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""

@@ -117,11 +117,14 @@ class PoolEpoch:
 
 @dataclass(frozen=True, slots=True)
 class WindowSlot:
-    """A recent call, and the object that it keeps active."""
+    """A recent call, and the objects that it keeps active.
+
+    call_id: id of the call; "" for a read whose call is not known yet.
+    """
 
     turn: int
     call_id: str
-    id: str
+    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
