@@ -29,7 +29,7 @@ class PromptContents:
     history: the conversation before the prompt, oldest first.
     prompt: the user's new words.
     conversation: the whole conversation of an agent with its calls and results, in place of history and prompt.
-    objects: the texts of objects, by id and version.
+    objects: the texts of objects, by version.
     """
 
     prompt: str = ""
@@ -42,7 +42,7 @@ class PromptContents:
     tree: str = ""
     history: tuple[Said, ...] = ()
     conversation: Sequence[Message] = ()
-    objects: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    objects: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def chosen(self) -> frozenset[str]:

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 
 from pagein.engine.engine import Settings
 from pagein.model.bill import Detail, Figures, SessionBill, Why
+from pagein.policy.layouts.pooled_window import PRESETS as POOLED_PRESETS
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, VARIANTS, chooses_lifetimes, layers_missing
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
+from pagein.replay.policies.laid_ledger import LaidLedger
+from pagein.replay.policies.laid_sessions import PooledSession
 from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.policies.optimum import bound, optimum
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
@@ -23,7 +26,9 @@ _BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "c
 _ORACLES = ("optimum", "bound")
 POLICIES = (*_BASELINES, FULL, QUIET, *PRESET_POLICIES, *_ORACLES)
 """Names of the policies replayed by default, in the order of the tables."""
-EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
+LAYOUTS = ("pooled", "pooled-spec")
+"""Names of the policies that are layouts of their own."""
+EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *LAYOUTS, *_ORACLES)
 """Names of all policies."""
 
 
@@ -71,6 +76,8 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
         if name in ("optimum", "bound"):
             tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
             rows[name] = figures(tally, terms.prices, counted=False)
+        elif name in LAYOUTS:
+            rows[name] = _play_layout(name, recording, terms, kept)
         else:
             rows[name] = _play_policy(name, recording, terms, kept)
     head = recording.head
@@ -105,6 +112,16 @@ def _play_policy(name: str, recording: BillableSession, terms: ReplayTerms, kept
         "compact": Compact(window=model_window(recording, terms.prices)),
     }
     return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
+
+
+def _play_layout(name: str, recording: BillableSession, terms: ReplayTerms, kept: _PolicyTraces) -> Figures:
+    rules = POOLED_PRESETS["spec" if name == "pooled-spec" else "pagein"]
+    session = PooledSession(recording, terms.prices, rules, name=name)
+    ledger = LaidLedger(recording, session, terms.prices, stress=terms.stress, trace=terms.detail)
+    ledger.run()
+    if ledger.trace is not None:
+        kept.traces[name] = ledger.trace
+    return figures(ledger.tally, terms.prices)
 
 
 def _run(recording: BillableSession, policy: Policy, terms: ReplayTerms, kept: _PolicyTraces) -> Ledger:

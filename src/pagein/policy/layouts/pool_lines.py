@@ -49,14 +49,10 @@ def metadata_text(objects: Iterable[PooledObject]) -> str:
     return "\n".join((METADATA, *lines)) if lines else ""
 
 
-def reference_line(call_id: str, tool: str, *, failed: bool, object_id: str = "") -> str:
-    """Return the line that stands for a result in the conversation.
-
-    object_id: the object with its text, if that is another than the call.
-    """
-    status = "fail" if failed else "ok"
-    line = f"toolcall_ref id={quoted(call_id)} tool={quoted(tool or '?')} status={status}"
-    return f"{line}\nobject_ref id={quoted(object_id)}" if object_id and object_id != call_id else line
+def reference_line(call_id: str, tool: str, *, failed: bool, objects: Iterable[str] = ()) -> str:
+    """Return the lines that stand for a result in the conversation. objects: other objects that have its text."""
+    line = f"toolcall_ref id={quoted(call_id)} tool={quoted(tool or '?')} status={'fail' if failed else 'ok'}"
+    return "\n".join((line, *(f"object_ref id={quoted(one)}" for one in objects)))
 
 
 def content_text(object_id: str, content: str) -> str:

@@ -6,15 +6,19 @@ taking it out pays, because everything behind it is then written again. What is 
 Rules of this file
 ------------------
 1. Of the contents behind the first that leaves, those that stay move to the end, what has been unchanged for longest first.
-2. The metadata block and the news keep their bytes until the provider's cache has expired.
+2. The metadata block, the news and the references keep their bytes until the provider's cache has expired.
+3. What a call showed is shown to the model at least once, however many calls its reply had.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from pagein.model.messages import Message, ToolResult
 from pagein.model.shared_map import SharedMap
-from pagein.policy.layouts.pool_lines import metadata_text, news_text
+from pagein.policy.layouts.conversation_blocks import Count, message_blocks
+from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line
+from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.pools.pool_values import NO_POOLS, ActiveContent, PooledObject, PoolState
 from pagein.policy.tiers.frozen_order import CacheTerms
 
@@ -67,6 +71,7 @@ class PooledWindow:
     pools: the pools at this request.
     metadata: the metadata block.
     news: what was told, by the number of messages in front of it (as a text).
+    references: the text that stands for a result, by the id of its call.
     shown: the contents in order.
     messages: messages of the conversation.
     talk: tokens of the conversation and the news.
@@ -77,6 +82,7 @@ class PooledWindow:
     pools: PoolState = NO_POOLS
     metadata: str = ""
     news: SharedMap[str] = field(default_factory=SharedMap)
+    references: SharedMap[str] = field(default_factory=SharedMap)
     shown: tuple[ShownContent, ...] = ()
     messages: int = 0
     talk: float = 0.0
@@ -91,64 +97,109 @@ NO_WINDOW: Final = PooledWindow()
 class WindowFacts:
     """What the next request brings.
 
-    messages: messages of the conversation.
-    talk: tokens of the new messages.
-    size: returns the tokens of a content by id and version.
+    conversation: all its messages. Those of the last request come first, unchanged.
+    texts: the texts of contents, by version.
     count: returns the tokens of a text.
     edited: objects that calls among the new messages changed, in a way that these calls show.
     cold: whether the provider's cache has expired.
     """
 
-    messages: int
-    talk: float
-    size: Callable[[str, str], float]
-    count: Callable[[str], float]
+    conversation: Sequence[Message]
+    texts: Mapping[str, str]
+    count: Count
     edited: frozenset[str] = frozenset()
     cold: bool = False
+
+    def size(self, object_id: str, version: str) -> float:
+        """Return the tokens of a content."""
+        return self.count(content_text(object_id, self.texts[version]))
 
 
 def next_window(
     before: PooledWindow, pools: PoolState, facts: WindowFacts, rules: PooledRules, terms: CacheTerms
 ) -> PooledWindow:
     """Return the window of the next request. Within an epoch it only appends to the last one."""
+    messages = len(facts.conversation)
+    new = facts.conversation[before.messages :]
+    references = _with_references(before.references, new, pools, rules)
+    talk = before.talk + sum(
+        block.tokens
+        for one in new
+        for block in message_blocks(one, facts.count, lambda result: references.get(result.call_id))
+    )
+    going = replace(before, pools=pools, references=references, messages=messages, talk=talk, rebuilt=None)
+    wanted = [one for one in _entering(before, pools, messages, rules) if one.version in facts.texts]
     if facts.cold or not before.messages:
-        return _anew(before, pools, facts, rules)
-    active = {one.id: one for one in pools.active}
+        return _anew(before, going, wanted, facts, rules)
+    active = {one.id: one.version for one in pools.active}
     standing = tuple(_aged(one, active.get(one.id), facts.edited, terms) for one in before.shown)
-    first = 0 if rules.content == "current" else _first_to_leave(standing, active, before.talk, terms)
+    first = 0 if rules.content == "current" else _first_to_leave(standing, active, talk, terms)
     kept, moved = standing[:first], standing[first:]
     there = {(one.id, one.present) for one in kept}
-    entering = [one for one in pools.active if (one.id, one.version) not in there]
-    leaving = [one.id for one in moved if one.id not in active]
-    changed = [one.id for one in standing if one.id in facts.edited and one.id in active and one in kept]
-    news = news_text(_listed(before.pools, pools, rules, facts.messages), leaving, changed)
-    talk = before.talk + facts.talk + facts.count(news) if news else before.talk + facts.talk
-    rebuilt = moved[0].behind if moved else None
-    shown = kept + _placed(entering, facts, talk + sum(one.tokens for one in kept))
+    entering = [one for one in wanted if (one.id, one.version) not in there]
+    entering_ids = {one.id for one in entering}
+    leaving = [one.id for one in moved if one.id not in entering_ids]
+    was = {one.id: one.version for one in before.pools.active}
+    changed = [one.id for one in kept if one.id in facts.edited and was.get(one.id) != active.get(one.id)]
+    news = news_text(_listed(before, pools, rules, messages), dict.fromkeys(leaving), dict.fromkeys(changed))
+    if news:
+        going = replace(going, news=going.news.put(str(messages), news), talk=talk + facts.count(news))
     return replace(
-        before,
-        pools=pools,
-        news=before.news.put(str(facts.messages), news) if news else before.news,
-        shown=shown,
-        messages=facts.messages,
-        talk=talk,
-        rebuilt=rebuilt,
-        epochs=before.epochs + (rebuilt is not None and rules.content == "kept"),
+        going,
+        shown=kept + _placed(entering, facts, going.talk + sum(one.tokens for one in kept)),
+        rebuilt=moved[0].behind if moved else None,
+        epochs=before.epochs + (bool(moved) and rules.content == "kept"),
     )
 
 
-def _anew(before: PooledWindow, pools: PoolState, facts: WindowFacts, rules: PooledRules) -> PooledWindow:
+def _with_references(
+    references: SharedMap[str], new: Iterable[Message], pools: PoolState, rules: PooledRules
+) -> SharedMap[str]:
+    """Add the references for the results among new messages. A result without one stands as it is."""
+    for message in new:
+        for result in message.blocks:
+            if not isinstance(result, ToolResult) or result.images or result.call_id in references:
+                continue
+            one = pools.index.get(result.call_id)
+            if one is None or one.tool in CONTEXT_TOOLS or _stands_whole(one, rules):
+                continue
+            slot = next((slot for slot in pools.window if slot.call_id == one.id), None)
+            files = [] if slot is None or one.place is not None else [name for name in slot.ids if name != one.id]
+            failed = one.status == "fail"
+            references = references.put(one.id, reference_line(one.id, one.tool, failed=failed, objects=files))
+    return references
+
+
+def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:
+    """Return whether a result is so short that it stands in the conversation."""
+    return one.type == "toolcall" and one.place is not None and one.chars < rules.whole_below
+
+
+def _entering(before: PooledWindow, pools: PoolState, messages: int, rules: PooledRules) -> list[ActiveContent]:
+    """Return the contents that the window has to show: the active ones, and what calls showed since the last request."""
+    wanted = list(pools.active)
+    if rules.content == "kept":
+        known = {one.id for one in wanted}
+        for behind in range(before.messages + 1, messages + 1):
+            for change in pools.news_at(behind):
+                version = pools.index[change.id].version
+                if change.kind == "activated" and change.id not in known and version is not None:
+                    known.add(change.id)
+                    wanted.append(ActiveContent(change.id, version, 0, pools.turn, "window"))
+    return [one for one in wanted if not _stands_whole(pools.index[one.id], rules)]
+
+
+def _anew(
+    before: PooledWindow, going: PooledWindow, wanted: Iterable[ActiveContent], facts: WindowFacts, rules: PooledRules
+) -> PooledWindow:
     """Begin with an expired cache: everything is written again, so everything may move."""
-    told = sum(facts.count(text) for text in before.news.values())
-    talk = before.talk + facts.talk - told
-    listed = (one for one in pools.pool() if rules.listed == "all" or one.type != "toolcall")
-    return PooledWindow(
-        pools,
-        metadata_text(listed),
-        SharedMap(),
-        _placed(pools.active, facts, talk),
-        facts.messages,
-        talk,
+    talk = going.talk - sum(facts.count(text) for text in before.news.values())
+    return replace(
+        going,
+        metadata=metadata_text(one for one in going.pools.pool() if rules.listed == "all" or one.type != "toolcall"),
+        news=SharedMap[str](),
+        talk=talk,
+        shown=_placed(wanted, facts, talk),
         rebuilt=0 if before.messages else None,
         epochs=before.epochs + bool(before.messages),
     )
@@ -159,51 +210,45 @@ def _placed(entering: Iterable[ActiveContent], facts: WindowFacts, front: float)
     placed: list[ShownContent] = []
     for one in sorted(entering, key=lambda one: one.since):
         tokens = facts.size(one.id, one.version)
-        placed.append(ShownContent(one.id, one.version, one.version, facts.messages, front, tokens))
+        placed.append(ShownContent(one.id, one.version, one.version, len(facts.conversation), front, tokens))
         front += tokens
     return tuple(placed)
 
 
-def _aged(
-    one: ShownContent, active: ActiveContent | None, edited: frozenset[str], terms: CacheTerms
-) -> ShownContent:
-    if active is not None and active.version != one.present and one.id in edited:
-        one = replace(one, present=active.version)
-    if active is not None and active.version == one.present:
+def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms: CacheTerms) -> ShownContent:
+    """Return a content one request later. version: the active version of its object; None if that is not active."""
+    if version is not None and version != one.present and one.id in edited:
+        one = replace(one, present=version)
+    if version == one.present:
         return replace(one, owed=0.0) if one.owed else one
     return replace(one, owed=one.owed + terms.read * one.tokens)
 
 
 def _first_to_leave(
-    standing: tuple[ShownContent, ...], active: dict[str, ActiveContent], talk: float, terms: CacheTerms
+    standing: Sequence[ShownContent], active: Mapping[str, str], talk: float, terms: CacheTerms
 ) -> int:
     """Return the place of the first content of a rebuild that pays, or the number of contents if none does.
 
     A rebuild pays when the contents that leave have cost as much since they left the active set as writing all behind
     the first of them again.
     """
-    behind = talk + sum(one.tokens for one in standing)
-    best, most, owed, dead = len(standing), 0.0, 0.0, 0.0
+    whole = talk + sum(one.tokens for one in standing)
+    best, most, owed, gone = len(standing), 0.0, 0.0, 0.0
     for place in range(len(standing) - 1, -1, -1):
         one = standing[place]
-        now = active.get(one.id)
-        if now is not None and now.version == one.present:
+        if active.get(one.id) == one.present:
             continue
-        owed, dead = owed + one.owed, dead + one.tokens
-        gain = owed - (terms.write - terms.read) * (behind - one.front - dead)
+        owed, gone = owed + one.owed, gone + one.tokens
+        gain = owed - (terms.write - terms.read) * (whole - one.front - gone)
         if gain > most:
             best, most = place, gain
     return best
 
 
-def _listed(before: PoolState, now: PoolState, rules: PooledRules, messages: int) -> list[PooledObject]:
+def _listed(before: PooledWindow, now: PoolState, rules: PooledRules, messages: int) -> list[PooledObject]:
     """Return the objects to tell of: new ones, and listed ones whose metadata changed."""
-    updated = {
-        change.id
-        for behind in range(before.messages + 1, max(now.messages, messages) + 1)
-        for change in now.news_at(behind)
-        if change.kind == "updated"
-    }
-    new = [one for one in now.pool(before.size) if rules.listed == "all" or one.type != "toolcall"]
-    known = {one.id for one in new}
-    return [*new, *(now.index[one] for one in sorted(updated) if one not in known and now.index[one].type != "toolcall")]
+    named = [one.id for one in now.pool(before.pools.size)]
+    for behind in range(before.messages + 1, messages + 1):
+        named += [change.id for change in now.news_at(behind) if change.kind == "updated"]
+    objects = (now.index[one] for one in dict.fromkeys(named))
+    return [one for one in objects if rules.listed == "all" or one.type != "toolcall"]
