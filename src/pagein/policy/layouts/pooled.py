@@ -28,8 +28,8 @@ class PooledLayout:
         head = final = len(blocks) - 1
         contents = _by_place(state)
         previous, frontier = None, None
-        # a rebuild reads the cache up to its first change; the next one will begin at the first content
-        change = state.rebuilt if state.rebuilt is not None else min(contents, default=None)
+        # a rebuild reads the cache up to its first change
+        change = state.frontier if state.rebuilt is None else state.rebuilt
         for number, message in enumerate(facts.contents.conversation, 1):
             blocks.extend(message_blocks(message, facts.count, lambda result: state.references.get(result.call_id)))
             if (news := state.news.get(str(number))) is not None:

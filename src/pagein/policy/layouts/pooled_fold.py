@@ -36,18 +36,25 @@ class PooledFold:
     terms: CacheTerms = field(default_factory=CacheTerms)
 
     def request(
-        self, before: PooledRequest, conversation: Sequence[Message], count: Count, *, cold: bool = False
+        self,
+        before: PooledRequest,
+        conversation: Sequence[Message],
+        count: Count,
+        *,
+        cold: bool = False,
+        prefix: float = 0.0,
     ) -> PooledRequest:
         """Return the pools and the window at the next request.
 
         conversation: all messages. Those of the last request come first, unchanged.
         cold: whether the provider's cache has expired.
+        prefix: tokens of system prompt and tool definitions.
         """
         walk, edited = before.walk, set[str]()
         for message in conversation[before.window.messages :]:
             walk = self.pools.step(walk, MessageEntry(message))
             edited.update(self._edited(walk, message))
-        facts = WindowFacts(conversation, walk.texts, count, frozenset(edited), cold)
+        facts = WindowFacts(conversation, walk.texts, count, frozenset(edited), cold, prefix)
         return PooledRequest(walk, next_window(before.window, walk.state, facts, self.rules, self.terms))
 
     def _edited(self, walk: PoolWalk, message: Message) -> Iterator[str]:

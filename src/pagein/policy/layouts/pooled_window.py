@@ -7,7 +7,8 @@ Rules of this file
 ------------------
 1. Of the contents behind the first that leaves, those that stay move to the end, what has been unchanged for longest first.
 2. The metadata block, the news and the references keep their bytes until the provider's cache has expired.
-3. What a call showed is shown to the model at least once, however many calls its reply had.
+3. A rebuild costs no more than what the window has saved so far and a share of the bill, so that no session loses more.
+4. What a call showed is shown to the model at least once, however many calls its reply had.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,17 +31,21 @@ class PooledRules:
     content: `kept`: contents stay where they are until taking them out pays. `current`: behind the conversation, in every
         request, stand exactly the active contents.
     whole_below: results with fewer characters stand whole in the conversation.
-    listed: whether the metadata pool lists `all` objects, or those `unnamed` by a reference in the conversation.
+    listed: whether the metadata pool lists `all` objects, or only those with a `known` content that no result of a call is.
     """
 
     content: Literal["kept", "current"] = "kept"
     whole_below: int = 400
-    listed: Literal["all", "unnamed"] = "unnamed"
+    listed: Literal["all", "known"] = "known"
 
 
 PAGEIN: Final = PooledRules()
 SPEC: Final = PooledRules("current", 0, "all")
 """The design of the memory system to the letter."""
+_SHARE: Final = 0.02
+"""Share of the bill that rewrites may cost beyond what was saved."""
+_RECALLED: Final = 0.1
+"""Share of the contents that the model wants back: each costs a request."""
 PRESETS: Final = {"pagein": PAGEIN, "spec": SPEC}
 
 
@@ -76,7 +81,11 @@ class PooledWindow:
     messages: messages of the conversation.
     talk: tokens of the conversation and the news.
     rebuilt: number of messages in front of the first change of this request; None if it only appends.
+    frontier: number of messages in front of the content from which the next rebuild would most likely begin.
     epochs: how often earlier bytes have changed.
+    absent: tokens of contents that were taken out.
+    bill: what the prompts so far have cost, in uncached input tokens.
+    saved: what taking contents out has spared so far, less what the rewrites have cost.
     """
 
     pools: PoolState = NO_POOLS
@@ -87,7 +96,11 @@ class PooledWindow:
     messages: int = 0
     talk: float = 0.0
     rebuilt: int | None = None
+    frontier: int | None = None
     epochs: int = 0
+    absent: float = 0.0
+    bill: float = 0.0
+    saved: float = 0.0
 
 
 NO_WINDOW: Final = PooledWindow()
@@ -102,6 +115,7 @@ class WindowFacts:
     count: returns the tokens of a text.
     edited: objects that calls among the new messages changed, in a way that these calls show.
     cold: whether the provider's cache has expired.
+    prefix: tokens of system prompt and tool definitions.
     """
 
     conversation: Sequence[Message]
@@ -109,6 +123,7 @@ class WindowFacts:
     count: Count
     edited: frozenset[str] = frozenset()
     cold: bool = False
+    prefix: float = 0.0
 
     def size(self, object_id: str, version: str) -> float:
         """Return the tokens of a content."""
@@ -133,7 +148,10 @@ def next_window(
         return _anew(before, going, wanted, facts, rules)
     active = {one.id: one.version for one in pools.active}
     standing = tuple(_aged(one, active.get(one.id), facts.edited, terms) for one in before.shown)
-    first = 0 if rules.content == "current" else _first_to_leave(standing, active, talk, terms)
+    likely, cost, owed = _first_to_leave(standing, active, talk, terms)
+    pays = cost < owed and cost <= before.saved + _SHARE * before.bill
+    first = 0 if rules.content == "current" else likely if pays else len(standing)
+    spent = cost if first < len(standing) else 0.0
     kept, moved = standing[:first], standing[first:]
     there = {(one.id, one.present) for one in kept}
     entering = [one for one in wanted if (one.id, one.version) not in there]
@@ -144,12 +162,26 @@ def next_window(
     news = news_text(_listed(before, pools, rules, messages), dict.fromkeys(leaving), dict.fromkeys(changed))
     if news:
         going = replace(going, news=going.news.put(str(messages), news), talk=talk + facts.count(news))
-    return replace(
+    going = replace(
         going,
         shown=kept + _placed(entering, facts, going.talk + sum(one.tokens for one in kept)),
         rebuilt=moved[0].behind if moved else None,
+        frontier=standing[likely].behind if likely < first else None,
         epochs=before.epochs + (bool(moved) and rules.content == "kept"),
     )
+    stays = {(one.id, one.version) for one in going.shown}
+    absent = before.absent + sum(one.tokens for one in moved if (one.id, one.version) not in stays)
+    size, cached = _size(going), _size(before)
+    return replace(
+        going,
+        absent=absent,
+        bill=before.bill + terms.read * (facts.prefix + min(size, cached)) + terms.write * max(0.0, size - cached) + spent,
+        saved=before.saved + terms.read * absent - spent,
+    )
+
+
+def _size(window: PooledWindow) -> float:
+    return window.talk + sum(one.tokens for one in window.shown)
 
 
 def _with_references(
@@ -196,7 +228,7 @@ def _anew(
     talk = going.talk - sum(facts.count(text) for text in before.news.values())
     return replace(
         going,
-        metadata=metadata_text(one for one in going.pools.pool() if rules.listed == "all" or one.type != "toolcall"),
+        metadata=metadata_text(one for one in going.pools.pool() if _is_listed(one, rules)),
         news=SharedMap[str](),
         talk=talk,
         shown=_placed(wanted, facts, talk),
@@ -226,22 +258,24 @@ def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms:
 
 def _first_to_leave(
     standing: Sequence[ShownContent], active: Mapping[str, str], talk: float, terms: CacheTerms
-) -> int:
-    """Return the place of the first content of a rebuild that pays, or the number of contents if none does.
+) -> tuple[int, float, float]:
+    """Return the place of the first content of the best rebuild, what it costs, and what those that leave have cost.
 
     A rebuild pays when the contents that leave have cost as much since they left the active set as writing all behind
     the first of them again.
     """
     whole = talk + sum(one.tokens for one in standing)
-    best, most, owed, gone = len(standing), 0.0, 0.0, 0.0
+    best, owed, gone, left = (len(standing), 0.0, 0.0), 0.0, 0.0, 0
     for place in range(len(standing) - 1, -1, -1):
         one = standing[place]
         if active.get(one.id) == one.present:
             continue
         owed, gone = owed + one.owed, gone + one.tokens
-        gain = owed - (terms.write - terms.read) * (whole - one.front - gone)
-        if gain > most:
-            best, most = place, gain
+        left += 1
+        rewrite = (terms.write - terms.read) * (whole - one.front - gone)
+        spent = rewrite + _RECALLED * left * terms.read * whole
+        if best[0] == len(standing) or owed - spent > best[2] - best[1]:
+            best = place, spent, owed
     return best
 
 
@@ -251,4 +285,8 @@ def _listed(before: PooledWindow, now: PoolState, rules: PooledRules, messages: 
     for behind in range(before.messages + 1, messages + 1):
         named += [change.id for change in now.news_at(behind) if change.kind == "updated"]
     objects = (now.index[one] for one in dict.fromkeys(named))
-    return [one for one in objects if rules.listed == "all" or one.type != "toolcall"]
+    return [one for one in objects if _is_listed(one, rules)]
+
+
+def _is_listed(one: PooledObject, rules: PooledRules) -> bool:
+    return rules.listed == "all" or (one.type != "toolcall" and (one.content != "unread" or one.deleted))

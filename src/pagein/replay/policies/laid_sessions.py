@@ -201,26 +201,23 @@ class PooledSession:
         self, recording: BillableSession, prices: Prices, rules: PooledRules = PAGEIN, *, name: str = "pooled"
     ) -> None:
         self.name = name
-        self._recording = recording
         self._talk = RecordedConversation(recording)
         terms = CacheTerms(prices.read, prices.write_5m, prices.cache.model != "breakpoints")
         self._fold = PooledFold(PoolFold(recording.head.id), rules, terms)
         self._layout = PooledLayout(rules)
+        self._prefix = recording.floor[0] + POOL_TOOLS
         self._calls: dict[str, ToolCall] = {}
         self._ordinals: dict[str, int] = {}  # by object
         self._gone: set[int] = set()
-        self._recalls = self._whole_epochs = self._whole_replaced = 0
-        self._cold = False
-        self.begin()
+        self._recalls = self._whole_epochs = self._whole_replaced = self._covered = 0
+        self._start = PooledRequest(replace(START, folder=recording.head.cwd or "", profile=recording.client))
+        self._state = self._start
 
     def begin(self) -> None:
         self._talk.clear()
-        if hasattr(self, "_state"):
-            self._whole_epochs += self._state.window.epochs
-            self._whole_replaced += len(self._state.window.references)
-        folder = self._recording.head.cwd or ""
-        self._state = PooledRequest(replace(START, folder=folder, profile=self._recording.client))
-        self._covered = 0
+        self._whole_epochs += self._state.window.epochs
+        self._whole_replaced += len(self._state.window.references)
+        self._state, self._covered = self._start, 0
 
     @property
     def epochs(self) -> int:
@@ -243,7 +240,9 @@ class PooledSession:
                 self._ordinals.update(dict.fromkeys(self._objects(block.call_id), block.ordinal))
 
     def _step(self, *, cold: bool) -> None:
-        self._state = self._fold.request(self._state, self._talk.messages, self._talk.count, cold=cold)
+        self._state = self._fold.request(
+            self._state, self._talk.messages, self._talk.count, cold=cold, prefix=self._prefix
+        )
 
     def prompt(self) -> LaidPrompt:
         contents = PromptContents(conversation=self._talk.messages, objects=self._state.walk.texts)
@@ -272,7 +271,7 @@ class PooledSession:
 
     def bring_back(self, wanted: Sequence[WantedText]) -> None:
         ids = list(dict.fromkeys(self._source(one) for one in wanted))
-        note = NoteEntry(PoolNote(tuple(PoolAct("activate", one) for one in ids)))
+        note = NoteEntry.of(PoolNote(tuple(PoolAct("activate", one) for one in ids)))
         calls, results = [], []
         for one in ids:
             self._recalls += 1
