@@ -112,6 +112,10 @@ class RecordedConversation:
         known = self._sizes.get(rest)
         return (len(text) if known is None else len(head)) / self.ratio + (known or 0.0)
 
+    def set_size(self, text: str, tokens: float) -> None:
+        """Set the tokens of a text."""
+        self._sizes[text] = tokens
+
     def add(self, sized: SizedCall) -> None:
         """Add the messages of the new blocks. Hidden tokens follow as a text of their own."""
         first, last = sized.call.blocks
