@@ -35,7 +35,7 @@ class PooledRules:
     """
 
     content: Literal["kept", "current"] = "kept"
-    whole_below: int = 400
+    whole_below: int = 800
     listed: Literal["all", "known"] = "known"
 
 

@@ -4,9 +4,11 @@ Needs, quotes, stress and the order within a call are those of `ledger`.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from pagein.model.bill import EpochMark
 from pagein.model.laid_prompts import LaidBlock, LaidPrompt
+from pagein.policy.layouts.conversation_blocks import MOST_MARKS
 from pagein.providers.cache_simulator import Breakpoint, CacheRequest, CacheSimulator, CacheUsage, Chains, bill
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.laid_sessions import LaidSession, WantedText
@@ -17,6 +19,8 @@ from pagein.replay.prompt.prompt_sizes import ONE_HOUR, SizedCall
 from pagein.replay.prompt.prompt_window import PARTS, Part
 from pagein.replay.prompt.recorded_needs import Needs, Quote
 from pagein.replay.prompt.recording import BillableSession
+
+_SYSTEM: Final = 1
 
 
 class LaidLedger:
@@ -100,14 +104,15 @@ class LaidLedger:
         call = sized.call
         chain, cumulative = self._chain(prompt.blocks)
         heads = len(chain) - len(prompt.blocks)
-        marks = {heads, *(heads + place + 1 for place in prompt.marks)} if prompt.marks else {heads}
+        # the recording's own system prompt has the first breakpoint, as in every policy
+        marks = (_SYSTEM, *(heads + place + 1 for place in prompt.marks[1 - MOST_MARKS :]))
         warm = self.recording.cold_read if self._last is not None else self.recording.first_read
         served = self._simulator.serve(
             CacheRequest(
                 at=call.at,
                 chain=chain,
                 cumulative=cumulative,
-                marks=tuple(Breakpoint(place, self.recording.ttl) for place in sorted(marks)[-4:]),
+                marks=tuple(Breakpoint(place, self.recording.ttl) for place in marks),
                 output=output,
                 answered_at=call.answered_at if counted else call.at,
                 read_cap=sized.cap,

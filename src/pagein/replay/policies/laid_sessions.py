@@ -93,7 +93,7 @@ class RecordedConversation:
 
     def __init__(self, recording: BillableSession) -> None:
         self.blocks = recording.calls.blocks
-        self.ratio = recording.chars_per_token
+        self._per_char = 1 / recording.chars_per_token
         self.messages: list[Message] = []
         self._sizes: dict[str, float] = {}
         self._hidden: list[str] = []
@@ -104,13 +104,14 @@ class RecordedConversation:
         self._hidden.clear()
 
     def count(self, text: str) -> float:
-        """Return the tokens of a text: those of its recorded block, or an estimate."""
+        """Return the tokens of a text: those of its recorded block, or an estimate by the blocks of the same call."""
         known = self._sizes.get(text)
-        if known is not None:
-            return known
-        head, _, rest = text.partition("\n")
-        known = self._sizes.get(rest)
-        return (len(text) if known is None else len(head)) / self.ratio + (known or 0.0)
+        if known is None:
+            head, _, rest = text.partition("\n")
+            inner = self._sizes.get(rest)
+            known = (len(text) if inner is None else len(head)) * self._per_char + (inner or 0.0)
+            self._sizes[text] = known
+        return known
 
     def set_size(self, text: str, tokens: float) -> None:
         """Set the tokens of a text."""
@@ -119,6 +120,8 @@ class RecordedConversation:
     def add(self, sized: SizedCall) -> None:
         """Add the messages of the new blocks. Hidden tokens follow as a text of their own."""
         first, last = sized.call.blocks
+        chars = sum(block.chars for block in self.blocks[first:last])
+        self._per_char = sum(sized.blocks) / chars if chars else self._per_char
         held: tuple[object, Message] | None = None
         for block, tokens in zip(self.blocks[first:last], sized.blocks, strict=True):
             message = block.message.get()
