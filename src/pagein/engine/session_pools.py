@@ -18,7 +18,6 @@ from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.errors import BadInput, BadName, CallerError, HostError, StoreError
 from pagein.model.documents import Document
-from pagein.model.entries import CompactionEntry, MessageEntry
 from pagein.model.journal_notes import Note, PinNote
 from pagein.model.names import ContentHash
 from pagein.model.pins import Act, Wish
@@ -26,7 +25,7 @@ from pagein.model.pool_notes import PoolAct, PoolActKind, PoolNote
 from pagein.model.shapes import file_type
 from pagein.model.versions import Version
 from pagein.policy.clients.known_files import absolute_path
-from pagein.policy.pools.pool_fold import POOL_NOTES, PoolFold, PoolWalk
+from pagein.policy.pools.pool_fold import TAKES, PoolFold, PoolWalk
 from pagein.policy.pools.pool_links import links_in
 from pagein.policy.pools.pool_steps import is_locked
 from pagein.policy.pools.pool_values import USUAL, PooledObject, PoolRules, PoolState
@@ -71,8 +70,7 @@ class SessionPools:
         self._log, self._outside, self._files, self._recalls = log, outside, files, recalls
         self._folder = folder
         self._pure = PoolFold(log.name, rules=rules)
-        takes = (MessageEntry, CompactionEntry, *POOL_NOTES)
-        self._fold: Fold[PoolWalk] = Fold(log.journal, self._pure.start(folder), self._pure.step, takes=takes)
+        self._fold: Fold[PoolWalk] = Fold(log.journal, self._pure.start(folder), self._pure.step, takes=TAKES)
 
     @property
     def state(self) -> PoolState:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry
+from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ClientNote, PinNote, ReadNote
 from pagein.model.memory_notes import RecordedNote
@@ -40,6 +40,7 @@ from pagein.policy.pools.pool_steps import (
     list_object,
     make_unread,
     note_call,
+    note_request,
     pin,
     trim,
     unpin,
@@ -48,8 +49,10 @@ from pagein.policy.pools.pool_values import NO_POOLS, USUAL, PooledObject, PoolR
 
 CONTEXT_TOOLS: Final = frozenset(["activate", "deactivate", "pin", "unpin"])
 """Tools that only change the window. Their calls are no part of it."""
-POOL_NOTES: Final = (PoolNote, PinNote, ReadNote, ClientNote, RecordedNote)
-"""The notes that may change the pools."""
+TAKES: Final = (
+    MessageEntry, CompactionEntry, RequestSent, PoolNote, PinNote, ReadNote, ClientNote, RecordedNote,
+)  # fmt: skip
+"""The entries and notes that may change the pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ class PoolFold:
             return self._message(walk, body.message)
         if isinstance(body, NoteEntry):
             return self._note(walk, body)
+        if isinstance(body, RequestSent):
+            return _with(walk, note_request(walk.state))
         if isinstance(body, CompactionEntry) and body.lost:
             return replace(walk, files=NO_TEXTS)
         return walk
@@ -115,11 +120,11 @@ class PoolFold:
     # --- messages ---
 
     def _message(self, walk: PoolWalk, message: Message) -> PoolWalk:
-        state = walk.state
-        if user_words(message) or (not state.turn and message.role in ("user", "assistant")):
-            state = begin_turn(state, self.rules)
-            walk = replace(walk, state=state, files=walk.files.in_doubt())
-        walk = replace(walk, state=count_message(walk.state))
+        state = count_message(walk.state, is_answer=message.role == "assistant")
+        if user_words(message) or (not state.turn and message.role == "assistant"):
+            walk = replace(walk, state=begin_turn(state, self.rules), files=walk.files.in_doubt())
+        else:
+            walk = replace(walk, state=state)
         for block in message.blocks:
             if isinstance(block, ToolCall):
                 files = walk.files.in_doubt() if changes_unseen(walk.profile, block) else walk.files
