@@ -21,7 +21,7 @@ from pagein.model.documents import Document
 from pagein.model.journal_notes import Note, PinNote
 from pagein.model.names import ContentHash
 from pagein.model.pins import Act, Wish
-from pagein.model.pool_notes import PoolAct, PoolActKind, PoolNote
+from pagein.model.pool_notes import PoolAct, PoolActKind, PoolNote, trace_of_answer
 from pagein.model.shapes import file_type
 from pagein.model.versions import Version
 from pagein.policy.clients.known_files import absolute_path
@@ -123,11 +123,11 @@ class SessionPools:
         before = self.state.index.get(self._pure.file_id(self._walk, key))
         was_active = before is not None and self.state.is_active(before.id)
         act = self._act_of_file("activate", key, document)
-        failure = self._note(PoolNote((act, *self._acts_of_links(document.text, key))))
         is_same = was_active and before is not None and before.version == act.version
         told = "is active already, and unchanged" if is_same else "is refreshed" if was_active else "is active"
         text = f"{key} {told} as {act.id} ({act.chars} characters). To see it again later, use activate with this id."
-        return PoolReply(text, act.id, failure=failure)
+        note = PoolNote((act, *self._acts_of_links(document.text, key)), trace_of_answer(text))
+        return PoolReply(text, act.id, failure=self._note(note))
 
     def activate(self, name: str, signal: Signal | None = None) -> PoolReply:
         """Show an object whole, by its id, nickname or path. What was only discovered is read now."""

@@ -5,7 +5,8 @@ Rules of this file
 1. Calls and their results are met as the client shows them. A result that comes again, after a compaction say, is known
    already: the first one counts.
 2. What a call did to files is known by the rules of `policy.clients.known_files`. What an output names, it only names.
-3. A read of a whole file shows the file, and no output of its own. Every other result is an object by itself.
+3. A read of a whole file shows the file, and no output of its own. Every other result is an object by itself. The answer to
+   a read through the pools holds no text of the file; it is known by its trace.
 4. A turn begins with words of the user.
 """
 
@@ -20,7 +21,7 @@ from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.object_names import object_name
-from pagein.model.pool_notes import PoolAct, PoolNote
+from pagein.model.pool_notes import PoolAct, PoolNote, trace_of_answer
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.shapes import file_type, toolcall_draft
 from pagein.model.shared_map import SharedMap
@@ -62,6 +63,7 @@ class PoolWalk:
     texts: contents that the branch told, by version.
     paths: the id of the file at a path.
     calls: calls without a result so far.
+    traces: the objects that a read through the pools showed, by the trace of its answer.
     files: the contents of files that the branch proves.
     """
 
@@ -69,6 +71,7 @@ class PoolWalk:
     texts: SharedMap[str] = field(default_factory=SharedMap)
     paths: SharedMap[str] = field(default_factory=SharedMap)
     calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
+    traces: SharedMap[tuple[str, ...]] = field(default_factory=SharedMap)
     files: KnownTexts = NO_TEXTS
     profile: Profile = OTHER
     folder: str = ""
@@ -139,6 +142,10 @@ class PoolFold:
         known = walk.state.index.get(call.id)
         if known is not None and known.content != "unread":
             return walk
+        read = walk.traces.get(trace_of_answer(result.text)) if len(walk.traces) else None
+        if read is not None:
+            walk = self._meet_call(walk, call, result)
+            return _with(walk, note_call(walk.state, call.id, read, self.rules))
         files, deeds = file_deeds(walk.files, walk.profile, walk.folder, call, result)
         walk = replace(walk, files=files)
         shown: list[str] = []
@@ -226,9 +233,12 @@ class PoolFold:
 
     def _note(self, walk: PoolWalk, body: NoteEntry) -> PoolWalk:
         match body.note:
-            case PoolNote(acts):
+            case PoolNote(acts, trace):
                 for act in acts:
                     walk = self._act(walk, act)
+                if trace:
+                    shown = tuple(act.id for act in acts if act.act == "activate")
+                    walk = replace(walk, traces=walk.traces.put(trace, shown))
                 return _with(walk, trim(walk.state, self.rules))
             case PinNote(wish) if wish is not None and wish.call_id in walk.state.index:
                 change = {"pin": pin, "veto": pin, "unpin": unpin, "drop": deactivate}.get(wish.act)
