@@ -53,6 +53,7 @@ from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
 from pagein.model.pins import Wish
+from pagein.model.pool_notes import PoolAct, PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.spans import Spans
 from pagein.model.tier_notes import TierNote
@@ -175,6 +176,11 @@ STORED: list[tuple[Note, str]] = [
     (
         TierNote(seen=(("a.py", "ab12", 3.5),), gone=("b.py",), restarted=True, covered=3),
         '{"seen":[["a.py","ab12",3.5]],"gone":["b.py"],"restarted":true,"covered":3}',
+    ),
+    (
+        PoolNote((PoolAct("activate", "o-1", "file", "text", "ab12", 3, "/a.py", "python"), PoolAct("epoch")), "cd34"),
+        '{"acts":[{"act":"activate","id":"o-1","type":"file","content":"text","version":"ab12","chars":3,"path":"/a.py",'
+        '"file_type":"python"},{"act":"epoch","content":"unread"}],"trace":"cd34"}',
     ),
 ]
 

@@ -20,6 +20,7 @@ from pagein.cli import (
     commands_install,
     commands_mcp,
     commands_pins,
+    commands_pools,
     commands_provider,
     commands_reads,
     commands_recall,
@@ -158,7 +159,7 @@ _add_to(
     commands_status.add_to,
 )
 _add_to("Read and recall", commands_reads.add_to, commands_symbols.add_to, commands_recall.add_to)
-_add_to("The user's hand on a session", commands_pins.add_to)
+_add_to("The user's hand on a session", commands_pins.add_to, commands_pools.add_to)
 _add_to(
     "Memory",
     commands_remember.add_to,

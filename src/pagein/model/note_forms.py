@@ -63,7 +63,7 @@ from pagein.model.memory_notes import (
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
-from pagein.model.pool_notes import PoolAct, PoolNote
+from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.tier_notes import TierNote
 
@@ -317,13 +317,12 @@ def _decode_search_measure(data: str) -> SearchMeasureNote:
 
 
 def _encode_pool(note: PoolNote) -> str:
-    return encode_json(
-        [_nonempty(**{one.name: getattr(act, one.name) for one in fields(act)}) for act in note.acts]
-    ).decode()
+    acts = [_nonempty(**{one.name: getattr(act, one.name) for one in fields(act)}) for act in note.acts]
+    return encode_json(_nonempty(acts=acts, trace=note.trace)).decode()
 
 
 def _decode_pool(data: str) -> PoolNote:
-    return PoolNote(msgspec.json.decode(data, type=tuple[PoolAct, ...]))
+    return msgspec.json.decode(data, type=PoolNote)
 
 
 def _nonempty(**values: object) -> dict[str, object]:

@@ -1,7 +1,11 @@
 """The note about pools: what a session's tools, or a person, did with the objects of its window."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from pagein.model.names import ContentHash
+
+_DIGITS: Final = 16
 
 PoolActKind: TypeAlias = Literal["index", "list", "activate", "deactivate", "epoch"]
 """What is done.
@@ -39,6 +43,15 @@ class PoolAct:
 
 @dataclass(frozen=True, slots=True)
 class PoolNote:
-    """Objects entered or left a session's pools, in this order."""
+    """Objects entered or left a session's pools, in this order.
+
+    trace: hash of the answer to the read that did it, to find its result in the window (`trace_of_answer`); "" for others.
+    """
 
     acts: tuple[PoolAct, ...] = ()
+    trace: str = ""
+
+
+def trace_of_answer(text: str) -> str:
+    """Return the trace of an answer, whatever blanks a host puts around it."""
+    return ContentHash.of(text.strip().encode("utf-8", "surrogatepass")).hex[:_DIGITS]

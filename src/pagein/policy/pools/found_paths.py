@@ -38,6 +38,7 @@ _BARE: Final = frozenset(
     ]
 )
 """Names of files without a suffix. Other names without one may be folders."""
+_SUFFIX: Final = re.compile(r"\w{1,12}")
 _SEARCHES: Final = frozenset(["grep", "rg", "ag", "ack", "egrep", "fgrep", "search"])
 _FINDS: Final = frozenset(["find", "fd", "glob", "fdfind"])
 _LISTS: Final = frozenset(["ls", "list", "list_directory", "listdir", "dir"])
@@ -103,7 +104,5 @@ def _is_file(path: str) -> bool:
         return False
     if " " in path and "/" not in path:
         return False  # words of a message
-    stem, dot, suffix = name.rpartition(".")
-    return name in _BARE or (
-        bool(dot) and bool(suffix) and len(suffix) <= 12 and " " not in suffix and (bool(stem) or len(name) > 1)
-    )
+    stem, _, suffix = name.rpartition(".")
+    return name in _BARE or (bool(stem) and _SUFFIX.fullmatch(suffix) is not None)

@@ -5,7 +5,8 @@ Rules of this file
 1. Calls and their results are met as the client shows them. A result that comes again, after a compaction say, is known
    already: the first one counts.
 2. What a call did to files is known by the rules of `policy.clients.known_files`. What an output names, it only names.
-3. A read of a whole file shows the file, and no output of its own. Every other result is an object by itself.
+3. A read of a whole file shows the file, and no output of its own. Every other result is an object by itself. The answer to
+   a read through the pools holds no text of the file; it is known by its trace.
 4. A turn begins with words of the user.
 """
 
@@ -13,14 +14,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry
+from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry, RequestSent
 from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ClientNote, PinNote, ReadNote
 from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.object_names import object_name
-from pagein.model.pool_notes import PoolAct, PoolNote
+from pagein.model.pool_notes import PoolAct, PoolNote, trace_of_answer
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.shapes import file_type, toolcall_draft
 from pagein.model.shared_map import SharedMap
@@ -40,6 +41,7 @@ from pagein.policy.pools.pool_steps import (
     list_object,
     make_unread,
     note_call,
+    note_request,
     pin,
     trim,
     unpin,
@@ -48,8 +50,10 @@ from pagein.policy.pools.pool_values import NO_POOLS, USUAL, PooledObject, PoolR
 
 CONTEXT_TOOLS: Final = frozenset(["activate", "deactivate", "pin", "unpin"])
 """Tools that only change the window. Their calls are no part of it."""
-POOL_NOTES: Final = (PoolNote, PinNote, ReadNote, ClientNote, RecordedNote)
-"""The notes that may change the pools."""
+TAKES: Final = (
+    MessageEntry, CompactionEntry, RequestSent, PoolNote, PinNote, ReadNote, ClientNote, RecordedNote,
+)  # fmt: skip
+"""The entries and notes that may change the pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class PoolWalk:
     texts: contents that the branch told, by version.
     paths: the id of the file at a path.
     calls: calls without a result so far.
+    traces: the objects that a read through the pools showed, by the trace of its answer.
     files: the contents of files that the branch proves.
     """
 
@@ -66,6 +71,7 @@ class PoolWalk:
     texts: SharedMap[str] = field(default_factory=SharedMap)
     paths: SharedMap[str] = field(default_factory=SharedMap)
     calls: SharedMap[ToolCall] = field(default_factory=SharedMap)
+    traces: SharedMap[tuple[str, ...]] = field(default_factory=SharedMap)
     files: KnownTexts = NO_TEXTS
     profile: Profile = OTHER
     folder: str = ""
@@ -95,6 +101,8 @@ class PoolFold:
             return self._message(walk, body.message)
         if isinstance(body, NoteEntry):
             return self._note(walk, body)
+        if isinstance(body, RequestSent):
+            return _with(walk, note_request(walk.state))
         if isinstance(body, CompactionEntry) and body.lost:
             return replace(walk, files=NO_TEXTS)
         return walk
@@ -115,11 +123,11 @@ class PoolFold:
     # --- messages ---
 
     def _message(self, walk: PoolWalk, message: Message) -> PoolWalk:
-        state = walk.state
-        if user_words(message) or (not state.turn and message.role in ("user", "assistant")):
-            state = begin_turn(state, self.rules)
-            walk = replace(walk, state=state, files=walk.files.in_doubt())
-        walk = replace(walk, state=count_message(walk.state))
+        state = count_message(walk.state, is_answer=message.role == "assistant")
+        if user_words(message) or (not state.turn and message.role == "assistant"):
+            walk = replace(walk, state=begin_turn(state, self.rules), files=walk.files.in_doubt())
+        else:
+            walk = replace(walk, state=state)
         for block in message.blocks:
             if isinstance(block, ToolCall):
                 files = walk.files.in_doubt() if changes_unseen(walk.profile, block) else walk.files
@@ -134,6 +142,10 @@ class PoolFold:
         known = walk.state.index.get(call.id)
         if known is not None and known.content != "unread":
             return walk
+        read = walk.traces.get(trace_of_answer(result.text)) if len(walk.traces) else None
+        if read is not None:
+            walk = self._meet_call(walk, call, result)
+            return _with(walk, note_call(walk.state, call.id, read, self.rules))
         files, deeds = file_deeds(walk.files, walk.profile, walk.folder, call, result)
         walk = replace(walk, files=files)
         shown: list[str] = []
@@ -221,9 +233,12 @@ class PoolFold:
 
     def _note(self, walk: PoolWalk, body: NoteEntry) -> PoolWalk:
         match body.note:
-            case PoolNote(acts):
+            case PoolNote(acts, trace):
                 for act in acts:
                     walk = self._act(walk, act)
+                if trace:
+                    shown = tuple(act.id for act in acts if act.act == "activate")
+                    walk = replace(walk, traces=walk.traces.put(trace, shown))
                 return _with(walk, trim(walk.state, self.rules))
             case PinNote(wish) if wish is not None and wish.call_id in walk.state.index:
                 change = {"pin": pin, "veto": pin, "unpin": unpin, "drop": deactivate}.get(wish.act)

@@ -197,9 +197,14 @@ def begin_turn(state: PoolState, rules: PoolRules = USUAL) -> PoolState:
     return trim(replace(state, turn=state.turn + 1), rules)
 
 
-def count_message(state: PoolState) -> PoolState:
-    """Count a message of the branch."""
-    return replace(state, messages=state.messages + 1)
+def count_message(state: PoolState, *, is_answer: bool) -> PoolState:
+    """Count a message of the branch. is_answer: whether it is the model's."""
+    return replace(state, messages=state.messages + 1, ahead=1 if is_answer else 0)
+
+
+def note_request(state: PoolState) -> PoolState:
+    """Note that a request showed the messages so far. Nothing more can be told behind them."""
+    return state if state.ahead else replace(state, ahead=2)
 
 
 def begin_epoch(state: PoolState) -> PoolState:
@@ -252,7 +257,7 @@ def _without(window: tuple[WindowSlot, ...], object_id: str) -> tuple[WindowSlot
 
 
 def _told(state: PoolState, kind: ChangeKind, object_id: str) -> PoolState:
-    place = str(state.messages)
-    change = PoolChange(kind, object_id, state.messages)
-    news = state.news.put(place, (*state.news.get(place, ()), change))
+    behind = state.messages + state.ahead
+    told = state.news.get(str(behind), ())
+    news = state.news.put(str(behind), (*told, PoolChange(kind, object_id, behind)))
     return replace(state, changes=state.changes + 1, news=news)

@@ -89,7 +89,8 @@ class ActiveContent:
 class PoolChange:
     """A change of state, to be told at the end of the prompt.
 
-    behind: number of messages of the branch before it. What a request tells stays at this place in later ones.
+    behind: number of messages of the branch before the place where it is told: behind the first message of the user's
+        side that no request showed yet. Later requests tell it there, too. A layout tells it behind all results of an answer.
     """
 
     kind: ChangeKind
@@ -141,6 +142,7 @@ class PoolState:
     window: the recent calls, oldest first.
     turn: number of turns so far.
     messages: number of messages on the branch.
+    ahead: number of messages to come before something can be told: 1 behind an answer, 2 behind a request.
     changes: number of changes so far.
     news: the changes at each number of messages (as a text).
     """
@@ -154,6 +156,7 @@ class PoolState:
     window: tuple[WindowSlot, ...] = ()
     turn: int = 0
     messages: int = 0
+    ahead: int = 0
     changes: int = 0
     news: SharedMap[tuple[PoolChange, ...]] = field(default_factory=SharedMap)
     epoch: PoolEpoch = field(default_factory=PoolEpoch)
