@@ -18,6 +18,7 @@ from pagein.engine.reads.session_reads import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.errors import BadInput, BadName, CallerError, HostError, StoreError
 from pagein.model.documents import Document
+from pagein.model.entries import RequestSent
 from pagein.model.journal_notes import Note, PinNote
 from pagein.model.names import ContentHash
 from pagein.model.pins import Act, Wish
@@ -163,6 +164,20 @@ class SessionPools:
     def begin_epoch(self) -> str | None:
         """Write the metadata block anew. Returns why it is not stored, or None."""
         return self._note(PoolNote((PoolAct("epoch"),)))
+
+    def note_request(self, at: float | None = None) -> str | None:
+        """Note that a request is sent, with the messages so far. Returns why it is not stored, or None.
+
+        at: seconds since 1970, None if unknown.
+        """
+        sent = RequestSent(0, self.state.messages, at)
+        try:
+            with self._log.turn():
+                self._log.add(sent)
+        except StoreError as problem:
+            self._log.add(sent)
+            return f"{type(problem).__name__}: {problem}"
+        return None
 
     def find(self, name: str) -> PooledObject | None:
         """Return the object of this id, nickname or path in the branch's index; None if there is none."""

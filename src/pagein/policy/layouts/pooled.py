@@ -31,7 +31,9 @@ class PooledLayout:
         # a rebuild reads the cache up to its first change
         change = state.frontier if state.rebuilt is None else state.rebuilt
         for number, message in enumerate(facts.contents.conversation, 1):
-            blocks.extend(message_blocks(message, facts.count, lambda result: state.references.get(result.call_id)))
+            blocks.extend(
+                message_blocks(message, facts.count, lambda result: state.references.get(result.call_id) or None)
+            )
             if (news := state.news.get(str(number))) is not None:
                 blocks.append(LaidBlock("user", "news", news, facts.count(news)))
             final = len(blocks) - 1

@@ -76,7 +76,7 @@ class PooledWindow:
     pools: the pools at this request.
     metadata: the metadata block.
     news: what was told, by the number of messages in front of it (as a text).
-    references: the text that stands for a result, by the id of its call.
+    references: the text that stands for a result, by the id of its call; "" for a result that stands whole.
     shown: the contents in order.
     messages: messages of the conversation.
     talk: tokens of the conversation and the news.
@@ -140,10 +140,10 @@ def next_window(
     talk = before.talk + sum(
         block.tokens
         for one in new
-        for block in message_blocks(one, facts.count, lambda result: references.get(result.call_id))
+        for block in message_blocks(one, facts.count, lambda result: references.get(result.call_id) or None)
     )
     going = replace(before, pools=pools, references=references, messages=messages, talk=talk, rebuilt=None)
-    wanted = [one for one in _entering(before, pools, messages, rules) if one.version in facts.texts]
+    wanted = [one for one in _entering(before, pools, messages, references, rules) if one.version in facts.texts]
     if facts.cold or not before.messages:
         return _anew(before, going, wanted, facts, rules)
     active = {one.id: one.version for one in pools.active}
@@ -175,7 +175,10 @@ def next_window(
     return replace(
         going,
         absent=absent,
-        bill=before.bill + terms.read * (facts.prefix + min(size, cached)) + terms.write * max(0.0, size - cached) + spent,
+        bill=before.bill
+        + terms.read * (facts.prefix + min(size, cached))
+        + terms.write * max(0.0, size - cached)
+        + spent,
         saved=before.saved + terms.read * absent - spent,
     )
 
@@ -187,19 +190,23 @@ def _size(window: PooledWindow) -> float:
 def _with_references(
     references: SharedMap[str], new: Iterable[Message], pools: PoolState, rules: PooledRules
 ) -> SharedMap[str]:
-    """Add the references for the results among new messages. A result without one stands as it is."""
+    """Add the references for the results among new messages; "" for a result that stands as it is."""
     for message in new:
         for result in message.blocks:
-            if not isinstance(result, ToolResult) or result.images or result.call_id in references:
-                continue
-            one = pools.index.get(result.call_id)
-            if one is None or one.tool in CONTEXT_TOOLS or _stands_whole(one, rules):
-                continue
-            slot = next((slot for slot in pools.window if slot.call_id == one.id), None)
-            files = [] if slot is None or one.place is not None else [name for name in slot.ids if name != one.id]
-            failed = one.status == "fail"
-            references = references.put(one.id, reference_line(one.id, one.tool, failed=failed, objects=files))
+            if isinstance(result, ToolResult) and result.call_id not in references:
+                references = references.put(result.call_id, _reference(result, pools, rules))
     return references
+
+
+def _reference(result: ToolResult, pools: PoolState, rules: PooledRules) -> str:
+    one = pools.index.get(result.call_id)
+    if one is None or result.images or result.withheld is not None:
+        return ""
+    if one.tool in CONTEXT_TOOLS or _stands_whole(one, rules):
+        return ""
+    slot = next((slot for slot in pools.window if slot.call_id == one.id), None)
+    files = [] if slot is None or one.place is not None else [name for name in slot.ids if name != one.id]
+    return reference_line(one.id, one.tool, failed=one.status == "fail", objects=files)
 
 
 def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:
@@ -207,7 +214,9 @@ def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:
     return one.type == "toolcall" and one.place is not None and one.chars < rules.whole_below
 
 
-def _entering(before: PooledWindow, pools: PoolState, messages: int, rules: PooledRules) -> list[ActiveContent]:
+def _entering(
+    before: PooledWindow, pools: PoolState, messages: int, references: Mapping[str, str], rules: PooledRules
+) -> list[ActiveContent]:
     """Return the contents that the window has to show: the active ones, and what calls showed since the last request."""
     wanted = list(pools.active)
     if rules.content == "kept":
@@ -218,7 +227,7 @@ def _entering(before: PooledWindow, pools: PoolState, messages: int, rules: Pool
                 if change.kind == "activated" and change.id not in known and version is not None:
                     known.add(change.id)
                     wanted.append(ActiveContent(change.id, version, 0, pools.turn, "window"))
-    return [one for one in wanted if not _stands_whole(pools.index[one.id], rules)]
+    return [one for one in wanted if references.get(one.id) != ""]
 
 
 def _anew(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from pagein.model.entries import NoteEntry
+from pagein.model.entries import MessageEntry, NoteEntry
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.pool_notes import PoolAct, PoolNote
@@ -223,7 +223,7 @@ class PooledSession:
     def begin(self) -> None:
         self._talk.clear()
         self._whole_epochs += self._state.window.epochs
-        self._whole_replaced += len(self._state.window.references)
+        self._whole_replaced += sum(map(bool, self._state.window.references.values()))
         self._state, self._covered = self._start, 0
 
     @property
@@ -232,11 +232,12 @@ class PooledSession:
 
     @property
     def replaced(self) -> int:
-        return self._whole_replaced + len(self._state.window.references)
+        return self._whole_replaced + sum(map(bool, self._state.window.references.values()))
 
     def enter(self, sized: SizedCall, *, cold: bool) -> None:
+        known = len(self._talk.messages)
         self._talk.add(sized)
-        self._step(cold=cold)
+        self._step(self._talk.messages[known:], cold=cold)
         first, last = sized.call.blocks
         for block in self._talk.blocks[first:last]:
             if block.kind == "arguments":
@@ -246,7 +247,9 @@ class PooledSession:
             elif block.kind == "result":
                 self._ordinals.update(dict.fromkeys(self._objects(block.call_id), block.ordinal))
 
-    def _step(self, *, cold: bool) -> None:
+    def _step(self, new: Iterable[Message], *, cold: bool) -> None:
+        for message in new:
+            self._state = self._fold.step(self._state, MessageEntry(message))
         self._state = self._fold.request(
             self._state, self._talk.messages, self._talk.count, cold=cold, prefix=self._prefix
         )
@@ -259,7 +262,7 @@ class PooledSession:
 
     def shows(self, text: WantedText) -> bool:
         block = self._talk.blocks[text.ordinal]
-        if block.kind != "result" or block.call_id not in self._state.window.references:
+        if block.kind != "result" or not self._state.window.references.get(block.call_id):
             return True
         shown = {one.id: one.version for one in self._state.window.shown}
         if block.call_id in shown:
@@ -272,8 +275,9 @@ class PooledSession:
         call = self._calls.get(call_id)
         found = [call_id]
         if call is not None:
-            for access in self._state.walk.profile.effect_of(call).accesses:
-                found.append(self._fold.pools.file_id(self._state.walk, absolute_path(access.path, self._state.walk.folder)))
+            walk = self._state.walk
+            accesses = walk.profile.effect_of(call).accesses
+            found += (self._fold.pools.file_id(walk, absolute_path(one.path, walk.folder)) for one in accesses)
         return [one for one in found if one in self._state.walk.state.index]
 
     def bring_back(self, wanted: Sequence[WantedText]) -> None:
@@ -285,9 +289,10 @@ class PooledSession:
             name = f"pagein-recall-{self._recalls}"
             calls.append(ToolCall(name, ACTIVATE, f'{{"id":"{one}"}}'))
             results.append(ToolResult(name, f"Activated {one}", ACTIVATE))
-        self._talk.messages += [Message("assistant", tuple(calls)), Message("tool", tuple(results))]
-        self._state = replace(self._state, walk=self._fold.pools.step(self._state.walk, note))
-        self._step(cold=False)
+        new = [Message("assistant", tuple(calls)), Message("tool", tuple(results))]
+        self._talk.messages += new
+        self._state = self._fold.step(self._state, note)
+        self._step(new, cold=False)
 
     def _source(self, text: WantedText) -> str:
         """Return the object to activate: a file if its present content has the text, else the call."""
