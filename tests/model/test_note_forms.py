@@ -179,8 +179,10 @@ STORED: list[tuple[Note, str]] = [
     ),
     (
         PoolNote((PoolAct("activate", "o-1", "file", "text", "ab12", 3, "/a.py", "python"), PoolAct("epoch")), "cd34"),
-        '{"acts":[{"act":"activate","id":"o-1","type":"file","content":"text","version":"ab12","chars":3,"path":"/a.py",'
-        '"file_type":"python"},{"act":"epoch","content":"unread"}],"trace":"cd34"}',
+        (
+            '{"acts":[{"act":"activate","id":"o-1","type":"file","content":"text","version":"ab12","chars":3,"path":"/a.py",'
+            '"file_type":"python"},{"act":"epoch","content":"unread"}],"trace":"cd34"}'
+        ),
     ),
 ]
 
