@@ -41,6 +41,7 @@ from pagein.model.journal_notes import (
 )
 from pagein.model.memory_notes import (
     AnswerNote,
+    ChatSummaryNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -141,6 +142,7 @@ STORED: list[tuple[Note, str]] = [
     (ObjectViewNote("o", ("path", "summary")), '{"object_id":"o","fields":["path","summary"]}'),
     (OpenChatsNote("one"), '{"session":"one"}'),
     (AnswerNote('{"v":1,"role":"assistant","blocks":[]}'), '{"v":1,"role":"assistant","blocks":[]}'),
+    (ChatSummaryNote("o", "long", "short", 3), '{"object_id":"o","long":"long","short":"short","turns":3}'),
     (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
     (
         ReadMeasureNote("snippet", "/w/a.py", 3, 9, 5, 80, 4, "ab", degraded=True, unrelated=True),
@@ -179,8 +181,10 @@ STORED: list[tuple[Note, str]] = [
     ),
     (
         PoolNote((PoolAct("activate", "o-1", "file", "text", "ab12", 3, "/a.py", "python"), PoolAct("epoch")), "cd34"),
-        '{"acts":[{"act":"activate","id":"o-1","type":"file","content":"text","version":"ab12","chars":3,"path":"/a.py",'
-        '"file_type":"python"},{"act":"epoch","content":"unread"}],"trace":"cd34"}',
+        (
+            '{"acts":[{"act":"activate","id":"o-1","type":"file","content":"text","version":"ab12","chars":3,"path":"/a.py",'
+            '"file_type":"python"},{"act":"epoch","content":"unread"}],"trace":"cd34"}'
+        ),
     ),
 ]
 

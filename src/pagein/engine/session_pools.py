@@ -8,6 +8,7 @@ Rules of this file
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -32,6 +33,8 @@ from pagein.policy.pools.pool_steps import is_locked
 from pagein.policy.pools.pool_values import USUAL, PooledObject, PoolRules, PoolState
 from pagein.ports import Files, Signal
 
+_PART: Final = re.compile(r"(.+)#(summary|([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?)")
+_LONGEST_ARGS: Final = 400
 NO_TEXT: Final = "Content unavailable (non-text file)"
 
 
@@ -131,7 +134,10 @@ class SessionPools:
         return PoolReply(text, act.id, failure=self._note(note))
 
     def activate(self, name: str, signal: Signal | None = None) -> PoolReply:
-        """Show an object whole, by its id, nickname or path. What was only discovered is read now."""
+        """Show an object whole, by its id, nickname or path. What was only discovered is read now.
+
+        The chat of an earlier session is shown in parts: `CHAT#summary`, or turns of it, `CHAT#3-5`.
+        """
         return self._bring(name, "activate", signal)
 
     def load_metadata(self, name: str) -> PoolReply:
@@ -187,6 +193,8 @@ class SessionPools:
 
     def _bring(self, name: str, act: PoolActKind, signal: Signal | None) -> PoolReply:
         one, told = self._named(name), None
+        if one is None and (part := self._part_of_chat(name)) is not None:
+            one, told = part, _act(act, part)
         if one is None:
             stored = self._version(name)
             if stored is None:
@@ -275,6 +283,26 @@ class SessionPools:
     def _version(self, name: str) -> Version | None:
         with contextlib.suppress(CallerError, HostError, StoreError):
             return None if self._recalls is None else self._recalls.objects.get(name.strip(" \t\r\n\"'`"))
+        return None
+
+    def _part_of_chat(self, name: str) -> PooledObject | None:
+        """Return a part of an earlier session's chat: `CHAT#summary`, or turns, `CHAT#3` or `CHAT#3-5`."""
+        asked = _PART.fullmatch(name.strip(" \t\r\n\"'`"))
+        chat = None if asked is None else self._version(asked[1])
+        is_own = chat is not None and chat.metadata.get("session_id") == self._log.name
+        if asked is None or chat is None or chat.type != "chat" or is_own or self._recalls is None:
+            return None
+        objects, short = self._recalls.objects, ""
+        with contextlib.suppress(CallerError, StoreError):
+            if asked[2] == "summary":
+                text, short = objects.summaries(chat) or ("", "")
+            else:
+                text = objects.turns_text(chat, int(asked[3]), int(asked[4] or asked[3]))
+            if text and self._outside is not None and not self._log.privacy.is_private(text):
+                version = self._outside.blobs.put(text.encode("utf-8", "surrogatepass"))
+                return PooledObject(
+                    f"{chat.id}#{asked[2]}", "chat_part", "text", version.hex, len(text), args=short[:_LONGEST_ARGS]
+                )
         return None
 
     def _stored(self, object_id: str, version: str) -> str | None:

@@ -28,6 +28,7 @@ from pagein.memory.file_versions import FileVersions
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
+from pagein.memory.session_sets import SessionSets
 from pagein.memory.session_summary import SessionSummary, title_of
 from pagein.memory.threads import START, ThreadState
 from pagein.model.chats import UNANSWERED, ChatCall
@@ -37,6 +38,7 @@ from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, Syst
 from pagein.model.memory_notes import AnswerNote, RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.object_names import object_name, request_name, second_call_name
+from pagein.model.pool_notes import PoolNote
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
 from pagein.model.versions import Draft, Provenance, Version
@@ -63,8 +65,9 @@ class SessionIndex:
         self._writer = writer
         self._machines = machines
         self._files = FileVersions(name, writer, machines)
+        self._sets = SessionSets(name, writer, machines)
         self._summary = SessionSummary()
-        self._told: SessionSummary | None = None
+        self._told: tuple[SessionSummary, Mapping[str, tuple[str, ...]]] | None = None
         self._threads: dict[EntryId, ThreadState] = {}
         self._tips: dict[EntryId, EntryId] = {}
         self._ends: dict[EntryId, EntryId] = {}  # the tips, or the answers behind them
@@ -96,6 +99,7 @@ class SessionIndex:
         self._threads[entry.id] = thread
         if len(self._threads) > _KEPT:
             del self._threads[next(iter(self._threads))]
+        self._sets.follow(place, entry)
         self._save_session(entry)
         self.place = place
 
@@ -183,6 +187,8 @@ class SessionIndex:
             thread = self._last_answer(thread, entry, note)
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
+        if isinstance(note, PoolNote):
+            self._files.note_pool(note, self._cause(entry, "read"), self._origin(thread))
         return thread
 
     def _last_answer(self, thread: ThreadState, entry: Entry, note: AnswerNote) -> ThreadState:
@@ -370,8 +376,8 @@ class SessionIndex:
 
     def _save_session(self, entry: Entry) -> None:
         """Write a version of the session object if a fact of the session changed."""
-        summary = self._summary
-        if summary == self._told or not summary.chats:
+        summary, sets = told = self._summary, self._sets.fields
+        if told == self._told or not summary.chats:
             return
         chats = tuple(Reference(one, relation="chat") for one in summary.chats)
         metadata: dict[str, object] = {
@@ -384,12 +390,10 @@ class SessionIndex:
             **({"cwd": summary.folder} if summary.folder else {}),
             **({"parent": summary.parent} if summary.parent else {}),
         }
-        draft = Draft(
-            id=self._session_id(), type="session", metadata=metadata, provenance=Provenance(self.name, "system")
-        )
-        self._told_at = max(
-            self._told_at, self._now
-        )  # the times of entries may go back, those of these versions do not
+        name, origin = self._session_id(), Provenance(self.name, "system")
+        draft = Draft(id=name, type="session", metadata=metadata, additional=sets, provenance=origin)
+        # the times of entries may go back, those of these versions do not
+        self._told_at = max(self._told_at, self._now)
         cause = replace(self._cause(entry, "session"), at=self._told_at)
         self._writer.write(request_name("session", self.name, entry.id), draft, cause)
-        self._told = summary
+        self._told = told

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.memory_notes import (
     AnswerNote,
+    ChatSummaryNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -336,8 +337,7 @@ class RecallNote:
 class IngestNote:
     """A file was stored for the session without entering the window.
 
-    path: path key of the file.
-    content: hash of its bytes.
+    path: path key of the file. content: hash of its bytes.
     """
 
     object_id: str
@@ -384,6 +384,7 @@ Note: TypeAlias = (
     | IngestNote
     | ObjectNameNote
     | ObjectViewNote
+    | ChatSummaryNote
     | OpenChatsNote
     | RecordedNote
     | RememberedNote

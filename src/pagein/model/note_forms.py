@@ -52,6 +52,7 @@ from pagein.model.journal_notes import (
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.memory_notes import (
     AnswerNote,
+    ChatSummaryNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -382,6 +383,7 @@ KINDS: Final = (
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
+    _kind("object.summary", ChatSummaryNote, has_words=True),
     _kind("chats.open", OpenChatsNote),
     _kind("read.measure", ReadMeasureNote, _encode_read_measure, _decode_read_measure, has_words=True),
     _kind("search.measure", SearchMeasureNote, _encode_search_measure, _decode_search_measure, has_words=True),

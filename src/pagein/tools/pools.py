@@ -43,7 +43,8 @@ READ: Final = Offer(
 )
 ACTIVATE: Final = Offer(
     "activate",
-    "Show an object whole from the next step on: a file, or the output of an earlier call. A file that was only listed is read now.",
+    "Show an object whole from the next step on: a file, or the output of an earlier call. A file that was only listed is read now. "
+    "Of the chat of an earlier session, ID#summary shows the summary, ID#3-5 those turns.",
     schema(("id",), id=_ID),
     _answer("activate", "id", lambda session, call, name: session.pools.activate(name, call.signal)),
 )
