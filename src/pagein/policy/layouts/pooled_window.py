@@ -44,6 +44,8 @@ SPEC: Final = PooledRules("current", 0, "all")
 """The design of the memory system to the letter."""
 _SHARE: Final = 0.02
 """Share of the bill that rewrites may cost beyond what was saved."""
+_AHEAD: Final = 1.5
+"""How far beyond the present funds a breakpoint is set for a rebuild to come."""
 _RECALLED: Final = 0.1
 """Share of the contents that the model wants back: each costs a request."""
 PRESETS: Final = {"pagein": PAGEIN, "spec": SPEC}
@@ -81,7 +83,9 @@ class PooledWindow:
     messages: messages of the conversation.
     talk: tokens of the conversation and the news.
     rebuilt: number of messages in front of the first change of this request; None if it only appends.
-    frontier: number of messages in front of the content from which the next rebuild would most likely begin.
+    frontier: number of messages in front of the content from which the next rebuild would most likely begin. The prompt
+        has a breakpoint there, so that the rebuild reads the cache up to it.
+    readable: tokens in front of this breakpoint; 0 without one.
     epochs: how often earlier bytes have changed.
     absent: tokens of contents that were taken out.
     bill: what the prompts so far have cost, in uncached input tokens.
@@ -97,6 +101,7 @@ class PooledWindow:
     talk: float = 0.0
     rebuilt: int | None = None
     frontier: int | None = None
+    readable: float = 0.0
     epochs: int = 0
     absent: float = 0.0
     bill: float = 0.0
@@ -148,10 +153,10 @@ def next_window(
         return _anew(before, going, wanted, facts, rules)
     active = {one.id: one.version for one in pools.active}
     standing = tuple(_aged(one, active.get(one.id), facts.edited, terms) for one in before.shown)
-    likely, cost, owed = _first_to_leave(standing, active, talk, terms)
-    pays = cost < owed and cost <= before.saved + _SHARE * before.bill
-    first = 0 if rules.content == "current" else likely if pays else len(standing)
-    spent = cost if first < len(standing) else 0.0
+    funds = before.saved + _SHARE * before.bill
+    first, spent, likely = 0, 0.0, len(standing)
+    if rules.content == "kept":
+        first, spent, likely = _first_to_leave(standing, active, talk, before.readable, funds, terms)
     kept, moved = standing[:first], standing[first:]
     there = {(one.id, one.present) for one in kept}
     entering = [one for one in wanted if (one.id, one.version) not in there]
@@ -167,6 +172,7 @@ def next_window(
         shown=kept + _placed(entering, facts, going.talk + sum(one.tokens for one in kept)),
         rebuilt=moved[0].behind if moved else None,
         frontier=standing[likely].behind if likely < first else None,
+        readable=standing[likely].front if likely < first else 0.0,
         epochs=before.epochs + (bool(moved) and rules.content == "kept"),
     )
     stays = {(one.id, one.version) for one in going.shown}
@@ -266,26 +272,38 @@ def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms:
 
 
 def _first_to_leave(
-    standing: Sequence[ShownContent], active: Mapping[str, str], talk: float, terms: CacheTerms
-) -> tuple[int, float, float]:
-    """Return the place of the first content of the best rebuild, what it costs, and what those that leave have cost.
+    standing: Sequence[ShownContent],
+    active: Mapping[str, str],
+    talk: float,
+    readable: float,
+    funds: float,
+    terms: CacheTerms,
+) -> tuple[int, float, int]:
+    """Return the place of the first content of the best rebuild, what the rebuild costs, and where the next one is likely.
 
-    A rebuild pays when the contents that leave have cost as much since they left the active set as writing all behind
-    the first of them again.
+    A place is the number of contents if there is no such rebuild. A rebuild pays when the contents that leave have cost as
+    much since they left the active set as writing all behind the first of them again.
+
+    readable: tokens in front of the breakpoint that was set for a rebuild. funds: what a rebuild may cost at most.
     """
     whole = talk + sum(one.tokens for one in standing)
-    best, owed, gone, left = (len(standing), 0.0, 0.0), 0.0, 0.0, 0
+    first, cost, likely = len(standing), 0.0, len(standing)
+    most, hope = 0.0, float("-inf")
+    owed, gone, left = 0.0, 0.0, 0
     for place in range(len(standing) - 1, -1, -1):
         one = standing[place]
         if active.get(one.id) == one.present:
             continue
-        owed, gone = owed + one.owed, gone + one.tokens
-        left += 1
-        rewrite = (terms.write - terms.read) * (whole - one.front - gone)
-        spent = rewrite + _RECALLED * left * terms.read * whole
-        if best[0] == len(standing) or owed - spent > best[2] - best[1]:
-            best = place, spent, owed
-    return best
+        owed, gone, left = owed + one.owed, gone + one.tokens, left + 1
+        reads = one.front if terms.anywhere else readable if readable <= one.front else 0.0
+        recalls = _RECALLED * left * terms.read * (whole - gone)
+        rewrite = (terms.write - terms.read) * (whole - reads - gone)
+        if owed - rewrite - recalls > most and rewrite <= funds:
+            first, most, cost = place, owed - rewrite - recalls, rewrite
+        rewrite = (terms.write - terms.read) * (whole - one.front - gone)  # with a breakpoint in front of it
+        if likely == len(standing) or (owed - rewrite - recalls > hope and rewrite <= _AHEAD * funds):
+            likely, hope = place, owed - rewrite - recalls
+    return first, cost, likely
 
 
 def _listed(before: PooledWindow, now: PoolState, rules: PooledRules, messages: int) -> list[PooledObject]:
