@@ -155,6 +155,17 @@ def test_an_edit_that_the_conversation_shows_does_not_send_the_file_again() -> N
     ]
 
 
+def test_a_file_that_changed_back_is_shown_again_behind_the_change() -> None:
+    agent = Agent().says()
+    for text in ("one\n", "two\n", "one\n"):
+        agent.works(text * 100, tool="read", path="a.py").asks()
+    assert [text.split("\n")[1] for section, text, _ in lines(agent.prompts[-1]) if section == "active"] == [
+        "one",
+        "two",
+        "one",
+    ]
+
+
 def test_what_many_calls_of_one_reply_showed_is_shown_once() -> None:
     agent = Agent().says().works(*(f"{number}" * 900 for number in range(9)))
     shown = [text for section, text, _ in lines(agent.asks()) if section == "active"]
@@ -245,11 +256,8 @@ def sent(prompt: LaidPrompt, *, until_final: bool) -> list[tuple[str, str]]:
 
 
 def check_frozen(agent: Agent) -> None:
-    for (before, after), state in zip(pairwise(agent.prompts), agent.states[1:], strict=True):
-        is_epoch = (
-            agent.name != "inline" and state.window.epochs > agent.states[agent.states.index(state) - 1].window.epochs
-        )
-        if not is_epoch:
+    for (before, after), (was, now) in zip(pairwise(agent.prompts), pairwise(agent.states), strict=True):
+        if agent.name == "inline" or now.window.epochs == was.window.epochs:
             kept = sent(before, until_final=agent.name == "pooled-spec")
             assert sent(after, until_final=False)[: len(kept)] == kept
 

@@ -60,6 +60,7 @@ class ShownContent:
     behind: number of messages in front of it.
     front: tokens of conversation, news and contents in front of it.
     owed: what its tokens have cost since it was last active, in uncached input tokens.
+    is_live: whether it is the present content of an active object.
     """
 
     id: str
@@ -69,6 +70,7 @@ class ShownContent:
     front: float
     tokens: float
     owed: float = 0.0
+    is_live: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +154,18 @@ def next_window(
     if facts.cold or not before.messages:
         return _anew(before, going, wanted, facts, rules)
     active = {one.id: one.version for one in pools.active}
-    standing = tuple(_aged(one, active.get(one.id), facts.edited, terms) for one in before.shown)
+    newest = {one.id: place for place, one in enumerate(before.shown)}  # an earlier content of an object counts no more
+    standing = tuple(
+        _aged(one, active.get(one.id) if newest[one.id] == place else None, facts.edited, terms)
+        for place, one in enumerate(before.shown)
+    )
     funds = before.saved + _SHARE * before.bill
     first, spent, likely = 0, 0.0, len(standing)
     if rules.content == "kept":
-        first, spent, likely = _first_to_leave(standing, active, talk, before.readable, funds, terms)
+        first, spent, likely = _first_to_leave(standing, talk, before.readable, funds, terms)
     kept, moved = standing[:first], standing[first:]
-    there = {(one.id, one.present) for one in kept}
-    entering = [one for one in wanted if (one.id, one.version) not in there]
+    there = {one.id: one.present for one in kept}
+    entering = [one for one in wanted if there.get(one.id) != one.version]
     entering_ids = {one.id for one in entering}
     leaving = [one.id for one in moved if one.id not in entering_ids]
     was = {one.id: one.version for one in before.pools.active}
@@ -267,13 +273,12 @@ def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms:
     if version is not None and version != one.present and one.id in edited:
         one = replace(one, present=version)
     if version == one.present:
-        return replace(one, owed=0.0) if one.owed else one
-    return replace(one, owed=one.owed + terms.read * one.tokens)
+        return replace(one, owed=0.0, is_live=True) if one.owed else one
+    return replace(one, owed=one.owed + terms.read * one.tokens, is_live=False)
 
 
 def _first_to_leave(
     standing: Sequence[ShownContent],
-    active: Mapping[str, str],
     talk: float,
     readable: float,
     funds: float,
@@ -292,7 +297,7 @@ def _first_to_leave(
     owed, gone, left = 0.0, 0.0, 0
     for place in range(len(standing) - 1, -1, -1):
         one = standing[place]
-        if active.get(one.id) == one.present:
+        if one.is_live:
             continue
         owed, gone, left = owed + one.owed, gone + one.tokens, left + 1
         reads = one.front if terms.anywhere else readable if readable <= one.front else 0.0
