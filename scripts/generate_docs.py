@@ -17,7 +17,16 @@ from pathlib import Path
 import typer
 
 from pagein import errors, wiring
-from pagein.assembly import AssembledPrompt, PromptContents, Said, TieredPrompts, tiered
+from pagein.assembly import (
+    AssembledPrompt,
+    PooledAgent,
+    PooledCall,
+    PromptContents,
+    Said,
+    TieredPrompts,
+    pooled,
+    tiered,
+)
 from pagein.cli.cli import app
 from pagein.cli.corpus_figures import CLIENTS_TTLS, NO, SESSIONS, YES, share
 from pagein.engine.engine import Engine
@@ -35,6 +44,7 @@ from pagein.policy.eviction.quote_odds import TERMS, QuoteOdds
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
+from pagein.policy.layouts.pooled_window import PooledRules
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.tiers.tier_rules import CHOICES
 from pagein.policy.tiers.tier_values import BANDS
@@ -485,6 +495,7 @@ API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("The user's hand", (Touch, InWindow)),
     ("Recall tools", (definitions, answer_call, ReadResult)),
     ("Assembled prompts", (tiered, TieredPrompts, PromptContents, Said, AssembledPrompt, LaidBlock)),
+    ("Pooled agents", (pooled, PooledAgent, PooledCall, PooledRules)),
 )
 # what hosts use, or pagein itself
 _HIDDEN = frozenset(
@@ -541,11 +552,10 @@ def python_api() -> str:
 
 
 def _path(thing: object) -> str:
-    return (
-        "pagein.open"
-        if thing is wiring.open
-        else f"{getattr(thing, '__module__', '')}.{getattr(thing, '__name__', '')}"
-    )
+    module = getattr(thing, "__module__", "")
+    if module.startswith("pagein.assembly."):
+        module = "pagein.assembly"  # what it offers is imported from there
+    return "pagein.open" if thing is wiring.open else f"{module}.{getattr(thing, '__name__', '')}"
 
 
 def _class(kind: type) -> Iterator[str]:

@@ -114,7 +114,7 @@ def quotes(row: BillRow) -> str:
 
 COST: tuple[BillColumn, ...] = (
     BillColumn("policy", "How old content is treated.", lambda row: row.name),
-    BillColumn("layout", "How the prompt is laid out.", _layout, 4),
+    BillColumn("layout", "How the prompt is laid out; - is inline.", _layout, 4),
     BillColumn("ratio", "Cost against the baseline; 1 is the baseline.", lambda row: ratio(row.ratio), 1),
     BillColumn("change", "The same as a percentage; negative is cheaper.", lambda row: change(row.ratio)),
     BillColumn(
