@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import typer
@@ -560,7 +561,7 @@ def _class(kind: type) -> Iterator[str]:
         if name.startswith("_") or name in _HIDDEN:
             continue
         inner = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if isinstance(inner, property):
+        if isinstance(inner, property | cached_property):
             yield from (f"#### `.{name}`", "", inspect.getdoc(inner) or "", "")
         elif inspect.isfunction(inner):
             yield from _function("####", f".{name}", inner)

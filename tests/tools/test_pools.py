@@ -159,8 +159,8 @@ def test_a_file_that_must_not_be_stored_is_shown_by_the_call_alone(room: Room) -
 
 
 def test_links_of_a_file_bring_in_the_metadata_of_what_they_name(room: Room) -> None:
-    room.put("notes/b.md", "b\n")
-    room.put("a.md", "see [b](notes/b.md), [gone](gone.md) and [[nobody]]\n")
+    room.put("texts/b.md", "b\n")
+    room.put("a.md", "see [b](texts/b.md), [gone](gone.md) and [[nobody]]\n")
     session = room.session()
     ask(session, "read", path="a.md")
     assert [(Path(one.path).name, one.content) for one in session.pools.state.pool()] == [

@@ -244,9 +244,9 @@ def test_what_is_only_in_the_index_enters_the_pool_with_its_activation() -> None
 
 
 def test_references_of_an_active_file_bring_in_what_they_name() -> None:
-    story = Story().says().acts(PoolAct("index", "note-1", "note", "text", "v", 3, "/repo/notes/b.md"))
+    story = Story().says().acts(PoolAct("index", "note-1", "note", "text", "v", 3, "/repo/texts/b.md"))
     assert story.state.index["note-1"].place is None
-    story.calls("r", "read", "see [it](notes/b.md)\n", path="a.md")
+    story.calls("r", "read", "see [it](texts/b.md)\n", path="a.md")
     assert story.state.sets()["inactive_set"] == ("note-1",)
 
 
