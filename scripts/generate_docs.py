@@ -26,6 +26,7 @@ from pagein.engine.engine import Settings as EngineSettings
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.engine.session_pools import PoolReply, SessionPools
 from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
 from pagein.model.laid_prompts import LaidBlock
@@ -36,6 +37,7 @@ from pagein.policy.eviction.quote_odds import TERMS, QuoteOdds
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
+from pagein.policy.pools.pool_values import PoolRules, PoolState
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.tiers.tier_rules import CHOICES
 from pagein.policy.tiers.tier_values import BANDS
@@ -484,6 +486,7 @@ API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("A session", (Session,)),
     ("Requests and replies", (PreparedRequest, Observation, Diagnosis)),
     ("The user's hand", (Touch, InWindow)),
+    ("Pools", (SessionPools, PoolReply, PoolState, PoolRules)),
     ("Recall tools", (definitions, answer_call, ReadResult)),
     ("Assembled prompts", (tiered, TieredPrompts, PromptContents, Said, AssembledPrompt, LaidBlock)),
 )

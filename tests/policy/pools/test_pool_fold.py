@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.policy.pools.pool_stories import Story, ids
+from tests.work_counts import allocated, calls
 
 from pagein.model.entries import RequestSent
 from pagein.model.messages import ToolCall
 from pagein.model.pool_notes import PoolAct
 from pagein.policy.pools.found_paths import MOST_PATHS, found_paths
-from pagein.policy.pools.pool_fold import PoolFold
+from pagein.policy.pools.pool_fold import PoolFold, PoolWalk
 from pagein.policy.pools.pool_values import PoolChange, PoolRules, PoolState
 
 ONE = PoolRules(recent_calls=1, recent_turns=1)
@@ -190,13 +191,25 @@ def test_a_deleted_file_stays_listed_and_leaves_the_window() -> None:
     assert file not in ids(story.state)
 
 
-def test_m9_one_more_entry_costs_the_same_in_a_long_session() -> None:
-    story = Story()
-    for turn in range(300):
-        story.says().calls(f"t{turn}", "read", f"{turn}\n", path=f"f{turn % 40}.py")
-    states = [walk.state for walk in story.walks()]
-    assert len(states[-1].news) <= states[-1].messages
-    assert max(len(one.window) + len(one.active) for one in states) <= 2 * 15 + 1
+def test_m9_one_more_turn_costs_the_same_in_a_long_session() -> None:
+    story, rest = Story(), Story()
+    for turn in range(500):
+        story.says().calls(f"t{turn}", "read", f"{turn}\n", path=f"f{turn}.py").calls(f"u{turn}", "bash", "out")
+    rest.says().calls("t", "read", "x\n", path="new.py").calls("u", "ls", "a.py\nb.py\n").acts(
+        PoolAct("activate", "u1")
+    )
+    fold = PoolFold("story")
+    walks = list(story.walks())
+
+    def one_more(walk: PoolWalk) -> PoolWalk:
+        for body in rest.bodies[1:]:
+            walk = fold.step(walk, body)
+        return walk
+
+    early, late = walks[100], walks[-1]
+    one_more(early)  # what is remembered of the calls is remembered now
+    assert calls(lambda: one_more(late)) < 1.3 * calls(lambda: one_more(early))
+    assert allocated(lambda: one_more(late)) < 3 * allocated(lambda: one_more(early))
 
 
 def test_m12_empty_output_is_content() -> None:
