@@ -210,6 +210,24 @@ def test_the_bounds_are_settings(tmp_path: Path) -> None:
         assert active(session) == ["2"]
 
 
+def test_m2_a_replaced_list_of_messages_is_told_by_its_content(room: Room) -> None:
+    def call(call_id: str, output: str) -> list[dict[str, object]]:
+        asked = {"type": "tool_use", "id": call_id, "name": "bash", "input": {"command": "make"}}
+        told = {"type": "tool_result", "tool_use_id": call_id, "content": output}
+        return [{"role": "assistant", "content": [asked]}, {"role": "user", "content": [told]}]
+
+    def prepare(words: str, *messages: dict[str, object]) -> None:
+        said = [{"role": "user", "content": words}, *messages]
+        session.prepare({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": said})
+
+    session = room.session()
+    prepare("Go.", *call("toolu_1", "one"))
+    prepare("Go.", *call("toolu_1", "one"), *call("toolu_2", "two"))
+    summary = "This session is being continued from a previous conversation that ran out of context. We did two things."
+    prepare(summary, *call("toolu_2", "[cut by the client]"), *call("toolu_3", "three"))
+    assert active(session) == ["one", "two", "three"]
+
+
 # --- commands ---
 
 

@@ -6,14 +6,15 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.policy.pools.pool_stories import Story, ids
+from tests.policy.pools.pool_stories import HOME, Story, ids
 from tests.work_counts import allocated, calls
 
-from pagein.model.entries import RequestSent
-from pagein.model.messages import ToolCall
+from pagein.engine.log.journal import Fold, Journal
+from pagein.model.entries import MessageEntry, RequestSent
+from pagein.model.messages import Message, Other, Text, Thinking, ToolCall
 from pagein.model.pool_notes import PoolAct
 from pagein.policy.pools.found_paths import MOST_PATHS, found_paths
-from pagein.policy.pools.pool_fold import PoolFold, PoolWalk
+from pagein.policy.pools.pool_fold import TAKES, PoolFold, PoolWalk
 from pagein.policy.pools.pool_values import PoolChange, PoolRules, PoolState
 
 ONE = PoolRules(recent_calls=1, recent_turns=1)
@@ -112,6 +113,25 @@ def test_m2_messages_after_a_compaction_are_not_lost_and_repeated_ones_are_not_m
     again = story.state
     assert (again.index, again.active, again.window) == (before.index, before.active, before.window)
     assert story.walk.texts[again.active[0].version] == "first"
+    assert ids(story.calls("b").state) == ["a", "b"]
+
+
+def test_a_compaction_leaves_the_sets_and_counts_messages_anew() -> None:
+    story = Story().says().calls("a").calls("b")
+    before = story.state
+    after = story.compacts(kept=2).state
+    assert (after.sets(), after.turn) == (before.sets(), 1)
+    assert (after.messages, after.epoch.number, [one.id for one in after.listed()]) == (2, 1, ["a", "b"])
+    assert not any(after.news_at(place) for place in range(9))
+
+
+def test_messages_of_the_host_are_no_turns_and_no_objects() -> None:
+    story = Story().says().calls("a")
+    before = story.state
+    for block in (Text("todo list changed", injected="hook_success"), Other("custom", "{}"), Thinking("hm")):
+        story.bodies.append(MessageEntry(Message("user", (block,))))
+    story.bodies.append(MessageEntry(Message("system", (Text("Be brief."),))))
+    assert (story.state.turn, story.state.sets(), story.state.news) == (1, before.sets(), before.news)
     assert ids(story.calls("b").state) == ["a", "b"]
 
 
@@ -404,15 +424,38 @@ def test_laws_of_pools(steps: list[tuple[str, int]], rules: PoolRules, data: st.
 
 
 @settings(max_examples=30)
-@given(st.lists(STEPS, min_size=1, max_size=20), st.lists(STEPS, min_size=1, max_size=8))
-def test_a_fork_keeps_the_state_of_each_branch(steps: list[tuple[str, int]], other: list[tuple[str, int]]) -> None:
+@given(
+    st.lists(STEPS, min_size=1, max_size=15),
+    st.lists(STEPS, min_size=1, max_size=8),
+    st.lists(STEPS, max_size=4),
+    st.integers(0, 40),
+)
+def test_each_branch_of_a_tree_has_its_own_pools(
+    steps: list[tuple[str, int]], other: list[tuple[str, int]], later: list[tuple[str, int]], place: int
+) -> None:
     story = Story()
+    journal: Journal[int] = Journal(0, lambda state, _: state)
+    fold = Fold(journal, story.fold.start(HOME), story.fold.step, takes=TAKES)
+    leaf = grow(journal, None, story, 0, steps)
+    names = [one.id for one in journal]
+    back = place % len(names)
+    branch = Story(bodies=[journal.entry(name).body for name in names[: back + 1]])
+    end = grow(journal, names[back], branch, 100, other)
+    assert (fold[end], fold[leaf]) == (branch.walk, story.walk)
+    leaf = grow(journal, leaf, story, 200, later)  # the first branch goes on
+    assert (fold[leaf], fold[end], fold[names[back]]) == (
+        story.walk,
+        branch.walk,
+        story.fold.walk(branch.bodies[: back + 1], HOME),
+    )
+
+
+def grow(journal: Journal[int], leaf: str | None, story: Story, first: int, steps: list[tuple[str, int]]) -> str:
+    """Take steps behind a leaf, and return the new leaf."""
+    known = 0 if leaf is None else len(story.bodies)
     for number, step in enumerate(steps):
-        take(story, number, step)
-    here = story.walk
-    branch = Story()
-    branch.bodies = list(story.bodies)
-    for number, step in enumerate(other):
-        take(branch, 100 + number, step)
-    assert branch.walk.state.messages >= here.state.messages
-    assert story.walk == here
+        take(story, first + number, step)
+    for body in story.bodies[known:]:
+        leaf = journal.append(leaf, body).id
+    assert leaf is not None
+    return leaf

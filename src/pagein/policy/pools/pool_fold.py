@@ -35,6 +35,7 @@ from pagein.policy.pools.pool_steps import (
     activate,
     begin_epoch,
     begin_turn,
+    clear_window,
     count_message,
     deactivate,
     index_object,
@@ -103,8 +104,9 @@ class PoolFold:
             return self._note(walk, body)
         if isinstance(body, RequestSent):
             return _with(walk, note_request(walk.state))
-        if isinstance(body, CompactionEntry) and body.lost:
-            return replace(walk, files=NO_TEXTS)
+        if isinstance(body, CompactionEntry):
+            cleared = replace(walk, state=clear_window(walk.state, body.kept))
+            return replace(walk, files=NO_TEXTS) if body.lost else cleared
         return walk
 
     def walk(self, bodies: Iterable[Body], folder: str = "") -> PoolWalk:
