@@ -221,10 +221,10 @@ def test_m2_a_replaced_list_of_messages_is_told_by_its_content(room: Room) -> No
         session.prepare({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": said})
 
     session = room.session()
-    prepare("Go.", *call("toolu_1", "one"))
-    prepare("Go.", *call("toolu_1", "one"), *call("toolu_2", "two"))
+    prepare("Go.", *call("toolu_01A09q90qw90lq1", "one"))
+    prepare("Go.", *call("toolu_01A09q90qw90lq1", "one"), *call("toolu_01A09q90qw90lq2", "two"))
     summary = "This session is being continued from a previous conversation that ran out of context. We did two things."
-    prepare(summary, *call("toolu_2", "[cut by the client]"), *call("toolu_3", "three"))
+    prepare(summary, *call("toolu_01A09q90qw90lq2", "[cut by the client]"), *call("toolu_01A09q90qw90lq3", "three"))
     assert active(session) == ["one", "two", "three"]
 
 

@@ -17,6 +17,7 @@ from pagein.policy.pools.found_paths import MOST_PATHS, found_paths
 from pagein.policy.pools.pool_fold import TAKES, PoolFold, PoolWalk
 from pagein.policy.pools.pool_values import PoolChange, PoolRules, PoolState
 
+UNIQUE = "toolu_01A09q90qw90lq917835lq9"
 ONE = PoolRules(recent_calls=1, recent_turns=1)
 
 
@@ -107,13 +108,19 @@ def test_m1_a_turn_may_have_many_answers_and_calls() -> None:
 
 
 def test_m2_messages_after_a_compaction_are_not_lost_and_repeated_ones_are_not_met_twice() -> None:
-    story = Story().says().calls("a", output="first").compacts()
+    story = Story().says().calls(UNIQUE, output="first").compacts()
     before = story.state
-    story.calls("a", output="[cut by the host]")
+    story.calls(UNIQUE, output="[cut by the host]")
     again = story.state
     assert (again.index, again.active, again.window) == (before.index, before.active, before.window)
     assert story.walk.texts[again.active[0].version] == "first"
-    assert ids(story.calls("b").state) == ["a", "b"]
+    assert ids(story.calls("b").state) == [UNIQUE, "b"]
+
+
+def test_calls_that_a_provider_numbers_anew_are_objects_of_their_own() -> None:
+    story = Story().says().calls("call_0", output="one").says().calls("call_0", output="two")
+    assert [story.walk.texts[one.version] for one in story.state.active] == ["one", "two"]
+    assert ids(story.calls("call_0", output="one").state) == ids(story.state)  # the same call, told again
 
 
 def test_a_compaction_leaves_the_sets_and_counts_messages_anew() -> None:
