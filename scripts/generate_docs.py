@@ -12,6 +12,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import typer
@@ -34,6 +35,7 @@ from pagein.engine.engine import Settings as EngineSettings
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.engine.session_pools import PoolReply, SessionPools
 from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
 from pagein.model.laid_prompts import LaidBlock
@@ -45,6 +47,7 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
 from pagein.policy.layouts.pooled_window import PooledRules
+from pagein.policy.pools.pool_values import PoolRules, PoolState
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.tiers.tier_rules import CHOICES
 from pagein.policy.tiers.tier_values import BANDS
@@ -493,6 +496,7 @@ API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("A session", (Session,)),
     ("Requests and replies", (PreparedRequest, Observation, Diagnosis)),
     ("The user's hand", (Touch, InWindow)),
+    ("Pools", (SessionPools, PoolReply, PoolState, PoolRules)),
     ("Recall tools", (definitions, answer_call, ReadResult)),
     ("Assembled prompts", (tiered, TieredPrompts, PromptContents, Said, AssembledPrompt, LaidBlock)),
     ("Pooled agents", (pooled, PooledAgent, PooledCall, PooledRules)),
@@ -570,7 +574,7 @@ def _class(kind: type) -> Iterator[str]:
         if name.startswith("_") or name in _HIDDEN:
             continue
         inner = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if isinstance(inner, property):
+        if isinstance(inner, property | cached_property):
             yield from (f"#### `.{name}`", "", inspect.getdoc(inner) or "", "")
         elif inspect.isfunction(inner):
             yield from _function("####", f".{name}", inner)

@@ -159,8 +159,8 @@ def test_a_file_that_must_not_be_stored_is_shown_by_the_call_alone(room: Room) -
 
 
 def test_links_of_a_file_bring_in_the_metadata_of_what_they_name(room: Room) -> None:
-    room.put("notes/b.md", "b\n")
-    room.put("a.md", "see [b](notes/b.md), [gone](gone.md) and [[nobody]]\n")
+    room.put("texts/b.md", "b\n")
+    room.put("a.md", "see [b](texts/b.md), [gone](gone.md) and [[nobody]]\n")
     session = room.session()
     ask(session, "read", path="a.md")
     assert [(Path(one.path).name, one.content) for one in session.pools.state.pool()] == [
@@ -208,6 +208,24 @@ def test_the_bounds_are_settings(tmp_path: Path) -> None:
         work(session, "a", "1")
         work(session, "b", "2")
         assert active(session) == ["2"]
+
+
+def test_m2_a_replaced_list_of_messages_is_told_by_its_content(room: Room) -> None:
+    def call(call_id: str, output: str) -> list[dict[str, object]]:
+        asked = {"type": "tool_use", "id": call_id, "name": "bash", "input": {"command": "make"}}
+        told = {"type": "tool_result", "tool_use_id": call_id, "content": output}
+        return [{"role": "assistant", "content": [asked]}, {"role": "user", "content": [told]}]
+
+    def prepare(words: str, *messages: dict[str, object]) -> None:
+        said = [{"role": "user", "content": words}, *messages]
+        session.prepare({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": said})
+
+    session = room.session()
+    prepare("Go.", *call("toolu_01A09q90qw90lq1", "one"))
+    prepare("Go.", *call("toolu_01A09q90qw90lq1", "one"), *call("toolu_01A09q90qw90lq2", "two"))
+    summary = "This session is being continued from a previous conversation that ran out of context. We did two things."
+    prepare(summary, *call("toolu_01A09q90qw90lq2", "[cut by the client]"), *call("toolu_01A09q90qw90lq3", "three"))
+    assert active(session) == ["one", "two", "three"]
 
 
 # --- commands ---

@@ -44,7 +44,7 @@ from pagein.providers.validity import Api
 
 
 class Session:
-    """A session of an agent. Messages are appended by one thread; reads and other turns may come from any.
+    """A session of an agent. One thread appends messages and prepares requests; reads and other turns may come from any.
 
     traffic: its provider requests.
     begin: opens a new session of the same engine, for forks; None for a session without an engine.

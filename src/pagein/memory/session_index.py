@@ -12,7 +12,6 @@ Rules of this file
 6. A version that someone asked for (`save_open_chats`) changes no state, so all later versions are the same without it.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -37,7 +36,7 @@ from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, 
 from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
 from pagein.model.memory_notes import AnswerNote, RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.model.object_names import object_name, request_name, second_call_name
+from pagein.model.object_names import is_random, object_name, request_name, second_call_name
 from pagein.model.pool_notes import PoolNote
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
@@ -47,8 +46,6 @@ from pagein.policy.clients.known_files import NO_TEXTS, changes_unseen, file_dee
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
 
-_UNIQUE: Final = re.compile(r"(?=[\w-]*?[A-Za-z])(?=[\w-]*?[0-9])[\w-]*[A-Za-z0-9]{12}[\w-]*")
-"""Form of ids that a provider draws at random, so that two calls never have the same."""
 _KEPT: Final = 512
 """Number of entries whose states are kept in memory; a rewind to an older entry follows its branch again."""
 
@@ -299,7 +296,7 @@ class SessionIndex:
 
     def _copied_call(self, call: ToolCall) -> Version | None:
         """Return the object of the same call in an earlier place: a fork or a compaction repeats earlier calls."""
-        known = self._writer.store.current(call.id) if _UNIQUE.fullmatch(call.id) else None
+        known = self._writer.store.current(call.id) if is_random(call.id) else None
         if known is None or known.type != "toolcall" or known.metadata.get("tool") != call.name:
             return None
         # the names that people give later make versions too: a chat refers to the call itself, then and when it is made again

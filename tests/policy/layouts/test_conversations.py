@@ -166,6 +166,15 @@ def test_a_file_that_changed_back_is_shown_again_behind_the_change() -> None:
     ]
 
 
+def test_a_call_with_the_id_of_an_earlier_one_keeps_its_own_result() -> None:
+    agent = Agent().says().works("first " * 300)
+    agent.calls = 0
+    prompt = agent.works("second " * 300).asks()
+    texts = [text for _, text, _ in lines(prompt)]
+    assert "second " * 300 in texts
+    assert "ACTIVE_CONTENT id=c0\n" + "first " * 300 in texts
+
+
 def test_what_many_calls_of_one_reply_showed_is_shown_once() -> None:
     agent = Agent().says().works(*(f"{number}" * 900 for number in range(9)))
     shown = [text for section, text, _ in lines(agent.asks()) if section == "active"]

@@ -6,15 +6,18 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.policy.pools.pool_stories import Story, ids
+from tests.policy.pools.pool_stories import HOME, Story, ids
+from tests.work_counts import allocated, calls
 
-from pagein.model.entries import RequestSent
-from pagein.model.messages import ToolCall
+from pagein.engine.log.journal import Fold, Journal
+from pagein.model.entries import MessageEntry, RequestSent
+from pagein.model.messages import Message, Other, Text, Thinking, ToolCall
 from pagein.model.pool_notes import PoolAct
 from pagein.policy.pools.found_paths import MOST_PATHS, found_paths
-from pagein.policy.pools.pool_fold import PoolFold
+from pagein.policy.pools.pool_fold import TAKES, PoolFold, PoolWalk
 from pagein.policy.pools.pool_values import PoolChange, PoolRules, PoolState
 
+UNIQUE = "toolu_01A09q90qw90lq917835lq9"
 ONE = PoolRules(recent_calls=1, recent_turns=1)
 
 
@@ -105,12 +108,37 @@ def test_m1_a_turn_may_have_many_answers_and_calls() -> None:
 
 
 def test_m2_messages_after_a_compaction_are_not_lost_and_repeated_ones_are_not_met_twice() -> None:
-    story = Story().says().calls("a", output="first").compacts()
+    story = Story().says().calls(UNIQUE, output="first").compacts()
     before = story.state
-    story.calls("a", output="[cut by the host]")
+    story.calls(UNIQUE, output="[cut by the host]")
     again = story.state
     assert (again.index, again.active, again.window) == (before.index, before.active, before.window)
     assert story.walk.texts[again.active[0].version] == "first"
+    assert ids(story.calls("b").state) == [UNIQUE, "b"]
+
+
+def test_calls_that_a_provider_numbers_anew_are_objects_of_their_own() -> None:
+    story = Story().says().calls("call_0", output="one").says().calls("call_0", output="two")
+    assert [story.walk.texts[one.version] for one in story.state.active] == ["one", "two"]
+    assert ids(story.calls("call_0", output="one").state) == ids(story.state)  # the same call, told again
+
+
+def test_a_compaction_leaves_the_sets_and_counts_messages_anew() -> None:
+    story = Story().says().calls("a").calls("b")
+    before = story.state
+    after = story.compacts(kept=2).state
+    assert (after.sets(), after.turn) == (before.sets(), 1)
+    assert (after.messages, after.epoch.number, [one.id for one in after.listed()]) == (2, 1, ["a", "b"])
+    assert not any(after.news_at(place) for place in range(9))
+
+
+def test_messages_of_the_host_are_no_turns_and_no_objects() -> None:
+    story = Story().says().calls("a")
+    before = story.state
+    for block in (Text("todo list changed", injected="hook_success"), Other("custom", "{}"), Thinking("hm")):
+        story.bodies.append(MessageEntry(Message("user", (block,))))
+    story.bodies.append(MessageEntry(Message("system", (Text("Be brief."),))))
+    assert (story.state.turn, story.state.sets(), story.state.news) == (1, before.sets(), before.news)
     assert ids(story.calls("b").state) == ["a", "b"]
 
 
@@ -190,13 +218,25 @@ def test_a_deleted_file_stays_listed_and_leaves_the_window() -> None:
     assert file not in ids(story.state)
 
 
-def test_m9_one_more_entry_costs_the_same_in_a_long_session() -> None:
-    story = Story()
-    for turn in range(300):
-        story.says().calls(f"t{turn}", "read", f"{turn}\n", path=f"f{turn % 40}.py")
-    states = [walk.state for walk in story.walks()]
-    assert len(states[-1].news) <= states[-1].messages
-    assert max(len(one.window) + len(one.active) for one in states) <= 2 * 15 + 1
+def test_m9_one_more_turn_costs_the_same_in_a_long_session() -> None:
+    story, rest = Story(), Story()
+    for turn in range(500):
+        story.says().calls(f"t{turn}", "read", f"{turn}\n", path=f"f{turn}.py").calls(f"u{turn}", "bash", "out")
+    rest.says().calls("t", "read", "x\n", path="new.py").calls("u", "ls", "a.py\nb.py\n").acts(
+        PoolAct("activate", "u1")
+    )
+    fold = PoolFold("story")
+    walks = list(story.walks())
+
+    def one_more(walk: PoolWalk) -> PoolWalk:
+        for body in rest.bodies[1:]:
+            walk = fold.step(walk, body)
+        return walk
+
+    early, late = walks[100], walks[-1]
+    one_more(early)  # what is remembered of the calls is remembered now
+    assert calls(lambda: one_more(late)) < 1.3 * calls(lambda: one_more(early))
+    assert allocated(lambda: one_more(late)) < 3 * allocated(lambda: one_more(early))
 
 
 def test_m12_empty_output_is_content() -> None:
@@ -244,9 +284,9 @@ def test_what_is_only_in_the_index_enters_the_pool_with_its_activation() -> None
 
 
 def test_references_of_an_active_file_bring_in_what_they_name() -> None:
-    story = Story().says().acts(PoolAct("index", "note-1", "note", "text", "v", 3, "/repo/notes/b.md"))
+    story = Story().says().acts(PoolAct("index", "note-1", "note", "text", "v", 3, "/repo/texts/b.md"))
     assert story.state.index["note-1"].place is None
-    story.calls("r", "read", "see [it](notes/b.md)\n", path="a.md")
+    story.calls("r", "read", "see [it](texts/b.md)\n", path="a.md")
     assert story.state.sets()["inactive_set"] == ("note-1",)
 
 
@@ -391,15 +431,38 @@ def test_laws_of_pools(steps: list[tuple[str, int]], rules: PoolRules, data: st.
 
 
 @settings(max_examples=30)
-@given(st.lists(STEPS, min_size=1, max_size=20), st.lists(STEPS, min_size=1, max_size=8))
-def test_a_fork_keeps_the_state_of_each_branch(steps: list[tuple[str, int]], other: list[tuple[str, int]]) -> None:
+@given(
+    st.lists(STEPS, min_size=1, max_size=15),
+    st.lists(STEPS, min_size=1, max_size=8),
+    st.lists(STEPS, max_size=4),
+    st.integers(0, 40),
+)
+def test_each_branch_of_a_tree_has_its_own_pools(
+    steps: list[tuple[str, int]], other: list[tuple[str, int]], later: list[tuple[str, int]], place: int
+) -> None:
     story = Story()
+    journal: Journal[int] = Journal(0, lambda state, _: state)
+    fold = Fold(journal, story.fold.start(HOME), story.fold.step, takes=TAKES)
+    leaf = grow(journal, None, story, 0, steps)
+    names = [one.id for one in journal]
+    back = place % len(names)
+    branch = Story(bodies=[journal.entry(name).body for name in names[: back + 1]])
+    end = grow(journal, names[back], branch, 100, other)
+    assert (fold[end], fold[leaf]) == (branch.walk, story.walk)
+    leaf = grow(journal, leaf, story, 200, later)  # the first branch goes on
+    assert (fold[leaf], fold[end], fold[names[back]]) == (
+        story.walk,
+        branch.walk,
+        story.fold.walk(branch.bodies[: back + 1], HOME),
+    )
+
+
+def grow(journal: Journal[int], leaf: str | None, story: Story, first: int, steps: list[tuple[str, int]]) -> str:
+    """Take steps behind a leaf, and return the new leaf."""
+    known = 0 if leaf is None else len(story.bodies)
     for number, step in enumerate(steps):
-        take(story, number, step)
-    here = story.walk
-    branch = Story()
-    branch.bodies = list(story.bodies)
-    for number, step in enumerate(other):
-        take(branch, 100 + number, step)
-    assert branch.walk.state.messages >= here.state.messages
-    assert story.walk == here
+        take(story, first + number, step)
+    for body in story.bodies[known:]:
+        leaf = journal.append(leaf, body).id
+    assert leaf is not None
+    return leaf

@@ -8,6 +8,7 @@ Rules of this file
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pagein.model.laid_prompts import LaidBlock, LaidPrompt, LayoutFacts
 from pagein.policy.layouts.conversation_blocks import beyond_lookback, marked_places, message_blocks
@@ -31,9 +32,7 @@ class PooledLayout:
         # a rebuild reads the cache up to its first change
         change = state.frontier if state.rebuilt is None else state.rebuilt
         for number, message in enumerate(facts.contents.conversation, 1):
-            blocks.extend(
-                message_blocks(message, facts.count, lambda result: state.references.get(result.call_id) or None)
-            )
+            blocks.extend(message_blocks(message, facts.count, partial(state.reference, number)))
             if (news := state.news.get(str(number))) is not None:
                 blocks.append(LaidBlock("user", "news", news, facts.count(news)))
             final = len(blocks) - 1

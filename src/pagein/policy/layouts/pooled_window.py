@@ -13,6 +13,7 @@ Rules of this file
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal
 
 from pagein.model.messages import Message, ToolResult
@@ -81,6 +82,7 @@ class PooledWindow:
     metadata: the metadata block.
     news: what was told, by the number of messages in front of it (as a text).
     references: the text that stands for a result, by the id of its call; "" for a result that stands whole.
+    repeated: results that stand whole because an earlier call had the same id, by `place_of`.
     shown: the contents in order.
     messages: messages of the conversation.
     talk: tokens of the conversation and the news.
@@ -98,6 +100,7 @@ class PooledWindow:
     metadata: str = ""
     news: SharedMap[str] = field(default_factory=SharedMap)
     references: SharedMap[str] = field(default_factory=SharedMap)
+    repeated: SharedMap[bool] = field(default_factory=SharedMap)
     shown: tuple[ShownContent, ...] = ()
     messages: int = 0
     talk: float = 0.0
@@ -108,6 +111,20 @@ class PooledWindow:
     absent: float = 0.0
     bill: float = 0.0
     saved: float = 0.0
+
+    def reference(self, number: int, result: ToolResult) -> str | None:
+        """Return the text that stands for a result; None for a result that stands whole.
+
+        number: of its message, from 1.
+        """
+        if place_of(number, result) in self.repeated:
+            return None
+        return self.references.get(result.call_id) or None
+
+
+def place_of(number: int, result: ToolResult) -> str:
+    """Return the name of a result in the conversation. number: of its message, from 1."""
+    return f"{number} {result.call_id}"
 
 
 NO_WINDOW: Final = PooledWindow()
@@ -143,13 +160,14 @@ def next_window(
     """Return the window of the next request. Within an epoch it only appends to the last one."""
     messages = len(facts.conversation)
     new = facts.conversation[before.messages :]
-    references = _with_references(before.references, new, pools, rules)
+    going = _with_references(replace(before, pools=pools, messages=messages, rebuilt=None), new, rules)
+    references = going.references
     talk = before.talk + sum(
         block.tokens
-        for one in new
-        for block in message_blocks(one, facts.count, lambda result: references.get(result.call_id) or None)
+        for number, one in enumerate(new, before.messages + 1)
+        for block in message_blocks(one, facts.count, partial(going.reference, number))
     )
-    going = replace(before, pools=pools, references=references, messages=messages, talk=talk, rebuilt=None)
+    going = replace(going, talk=talk)
     wanted = [one for one in _entering(before, pools, messages, references, rules) if one.version in facts.texts]
     if facts.cold or not before.messages:
         return _anew(before, going, wanted, facts, rules)
@@ -199,15 +217,18 @@ def _size(window: PooledWindow) -> float:
     return window.talk + sum(one.tokens for one in window.shown)
 
 
-def _with_references(
-    references: SharedMap[str], new: Iterable[Message], pools: PoolState, rules: PooledRules
-) -> SharedMap[str]:
-    """Add the references for the results among new messages; "" for a result that stands as it is."""
-    for message in new:
+def _with_references(window: PooledWindow, new: Sequence[Message], rules: PooledRules) -> PooledWindow:
+    """Add the references for the results among new messages, the last ones of the window."""
+    references, repeated = window.references, window.repeated
+    for number, message in enumerate(new, window.messages - len(new) + 1):
         for result in message.blocks:
-            if isinstance(result, ToolResult) and result.call_id not in references:
-                references = references.put(result.call_id, _reference(result, pools, rules))
-    return references
+            if not isinstance(result, ToolResult):
+                continue
+            if result.call_id in references:  # providers that count their calls anew
+                repeated = repeated.put(place_of(number, result), True)  # noqa: FBT003 -- a set
+            else:
+                references = references.put(result.call_id, _reference(result, window.pools, rules))
+    return replace(window, references=references, repeated=repeated)
 
 
 def _reference(result: ToolResult, pools: PoolState, rules: PooledRules) -> str:

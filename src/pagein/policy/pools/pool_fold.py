@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. Calls and their results are met as the client shows them. A result that comes again, after a compaction say, is known
-   already: the first one counts.
+   already: the first one counts. Some providers count their calls anew; then another call of the same id is another object.
 2. What a call did to files is known by the rules of `policy.clients.known_files`. What an output names, it only names.
 3. A read of a whole file shows the file, and no output of its own. Every other result is an object by itself. The answer to
    a read through the pools holds no text of the file; it is known by its trace.
@@ -20,7 +20,7 @@ from pagein.model.journal_notes import ClientNote, PinNote, ReadNote
 from pagein.model.memory_notes import RecordedNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
-from pagein.model.object_names import object_name
+from pagein.model.object_names import is_random, object_name, second_call_name
 from pagein.model.pool_notes import PoolAct, PoolNote, trace_of_answer
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.shapes import file_type, toolcall_draft
@@ -35,6 +35,7 @@ from pagein.policy.pools.pool_steps import (
     activate,
     begin_epoch,
     begin_turn,
+    clear_window,
     count_message,
     deactivate,
     index_object,
@@ -103,8 +104,9 @@ class PoolFold:
             return self._note(walk, body)
         if isinstance(body, RequestSent):
             return _with(walk, note_request(walk.state))
-        if isinstance(body, CompactionEntry) and body.lost:
-            return replace(walk, files=NO_TEXTS)
+        if isinstance(body, CompactionEntry):
+            cleared = replace(walk, state=clear_window(walk.state, body.kept))
+            return replace(walk, files=NO_TEXTS) if body.lost else cleared
         return walk
 
     def walk(self, bodies: Iterable[Body], folder: str = "") -> PoolWalk:
@@ -139,9 +141,10 @@ class PoolFold:
     def _result(self, walk: PoolWalk, result: ToolResult) -> PoolWalk:
         call = walk.calls.get(result.call_id) or ToolCall(result.call_id, result.name, "{}")
         walk = replace(walk, calls=walk.calls.without(call.id))
-        known = walk.state.index.get(call.id)
-        if known is not None and known.content != "unread":
+        new = self._as_new(walk, call, result)
+        if new is None:
             return walk
+        call = new
         read = walk.traces.get(trace_of_answer(result.text)) if len(walk.traces) else None
         if read is not None:
             walk = self._meet_call(walk, call, result)
@@ -169,6 +172,15 @@ class PoolFold:
             shown.append(call.id)
         walk = _with(walk, note_call(walk.state, call.id, shown, self.rules, used=used))
         return self._follow_links(walk, shown)
+
+    def _as_new(self, walk: PoolWalk, call: ToolCall, result: ToolResult) -> ToolCall | None:
+        """Return a call under the id of its object; None for one that is known already."""
+        known = walk.state.index.get(call.id)
+        if known is None or known.content == "unread":
+            return call
+        if is_random(call.id) or _is_repeat(known, call, result):
+            return None
+        return replace(call, id=second_call_name(call.id, self.session, str(walk.state.changes)))
 
     def _meet_call(self, walk: PoolWalk, call: ToolCall, result: ToolResult) -> PoolWalk:
         is_failure = walk.profile.is_failure(call, result)
@@ -284,6 +296,13 @@ class PoolFold:
         if isinstance(event, FileRead) and event.whole:
             state = note_call(state, "", [object_id], self.rules)
         return _with(walk, state)
+
+
+def _is_repeat(known: PooledObject, call: ToolCall, result: ToolResult) -> bool:
+    """Return whether a call is one that is known, where its id alone does not say so."""
+    version = ContentHash.of(result.text.encode("utf-8", "surrogatepass")).hex
+    told = toolcall_draft(call, result).metadata["args_display"]
+    return (known.tool, known.args, known.version) == (call.name or result.name, told, version)
 
 
 def _chars(walk: PoolWalk, object_id: str, event: FileRead | FileWrite) -> int:

@@ -207,6 +207,14 @@ def note_request(state: PoolState) -> PoolState:
     return state if state.ahead else replace(state, ahead=2)
 
 
+def clear_window(state: PoolState, kept: int) -> PoolState:
+    """Follow a compaction by the host: the messages are counted anew, from those that it kept, and an epoch begins.
+
+    The sets stay: what they hold was never in the messages.
+    """
+    return begin_epoch(replace(state, messages=kept, ahead=0))
+
+
 def begin_epoch(state: PoolState) -> PoolState:
     """Write the metadata block anew: it shows everything listed so far, and the news begins again."""
     epoch = PoolEpoch(state.epoch.number + 1, state.size, state.changes, state.messages, state.index)

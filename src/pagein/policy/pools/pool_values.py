@@ -89,7 +89,7 @@ class ActiveContent:
 class PoolChange:
     """A change of state, to be told at the end of the prompt.
 
-    behind: number of messages of the branch before the place where it is told: behind the first message of the user's
+    behind: number of messages of the conversation before the place where it is told: behind the first message of the user's
         side that no request showed yet. Later requests tell it there, too. A layout tells it behind all results of an answer.
     """
 
@@ -141,7 +141,7 @@ class PoolState:
         activating them does.
     window: the recent calls, oldest first.
     turn: number of turns so far.
-    messages: number of messages on the branch.
+    messages: number of messages of the conversation, since the host last compacted it.
     ahead: number of messages to come before something can be told: 1 behind an answer, 2 behind a request.
     changes: number of changes so far.
     news: the changes at each number of messages (as a text).
