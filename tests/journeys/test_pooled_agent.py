@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.request import Request, urlopen
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 import pagein
 from pagein.assembly import PooledAgent, PooledCall, pooled
 from pagein.engine.session import Session
-from pagein.errors import BadInput
+from pagein.errors import BadInput, BadSetting
 from pagein.simulator import SimulatedProvider
 
 MODEL = "claude-sonnet-4-5"
@@ -54,6 +54,33 @@ def test_a_file_that_was_read_stands_in_the_window_and_only_there(tmp_path: Path
         bill, usages = provider.bill(), [record.usage for record in provider.requests]
     assert (bill.requests, bill.refused) == (3, 0)
     assert [usage.read > 0 for usage in usages if usage is not None] == [False, False, True]
+
+
+@pytest.mark.parametrize("api", ["anthropic", "openai_chat"])
+def test_the_sdk_sends_the_request_and_its_reply_is_understood(
+    tmp_path: Path, api: Literal["anthropic", "openai_chat"]
+) -> None:
+    (tmp_path / "auth.py").write_text(CODE)
+    script = [[{"tool": "read", "args": {"path": "auth.py"}}], [{"text": "It returns None."}]]
+    with SimulatedProvider(script) as provider, pagein.open(":memory:") as engine:
+        create: Any
+        if api == "anthropic":
+            sdk = pytest.importorskip("anthropic")
+            create = sdk.Anthropic(api_key="k", base_url=provider.url, max_retries=0).messages.create
+        else:
+            sdk = pytest.importorskip("openai")
+            create = sdk.OpenAI(api_key="k", base_url=f"{provider.url}/v1", max_retries=0).chat.completions.create
+        session = engine.session("fix")
+        session.work_in(str(tmp_path))
+        agent = pooled(
+            "claude-sonnet-5-5" if api == "anthropic" else "gpt-5.1", session, system="You fix bugs.", api=api
+        )
+        agent.say("Why does the login fail?")
+        while not agent.is_done:
+            request = agent.request()
+            agent.hear(create(**request))
+        assert json.dumps(request).count(json.dumps(CODE)[1:-1]) == 1
+        assert (provider.bill().requests, provider.bill().refused) == (2, 0)
 
 
 def test_another_process_sends_the_same_request_and_each_branch_has_its_own(tmp_path: Path) -> None:
@@ -118,6 +145,8 @@ def test_arguments_that_cannot_work_are_refused() -> None:
         session = engine.session("fix")
         with pytest.raises(BadInput, match="read are pagein's own"):
             pooled(MODEL, session, tools=[{"name": "read"}])
+        with pytest.raises(BadSetting, match="there are pagein, spec"):
+            pooled(MODEL, session, rules="seed")
         agent = pooled(MODEL, session)
         with pytest.raises(BadInput, match="words are empty"):
             agent.say(" ")

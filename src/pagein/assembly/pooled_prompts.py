@@ -15,7 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from pagein.engine.conversation import answer_of
-from pagein.errors import BadInput, StoreError
+from pagein.errors import BadInput, BadSetting, StoreError
 from pagein.model.entries import Body, EntryId, MessageEntry, RequestSent
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
@@ -83,7 +83,11 @@ def pooled(
     system: instructions. What the model has to know of the pools is added.
     tools: definitions of the caller's own tools, in the wire format.
     rules: a preset, `pagein` or `spec`, or choices of one's own.
+
+    Raises BadSetting for an unknown preset, BadInput for a tool with the name of one of pagein's.
     """
+    if isinstance(rules, str) and rules not in PRESETS:
+        raise BadSetting(f"there is no preset {rules!r} of the pooled layout; there are {', '.join(PRESETS)}")
     chosen = PRESETS[rules] if isinstance(rules, str) else rules
     return PooledAgent(model, session, chosen, system, tuple(tools), api, max_tokens)
 
