@@ -22,6 +22,7 @@ from pagein.cli import (
     commands_install,
     commands_mcp,
     commands_pins,
+    commands_pools,
     commands_provider,
     commands_reads,
     commands_recall,
@@ -172,7 +173,7 @@ _add_to(
     commands_recall.add_to,
     commands_delegation.add_to,
 )
-_add_to("The user's hand on a session", commands_pins.add_to)
+_add_to("The user's hand on a session", commands_pins.add_to, commands_pools.add_to)
 _add_to(
     "Memory",
     commands_remember.add_to,

@@ -25,7 +25,7 @@ from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
 _ENGINE = Settings()
-_READING, _RECALL, _GUARDS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards
+_READING, _RECALL, _GUARDS, _POOLS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards, _ENGINE.pools
 _CHILDREN = USUAL_LIMITS
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 
@@ -133,6 +133,13 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("refuse", "warn", "off"),
         "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
     ),
+    whole("pool_calls", _POOLS.recent_calls, "In a pooled window: calls of a turn whose outputs stay active."),
+    whole(
+        "pool_turns",
+        _POOLS.recent_turns,
+        "In a pooled window: turns whose calls stay active, the current one included.",
+    ),
+    whole("pool_by_hand", _POOLS.by_hand, "In a pooled window: activations that stay without a pin, the newest ones."),
     flag(
         "deprecated_tools",
         default=False,
