@@ -34,6 +34,7 @@ _FLOORS = (
     "installation",
     "client_windows",
     "mcp",
+    "pi_host",
     "replay",
     "past_sessions",
 )

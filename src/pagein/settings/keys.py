@@ -245,5 +245,19 @@ MCP: Final[tuple[Key, ...]] = (
     ),
 )
 
-KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP)}
+PI: Final[tuple[Key, ...]] = (
+    choice(
+        "pi_read_cache",
+        "on",
+        ("on", "shadow", "off"),
+        "What pi's extension does with repeated reads. `on`: answer them with a marker or a diff. `shadow`: decide, have the answer checked, and change nothing; `/readcache-status` shows what came of it.",
+    ),
+    flag(
+        "pi_paging",
+        default=False,
+        says="Let pi's extension evict old results from the context, where a session does not say otherwise (`/rlm on`, `/rlm off`).",
+    ),
+)
+
+KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *PI)}
 """Every setting by name."""
