@@ -40,7 +40,7 @@ export class Bridge {
 		this.child = spawn(program, args, { cwd: folder, stdio: ["pipe", "pipe", "pipe"] });
 		this.child.on("error", (problem) => this.end(problem.message));
 		this.child.on("exit", (code, signal) => this.end(`it ended with ${signal ?? code}`));
-		this.child.stdin.on("error", () => this.end("it does not listen"));
+		this.child.stdin.on("error", () => undefined); // that it ended is told by its exit
 		this.child.stdout.on("data", (chunk: Buffer) => this.take(chunk));
 		this.child.stderr.on("data", (chunk: Buffer) => {
 			this.complaint = (this.complaint + chunk.toString("utf8")).slice(-LONGEST_COMPLAINT);

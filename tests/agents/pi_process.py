@@ -1,7 +1,6 @@
 """A real pi in RPC mode, with pagein's extension, and its provider on this machine."""
 
 import json
-import os
 import queue
 import subprocess
 import sys
@@ -24,12 +23,19 @@ _SOURCE: Final = Path(__file__).resolve().parents[2] / "src"
 
 @dataclass(frozen=True, slots=True)
 class PiPlace:
-    """Where pi works. launch: how pagein is started; None for pi without the extension."""
+    """Where pi works.
+
+    launch: how pagein is started; None for pi without the extension.
+    settings: further environment. compaction: pi's own settings of that name.
+    """
 
     folder: Path
     commands: Path
-    launch: Mapping[str, Any] | None = field(default_factory=lambda: {"command": [sys.executable, "-m", "pagein", "pi"]})
+    launch: Mapping[str, Any] | None = field(
+        default_factory=lambda: {"command": [sys.executable, "-m", "pagein", "pi"]}
+    )
     settings: Mapping[str, str] = field(default_factory=dict)
+    compaction: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def workspace(self) -> Path:
@@ -54,7 +60,9 @@ class PiProcess:
         self.events: list[dict[str, Any]] = []
         agent = agent_named("pi-anthropic")
         setup = agent.settings(address)
-        write_files(place.home, setup.files)
+        usual = json.loads(setup.files["pi/settings.json"])
+        own = {"pi/settings.json": json.dumps({**usual, "compaction": dict(place.compaction)})}
+        write_files(place.home, {**setup.files, **own})
         environment = {name: value.replace("{home}", str(place.home)) for name, value in setup.environment.items()}
         environment |= {
             "PATH": search_path(place.commands),
@@ -75,7 +83,7 @@ class PiProcess:
         )
         self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
-        self._number = 0
+        self._number = self._scripts = 0
 
     def command(self, kind: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of any command
         """Send a command and return its response."""
@@ -86,7 +94,7 @@ class PiProcess:
 
     def prompt(self, *turns: list[dict[str, Any]], words: str = "") -> list[dict[str, Any]]:
         """Let the model act by a script. Returns the events up to the end of its work."""
-        self._scripts = getattr(self, "_scripts", 0) + 1
+        self._scripts += 1
         first = len(self.events)
         told = [*turns, [{"text": f"done {self._scripts}"}]]
         response = self.command("prompt", message=f"{words}SCRIPT:{json.dumps(told)}")
@@ -110,6 +118,11 @@ class PiProcess:
     def answers(self) -> list[str]:
         """The texts of these results."""
         return ["".join(part.get("text", "") for part in one["content"]) for one in self.results()]
+
+    def branch(self) -> list[dict[str, Any]]:
+        """The entries of pi's branch, from its root on. Needs the extension of tests/fixtures/pi."""
+        found: list[dict[str, Any]] = json.loads(self.order("/branch"))
+        return found
 
     def notices(self) -> list[str]:
         """What was told to the person."""
@@ -158,13 +171,17 @@ class PiProcess:
         self._lines.put(None)
 
 
+def put_extension(place: PiPlace) -> None:
+    """Put the extension of this checkout into pi's folder, with the command that starts pagein."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in EXTENSION.glob("*.ts")}
+    write_files(place.extension, {**files, "launch.json": json.dumps(place.launch)})
+
+
 @contextmanager
 def running_pi(place: PiPlace, provider: SimulatedProvider, *arguments: str) -> Iterator[PiProcess]:
     """A pi for the time of a `with` block."""
-    place.workspace.mkdir(parents=True, exist_ok=True)
-    if place.launch is not None:
-        files = {path.name: path.read_text(encoding="utf-8") for path in EXTENSION.glob("*.ts")}
-        write_files(place.extension, {**files, "launch.json": json.dumps(place.launch)})
+    if place.launch is not None and not place.extension.is_dir():
+        put_extension(place)
     pi = PiProcess(place, provider.url, arguments)
     try:
         yield pi
@@ -182,10 +199,7 @@ def shown_results(provider: SimulatedProvider, number: int = -1) -> list[str]:
             for block in message["content"]:
                 if block.get("type") == "tool_result":
                     content = block["content"]
-                    found.append(content if isinstance(content, str) else "".join(part.get("text", "") for part in content))
+                    found.append(
+                        content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+                    )
     return found
-
-
-def clients_environment() -> dict[str, str]:
-    """The environment of commands of pagein in these tests."""
-    return {**os.environ, "PYTHONPATH": str(_SOURCE)}
