@@ -29,12 +29,36 @@ function attach(pi: ExtensionAPI): void {
 	const registered = new Set<string>();
 	let edits = new Map<string, string>();
 
-	const session = new PageinSession((welcome) => {
+	const session = new PageinSession(async (welcome, ctx) => {
 		for (const tool of welcome.tools) {
 			offered.set(tool.name, tool);
 			if (tool.active) register(tool);
 		}
+		if (welcome.read !== null) await extendRead(welcome.read, ctx);
 	});
+
+	/** Gives pi's own `read` further arguments. Without them it is pi's own tool that answers. */
+	async function extendRead(more: OfferedTool, ctx: ExtensionContext): Promise<void> {
+		if (registered.has(more.name)) return;
+		registered.add(more.name);
+		const { createReadToolDefinition } = await import("@mariozechner/pi-coding-agent");
+		const own = createReadToolDefinition(ctx.cwd);
+		const added = more.parameters.properties as Row;
+		const parameters = { ...own.parameters, properties: { ...own.parameters.properties, ...added } };
+		pi.registerTool({
+			...own,
+			description: own.description + more.description,
+			parameters: parameters as typeof own.parameters,
+			async execute(id, params, signal, update, context) {
+				const asked = Object.entries(params).filter(([name, value]) => name in added && !(name === "mode" && value === "file"));
+				if (asked.length === 0) return own.execute(id, params, signal, update, context);
+				const call = { id, name: own.name, input: params as Row };
+				const found = await session.demand("tool", context, { call }, { seconds: TOOL_SECONDS, signal });
+				if (found.level === "error") throw new Error(found.text);
+				return { content: [{ type: "text", text: found.text }], details: found.details as never };
+			},
+		});
+	}
 
 	function register(tool: OfferedTool): void {
 		if (registered.has(tool.name)) return;

@@ -23,6 +23,7 @@ export interface Welcome {
 	version: string;
 	tools: OfferedTool[];
 	watched: { calls: string[]; results: string[]; context: boolean };
+	read: OfferedTool | null;
 	refusal: string;
 }
 

@@ -36,7 +36,7 @@ export class PageinSession {
 	private hasTold = false;
 
 	/** `welcomed` is called with each greeting, before anything else is asked. */
-	constructor(private readonly welcomed: (welcome: Welcome) => void) {}
+	constructor(private readonly welcomed: (welcome: Welcome, ctx: ExtensionContext) => void | Promise<void>) {}
 
 	/** What pagein wants to be told of; undefined before the first greeting. */
 	watched: Welcome["watched"] | undefined;
@@ -97,14 +97,14 @@ export class PageinSession {
 		const bridge = new Bridge(this.launch.command, ctx.cwd, (method, params) => answer(ctx, method, params));
 		this.bridge = bridge;
 		const hello = { protocol: PROTOCOL, extension: VERSION, session: ctx.sessionManager.getSessionId(), cwd: ctx.cwd };
-		this.greeting = bridge.call("hello", hello, 2 * this.launch.patience).then((welcome) => {
+		this.greeting = bridge.call("hello", hello, 2 * this.launch.patience).then(async (welcome) => {
 			this.refused = welcome.refusal !== "";
 			if (this.refused) {
 				bridge.close();
 				throw new Error(welcome.refusal);
 			}
 			this.watched = welcome.watched;
-			this.welcomed(welcome);
+			await this.welcomed(welcome, ctx);
 			return welcome;
 		});
 		return this.greeting;

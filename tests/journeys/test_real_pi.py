@@ -63,7 +63,8 @@ def test_a_reread_is_answered_by_a_marker_a_change_by_a_diff_and_a_refresh_by_th
         {"HOME": str(place.home), "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     agent = {"PI_CODING_AGENT_DIR": str(place.home / "pi"), "PATH": os.environ["PATH"]}
-    subprocess.run([pagein, "install", "pi", "--yes"], env={**home, **agent}, check=True, cwd=place.workspace)
+    command = [str(pagein), "install", "pi", "--yes"]
+    subprocess.run(command, env={**home, **agent}, check=True, cwd=place.workspace)  # noqa: S603 -- our own
     with running_pi(place, provider, "-e", NAVIGATE) as pi:
         pi.prompt([read()], [read()], [read("a.txt:3-7")])
         assert pi.answers() == [FILE, WHOLE, "[readcache: unchanged in lines 3-7 of 31]"]
@@ -161,7 +162,37 @@ def test_in_shadow_mode_everything_is_decided_and_nothing_changed(place: PiPlace
         assert quiet(pi)
 
 
-BROKEN = {
+def test_with_paging_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_read_has_modes(
+    place: PiPlace, provider: SimulatedProvider
+) -> None:
+    code = "".join(f"print('row', {number}, 'of an output that nobody needs for long')\n" for number in range(400))
+    (place.workspace / "rows.py").write_text(code, encoding="utf-8")
+    (place.workspace / "b.py").write_text(
+        "def first():\n    return 1\n\n\ndef second():\n    return 2\n", encoding="utf-8"
+    )
+    with running_pi(replace(place, settings={"PAGEIN_PI_READ_MODES": "true"}), provider) as pi:
+        assert pi.order("/rlm on") == "Paging is on."
+        peek = {"tool": "rlm_peek", "args": {"id": "{{id}}", "offset": 0, "length": 50}}
+        run = {"tool": "bash", "args": {"command": "python3 rows.py"}}
+        pi.prompt([run], [{"capture": {"id": r'rlm_peek\(\\?"(pg-[0-9a-f-]+)'}}, peek], [{"text": "seen"}])
+        whole, part = pi.answers()
+        shown = shown_results(provider)
+        assert len(whole) > 5 * len(shown[0]), "pi keeps the whole, the model sees a preview"
+        assert part.startswith(whole[:50])
+        assert "rlm_peek" in shown[0]
+        assert "RLM Status: ON" in pi.order("/rlm status")
+        assert "bash" in pi.order("/rlm inspect")
+        pi.order("/rlm off")
+        symbol = {"tool": "read", "args": {"path": "b.py", "mode": "snippet", "start_line": 5, "end_line": 6}}
+        pi.prompt([run], [symbol], [read("b.py")])
+        assert shown_results(provider)[2] == whole, "nothing leaves any more"
+        assert "def second():\n    return 2" in pi.answers()[-2]
+        assert "def first" not in pi.answers()[-2]
+        assert "rlm_peek" not in [one["name"] for one in provider.requests[-1].body["tools"]]
+        assert quiet(pi)
+
+
+BROKEN: dict[str, tuple[dict[str, Any] | None, dict[str, str], str]] = {
     "no such program": ({"command": ["no-such-pagein", "pi"]}, {}, r"ENOENT"),
     "a process that hangs": ({"command": ["sleep", "60"], "patience": 0.4}, {}, r"did not answer within"),
     "a process that ends": ({"command": ["false"]}, {}, r"ended with 1"),

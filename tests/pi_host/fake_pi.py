@@ -140,6 +140,6 @@ class FakePi:
         return "Successfully replaced 1 block(s)", {"diff": "", "firstChangedLine": 1}
 
     def _send(self, method: str, params: dict[str, Any]) -> Any:  # noqa: ANN401 - any reply
-        event = msgspec.convert(json.loads(json.dumps(params)), REQUESTS[method])
+        event: object = msgspec.convert(json.loads(json.dumps(params)), REQUESTS[method])
         reply = self.host.answer(event, self.link)
         return json.loads(json.dumps(reply if isinstance(reply, dict) else asdict(reply)))  # type: ignore[call-overload]

@@ -12,7 +12,7 @@ from tests.pi_host.fake_pi import FakePi
 import pagein
 from pagein.pi_host.branch import UnknownEntry
 from pagein.pi_host.host import PiSettings
-from pagein.pi_host.protocol import BranchDelta, ContextEvent
+from pagein.pi_host.protocol import BranchDelta, ContextEvent, ModelCall, ToolResultEvent
 
 TEXT = "".join(f"line {number} of the text\n" for number in range(1, 41))
 WHOLE = "[readcache: unchanged, 41 lines]"
@@ -160,14 +160,8 @@ def _check_grounds(pi: FakePi) -> None:
 
 
 def _asked(pi: FakePi, file: str) -> object:
-    import msgspec
-
-    from pagein.pi_host.protocol import ToolResultEvent
-
     text = (pi.folder / file).read_text(encoding="utf-8")
-    branch = {"known": pi.leaf, "entries": []}
-    call = {"id": f"last_{file}", "name": "read", "input": {"path": file}}
-    return msgspec.convert({"branch": branch, "call": call, "text": text}, ToolResultEvent)
+    return ToolResultEvent(BranchDelta(pi.leaf), ModelCall(f"last_{file}", "read", {"path": file}), text)
 
 
 def _do(pi: FakePi, step: tuple[str, object], number: int) -> None:

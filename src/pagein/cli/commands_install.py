@@ -113,8 +113,8 @@ def _change_pi(installer: "ExtensionInstaller", change: "ExtensionChange", *, ye
             "".join(f"+ {folder}/{name}, {len(text)} characters\n" for name, text in change.written.items())
         )
         sys.stdout.write("".join(f"- {folder}/{name}\n" for name in change.removed))
-        told = "done; start pi anew, `/readcache-status` answers then" if change.written else "done"
-        sys.stdout.write(f"\n{told if made else 'nothing was written; --yes makes this change'}\n")
+        then = "done; start pi anew, `/readcache-status` answers then" if change.written else "done"
+        sys.stdout.write(f"\n{then if made else 'nothing was written; --yes makes this change'}\n")
 
 
 def _command(*, project: bool) -> list[str]:

@@ -36,7 +36,7 @@ def pi(store: Store = None) -> None:
     from pagein.settings.sources import load_config
 
     values = load_config().values
-    settings = PiSettings(values["pi_read_cache"], values["pi_paging"] is True)  # type: ignore[arg-type]
+    settings = PiSettings(values["pi_read_cache"], values["pi_read_modes"] is True, values["pi_paging"] is True)  # type: ignore[arg-type]
     around = Surroundings(
         lambda folder: _open(store, folder),
         time.time,  # noqa: TID251 - the rim reads the clock

@@ -120,6 +120,8 @@ class PiBranch:
         return self._messages[self._leaf] - self._messages[first] + 1
 
     def _remember(self, message: Message) -> None:
+        if message.role == "assistant" and message.model:
+            self._session.model = message.model
         for block in message.blocks:
             if isinstance(block, ToolCall):
                 self.calls[block.id] = block

@@ -16,14 +16,22 @@ from pagein.pi_host.protocol import Answer, ModelCall, NewEntry, OfferedTool
 from pagein.pi_host.read_cache import SHADOW
 from pagein.tools import catalogue, read
 from pagein.tools.calls import Call, Offer
+from pagein.tools.reading.unified_read import answer_unified_read
 
 _MILLISECONDS: Final = 1000
+_STATUS_ON: Final = "RLM Status: ON"
 _RANGE: Final = re.compile(r"(?P<path>.*?)(?:\s+(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?", re.DOTALL)
 _SNIPPETS: Final = {
     "readcache_refresh": "Have the next read of a file show its full text again",
     "rlm_peek": "Show a part of a text that was taken out of the context, by its id",
     "rlm_search": "Search everything that was taken out of the context",
 }
+_OWN: Final = frozenset({"path", "offset", "limit"})
+"""Arguments of pi's own `read`."""
+_MODES: Final = (
+    " With mode symbol, snippet or diff_preview it reads a definition, some lines, or how the file differs from another "
+    "state of it; path is then the file, or . for any."
+)
 RECALLED: Final = ("rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats")
 """Pi-RLM's tools, which are active while paging is on."""
 
@@ -46,12 +54,32 @@ def _offers() -> dict[str, Offer]:
     return {one.name: one for one in catalogue.offer_tools("pi-rlm")}
 
 
+def read_with_modes() -> OfferedTool:
+    """Return the arguments of the unified read that pi's own `read` does not have."""
+    properties = {name: one for name, one in read.READ_BY_MODE.schema["properties"].items() if name not in _OWN}
+    return OfferedTool("read", "read", _MODES, {"type": "object", "properties": properties})
+
+
+def _answer_read(session: Session, call: ModelCall, link: Link) -> Answer:
+    """Answer a read that pi's own tool cannot answer."""
+    given = {name: value for name, value in call.input.items() if value is not None}
+    path = given.pop("path", None)
+    if given.setdefault("mode", "file") != "symbol":
+        given.setdefault("target", path)
+    elif path not in (None, "", "."):
+        given["path"] = path
+    result = answer_unified_read(session, given, link.signal)
+    return Answer(result.text, "error" if result.is_error else "info", _plain(result.details))
+
+
 def answer_tool(session: Session, call: ModelCall, link: Link, at: float, *, pages: bool) -> Answer:
     """Answer a call of one of pagein's tools. at: seconds since 1970."""
     if call.name == read.REFRESH.name:
         return _refresh(
             session, str(call.input.get("path", "")), (call.input.get("offset"), call.input.get("limit")), at
         )
+    if call.name == read.READ.name:
+        return _answer_read(session, call, link)
     confirm = lambda count: link.confirm("pagein", f"Put {count} files into the store?")  # noqa: E731
     asked = Call(call.input, id=call.id, signal=link.signal, confirm=confirm)
     result = catalogue.answer(session, call.name, asked, enabled=pages)
@@ -93,7 +121,8 @@ def switch_paging(*, on: bool) -> Answer:
 def paging_status(session: Session, *, pages: bool) -> Answer:
     """Return the answer to `/rlm status`."""
     told = catalogue.answer(session, "rlm_stats", Call())
-    return Answer(f"paging: {'on' if pages else 'off'}\n{told.text}", "error" if told.is_error else "info")
+    text = told.text.replace(_STATUS_ON, "RLM Status: OFF") if not pages else told.text
+    return Answer(text, "error" if told.is_error else "info")
 
 
 def inspect(branch: PiBranch, shown: Mapping[str, str]) -> Answer:

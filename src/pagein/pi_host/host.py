@@ -42,10 +42,13 @@ _WATCHED_RESULTS: Final = ("read", "write", "edit")
 class PiSettings:
     """What a person sets for pi.
 
-    reads: what happens to pi's reads. pages: whether paging is on where a session does not say.
+    reads: what happens to pi's reads.
+    modes: whether pi's own `read` takes the arguments of the unified read, too.
+    pages: whether paging is on where a session does not say.
     """
 
     reads: ReadCacheMode = "on"
+    modes: bool = False
     pages: bool = False
 
 
@@ -106,7 +109,8 @@ class PiHost:
         on = self._settings.reads != "off"
         tools = commands.offered_tools(reads=self._settings.reads == "on", pages=self._settings.pages)
         watched = Watched(_WATCHED_CALLS, _WATCHED_RESULTS, context=True) if on else Watched(context=True)
-        return Welcome(PROTOCOL, __version__, tools, watched)
+        modes = commands.read_with_modes() if self._settings.modes else None
+        return Welcome(PROTOCOL, __version__, tools, watched, modes)
 
     @property
     def _pages(self) -> bool:
@@ -132,7 +136,7 @@ class PiHost:
             case ToolEvent():
                 now = self._around.now()
                 answer = commands.answer_tool(rooms.session, event.call, link, now, pages=self._pages and not is_off)
-                rooms.branch.stay()
+                rooms.branch.note_answered(event.call.id)
                 return answer
 
     def _command(self, event: CommandEvent, rooms: "_Rooms") -> Answer:

@@ -74,6 +74,7 @@ class Welcome:
     """The reply to `Hello`.
 
     version: of pagein.
+    read: arguments that pi's own tool `read` takes as well, answered by pagein; None to leave that tool as it is.
     refusal: why the halves cannot work together, and what to do; "" if they can.
     """
 
@@ -81,6 +82,7 @@ class Welcome:
     version: str
     tools: tuple[OfferedTool, ...] = ()
     watched: Watched = field(default_factory=Watched)
+    read: OfferedTool | None = None
     refusal: str = ""
 
 

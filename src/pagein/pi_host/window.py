@@ -8,11 +8,18 @@ Rules of this file
 3. A text that pagein may not keep stays as pi has it.
 """
 
-from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
+from dataclasses import replace
+from typing import Final
+
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate
 from pagein.engine.session import Session
 from pagein.model.messages import Message, ToolResult
 from pagein.pi_host.branch import PiBranch
 from pagein.pi_host.protocol import WindowEdits
+from pagein.policy.stubs.recall_ways import Way
+
+_PAGES: Final[Gate] = replace(OPEN_GATE, way=Way("rlm_peek", "rlm_search"), arguments=False)
+"""What may be decided while paging is on. Arguments of calls stay, since pi's messages keep them."""
 
 
 class Window:
@@ -33,7 +40,7 @@ class Window:
 
         at: seconds since 1970. pages: whether results may leave the window.
         """
-        request = self._session.advance(at, OPEN_GATE if pages else CLOSED_GATE)
+        request = self._session.advance(at, _PAGES if pages else CLOSED_GATE)
         self._branch.stay()
         goes_on = self._began and request.keep == self._length
         messages = request.tail if goes_on else self._session.last_request()
