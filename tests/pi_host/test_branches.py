@@ -96,6 +96,17 @@ def test_a_compaction_ends_what_was_known_even_of_what_it_keeps(pi: FakePi) -> N
     assert pi.call(read()) == [WHOLE], "in front of the compaction it is known"
 
 
+def test_what_a_session_switched_holds_on_its_branch_and_in_a_new_process(pi: FakePi) -> None:
+    before = pi.leaf
+    assert "Status: OFF" in pi.order("rlm", "status")
+    assert pi.order("rlm", "on") == "Paging is on."
+    assert "Status: ON" in pi.order("rlm", "status")
+    pi.restart("another")
+    assert "Status: ON" in pi.order("rlm")
+    pi.leaf = before
+    assert "Status: OFF" in pi.order("rlm", "status")
+
+
 @pytest.mark.parametrize("args", ["", "a.txt 5-2", "a.txt 0", "a.txt 99-100"])
 def test_a_refresh_that_cannot_be_meant_says_what_is_wrong(pi: FakePi, args: str) -> None:
     answer = pi.ask("command", name="readcache-refresh", args=args)

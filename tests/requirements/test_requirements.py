@@ -28,7 +28,7 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "layouts": lambda: has_option("replay", "--layout"),
     "MCP server": lambda: "mcp" in COMMANDS,
     "objects of sessions": lambda: "sessions" in COMMANDS,
-    "pi extension": lambda: "pi" in COMMANDS or (ROOT / "extensions" / "pi").is_dir(),
+    "paging in pi": lambda: "pi_compaction" in KEYS,
     "symbol map": lambda: "symbols" in COMMANDS,
     "totals over all sessions": lambda: "top" in COMMANDS,
     "unified read": lambda: has_option("read", "--mode"),
