@@ -20,6 +20,8 @@ from pagein.simulator import SimulatedProvider
 pytestmark = pytest.mark.clients
 NAVIGATE = str(Path(__file__).resolve().parents[1] / "fixtures" / "pi" / "navigate.ts")
 WHOLE = "[readcache: unchanged, 31 lines]"
+FOUND = r'rlm_peek\(\\?"(pg-[0-9a-f-]+)'
+"""How a model finds the id in a stub."""
 FILE = "".join(f"line {number} of the file\n" for number in range(1, 31))
 
 
@@ -171,7 +173,7 @@ def test_with_paging_a_big_output_leaves_the_request_and_comes_back_by_its_id_an
         assert pi.order("/rlm on") == "Paging is on."
         peek = {"tool": "rlm_peek", "args": {"id": "{{id}}", "offset": 0, "length": 50}}
         run = {"tool": "bash", "args": {"command": "python3 rows.py"}}
-        pi.prompt([run], [{"capture": {"id": r'rlm_peek\(\\?"(pg-[0-9a-f-]+)'}}, peek], [{"text": "seen"}])
+        pi.prompt([run], [{"capture": {"id": FOUND}}, peek], [{"text": "seen"}])
         whole, part = pi.answers()
         shown = shown_results(provider)
         assert len(whole) > 5 * len(shown[0]), "pi keeps the whole, the model sees a preview"
@@ -180,9 +182,12 @@ def test_with_paging_a_big_output_leaves_the_request_and_comes_back_by_its_id_an
         assert "RLM Status: ON" in pi.order("/rlm status")
         assert "bash" in pi.order("/rlm inspect")
         pi.order("/rlm off")
+        stub = {"tool": "write", "args": {"path": "c.txt", "content": 'Use rlm_peek("{{id}}") to view'}}
+        pi.prompt([{"capture": {"id": FOUND}}, stub])
+        assert "Nothing was written" in pi.answers()[-1], "a stub must not get into a file"
         symbol = {"tool": "read", "args": {"path": "b.py", "mode": "snippet", "start_line": 5, "end_line": 6}}
         pi.prompt([run], [symbol], [read("b.py")])
-        assert shown_results(provider)[2] == whole, "nothing leaves any more"
+        assert shown_results(provider)[3] == whole, "nothing leaves any more"
         assert "def second():\n    return 2" in pi.answers()[-2]
         assert "def first" not in pi.answers()[-2]
         assert "rlm_peek" not in [one["name"] for one in provider.requests[-1].body["tools"]]
