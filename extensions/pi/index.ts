@@ -50,7 +50,9 @@ function attach(pi: ExtensionAPI): void {
 			description: own.description + more.description,
 			parameters: parameters as typeof own.parameters,
 			async execute(id, params, signal, update, context) {
-				const asked = Object.entries(params).filter(([name, value]) => name in added && !(name === "mode" && value === "file"));
+				const asked = Object.entries(params).filter(
+					([name, value]) => name in added && !(name === "mode" && value === "file"),
+				);
 				if (asked.length === 0) return own.execute(id, params, signal, update, context);
 				const call = { id, name: own.name, input: params as Row };
 				const found = await session.demand("tool", context, { call }, { seconds: TOOL_SECONDS, signal });
@@ -83,14 +85,12 @@ function attach(pi: ExtensionAPI): void {
 	function take(answer: Answer): void {
 		for (const entry of answer.entries) pi.appendEntry(entry.type, entry.data);
 		if (answer.tools === null) return;
-		const wanted = new Set(answer.tools);
-		for (const name of wanted) {
+		for (const name of answer.tools) {
 			const tool = offered.get(name);
 			if (tool) register(tool);
 		}
-		const switched = new Set([...offered.values()].filter((tool) => tool.name.startsWith("rlm_")).map((tool) => tool.name));
-		const others = pi.getActiveTools().filter((name) => !switched.has(name));
-		pi.setActiveTools([...others, ...wanted]);
+		const others = pi.getActiveTools().filter((name) => !offered.has(name));
+		pi.setActiveTools([...others, ...answer.tools]);
 	}
 
 	for (const [name, description] of Object.entries(COMMANDS)) {
@@ -154,7 +154,10 @@ function attach(pi: ExtensionAPI): void {
 		const messages = event.messages.map((message) => {
 			const text = message.role === "toolResult" ? edits.get(message.toolCallId) : undefined;
 			if (message.role !== "toolResult" || text === undefined) return message;
-			return { ...message, content: [{ type: "text" as const, text }, ...message.content.filter((one) => one.type !== "text")] };
+			return {
+				...message,
+				content: [{ type: "text" as const, text }, ...message.content.filter((one) => one.type !== "text")],
+			};
 		});
 		return { messages };
 	});

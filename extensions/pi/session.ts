@@ -4,7 +4,16 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { ExtensionContext } from "@mariozechner/pi-coding-agent";
 import { Bridge, BridgeEnded } from "./bridge.ts";
-import { type BranchDelta, type Method, PROTOCOL, type Replies, type Row, UNKNOWN_ENTRY, VERSION, type Welcome } from "./protocol.ts";
+import {
+	type BranchDelta,
+	type Method,
+	PROTOCOL,
+	type Replies,
+	type Row,
+	UNKNOWN_ENTRY,
+	VERSION,
+	type Welcome,
+} from "./protocol.ts";
 
 const LONGEST_REST = 60;
 
@@ -25,6 +34,12 @@ function launch(): Launch {
 	}
 }
 
+/** How long a request may take, in seconds, and what cancels it. */
+export interface More {
+	seconds?: number;
+	signal?: AbortSignal | undefined;
+}
+
 export class PageinSession {
 	private readonly launch = launch();
 	private bridge: Bridge | undefined;
@@ -33,6 +48,7 @@ export class PageinSession {
 	private failures = 0;
 	private restsUntil = 0;
 	private refused = false;
+	private isGreeted = false;
 	private hasTold = false;
 
 	/** `welcomed` is called with each greeting, before anything else is asked. */
@@ -43,38 +59,48 @@ export class PageinSession {
 
 	/** Starts pagein, if it does not run. Never throws. */
 	async start(ctx: ExtensionContext): Promise<void> {
-		try {
-			await this.greet(ctx);
-		} catch (problem) {
-			this.fail(ctx, problem);
-		}
+		const begun = this.greet(ctx).then(
+			() => undefined,
+			(problem) => this.fail(ctx, problem),
+		);
+		// after a failure nobody waits for a process that may hang as well
+		if (this.failures === 0) await begun;
 	}
 
 	/** Asks with what is new on the branch; undefined if pagein cannot answer. Never throws. */
-	async ask<M extends Method>(method: M, ctx: ExtensionContext, params: Row, more: { seconds?: number; signal?: AbortSignal | undefined } = {}): Promise<Replies[M] | undefined> {
+	async ask<M extends Method>(
+		method: M,
+		ctx: ExtensionContext,
+		params: Row,
+		more: More = {},
+	): Promise<Replies[M] | undefined> {
 		try {
+			if (this.failures > 0 && !this.isGreeted) {
+				void this.start(ctx);
+				return undefined;
+			}
 			return await this.demand(method, ctx, params, more);
 		} catch {
 			return undefined;
 		}
 	}
 
-	/** As `ask`, but throws what went wrong. */
-	async demand<M extends Method>(method: M, ctx: ExtensionContext, params: Row, more: { seconds?: number; signal?: AbortSignal | undefined } = {}): Promise<Replies[M]> {
-		for (let again = true; ; again = false) {
+	/** As `ask`, but waits for a process that starts, and throws what went wrong. */
+	async demand<M extends Method>(method: M, ctx: ExtensionContext, params: Row, more: More = {}): Promise<Replies[M]> {
+		for (let again = this.failures === 0; ; again = false) {
 			try {
 				await this.greet(ctx);
 				const bridge = this.bridge;
 				if (bridge === undefined) throw new BridgeEnded("it does not run", false);
-				const branch = this.news(ctx);
-				const found = await bridge.call(method, { branch, ...params }, more.seconds ?? this.launch.patience, more.signal);
+				const told = { branch: this.news(ctx), ...params };
+				const found = await bridge.call(method, told, more.seconds ?? this.launch.patience, more.signal);
 				this.failures = 0;
 				return found;
 			} catch (problem) {
-				const lost = problem instanceof BridgeEnded && !problem.late;
+				const isLost = problem instanceof BridgeEnded && !problem.late;
 				const isUnknown = problem instanceof Error && problem.message.startsWith(UNKNOWN_ENTRY);
 				if (isUnknown) this.known.clear();
-				if (again && !this.refused && ((lost && this.failures === 0 && Date.now() >= this.restsUntil) || isUnknown)) continue;
+				if (again && (isLost || isUnknown)) continue;
 				this.fail(ctx, problem);
 				throw problem;
 			}
@@ -92,22 +118,35 @@ export class PageinSession {
 
 	private greet(ctx: ExtensionContext): Promise<Welcome> {
 		if (this.greeting !== undefined && this.bridge?.isAlive) return this.greeting;
-		if (this.refused || Date.now() < this.restsUntil) return Promise.reject(new BridgeEnded("it rests after a failure", false));
+		if (this.refused || Date.now() < this.restsUntil) {
+			return Promise.reject(new BridgeEnded("it rests after a failure", true));
+		}
 		this.known.clear();
+		this.isGreeted = false;
 		const bridge = new Bridge(this.launch.command, ctx.cwd, (method, params) => answer(ctx, method, params));
 		this.bridge = bridge;
-		const hello = { protocol: PROTOCOL, extension: VERSION, session: ctx.sessionManager.getSessionId(), cwd: ctx.cwd };
-		this.greeting = bridge.call("hello", hello, 2 * this.launch.patience).then(async (welcome) => {
-			this.refused = welcome.refusal !== "";
-			if (this.refused) {
-				bridge.close();
-				throw new Error(welcome.refusal);
-			}
-			this.watched = welcome.watched;
-			await this.welcomed(welcome, ctx);
-			return welcome;
-		});
+		this.greeting = this.exchange(bridge, ctx);
 		return this.greeting;
+	}
+
+	private async exchange(bridge: Bridge, ctx: ExtensionContext): Promise<Welcome> {
+		const session = ctx.sessionManager.getSessionId();
+		const hello = { protocol: PROTOCOL, extension: VERSION, session, cwd: ctx.cwd };
+		let welcome: Welcome;
+		try {
+			welcome = await bridge.call("hello", hello, 2 * this.launch.patience);
+		} catch (problem) {
+			throw problem instanceof BridgeEnded ? problem : new BridgeEnded(String(problem), true);
+		}
+		if (welcome.refusal !== "") {
+			this.refused = true;
+			bridge.close();
+			throw new BridgeEnded(welcome.refusal, true);
+		}
+		this.watched = welcome.watched;
+		await this.welcomed(welcome, ctx);
+		this.isGreeted = true;
+		return welcome;
 	}
 
 	/** What is new on the branch since pagein was told last. */
@@ -121,11 +160,11 @@ export class PageinSession {
 	}
 
 	private fail(ctx: ExtensionContext, problem: unknown): void {
-		const ended = problem instanceof BridgeEnded;
-		if (ended && !this.refused && Date.now() < this.restsUntil) return;
-		if (ended) {
+		if (problem instanceof BridgeEnded) {
+			if (Date.now() < this.restsUntil) return;
 			this.bridge?.kill();
 			this.bridge = this.greeting = undefined;
+			this.isGreeted = false;
 			this.failures++;
 			this.restsUntil = Date.now() + 1000 * Math.min(LONGEST_REST, 2 ** this.failures);
 		}

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -197,7 +198,6 @@ def test_with_paging_a_big_output_leaves_the_request_and_comes_back_by_its_id_an
 BROKEN: dict[str, tuple[dict[str, Any] | None, dict[str, str], str]] = {
     "no such program": ({"command": ["no-such-pagein", "pi"]}, {}, r"ENOENT"),
     "a process that hangs": ({"command": ["sleep", "60"], "patience": 0.4}, {}, r"did not answer within"),
-    "a store that cannot be used": (None, {"PAGEIN_STORE": "/dev/null/store.db"}, r"store"),
     "another protocol": (None, {}, r"pagein install pi --yes|pip install --upgrade pagein"),
 }
 
@@ -218,4 +218,25 @@ def test_with_pagein_broken_pi_works_as_without_it_and_says_so_once(
         assert pi.answers() == [FILE, FILE, FILE]
         assert len(pi.notices()) == 1
         assert re.search(reason, pi.notices()[0])
+        assert quiet(pi)
+
+
+def test_without_a_store_pi_works_and_when_the_store_is_there_pagein_does(
+    place: PiPlace, provider: SimulatedProvider
+) -> None:
+    blocked = place.folder / "blocked"
+    blocked.write_text("where the folder of the store should be", encoding="utf-8")
+    settings = {"PAGEIN_STORE": str(blocked / "store.db")}
+    with running_pi(replace(place, settings=settings), provider) as pi:
+        pi.prompt([read()], [read()])
+        assert pi.answers() == [FILE, FILE]
+        assert len(pi.notices()) == 1
+        blocked.unlink()
+        blocked.mkdir()
+        time.sleep(2.1)  # for so long pi waits before it tries again
+        pi.prompt([{"text": "starts it"}])
+        assert "tracked scopes" in pi.order("/readcache-status")
+        pi.prompt([read()], [read()])
+        assert pi.answers()[-2:] == [FILE, WHOLE]
+        assert len(pi.notices()) == 2
         assert quiet(pi)

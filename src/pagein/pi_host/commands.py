@@ -112,10 +112,14 @@ def _refresh(session: Session, path: str, lines: tuple[object, object], at: floa
     return Answer(told, entries=(NewEntry(READ_CACHE, record),))
 
 
-def switch_paging(*, on: bool) -> Answer:
-    """Return the answer to `/rlm on` and `/rlm off`, with the entry by which the branch remembers it."""
+def switch_paging(*, on: bool, reads: bool) -> Answer:
+    """Return the answer to `/rlm on` and `/rlm off`, with the entry by which the branch remembers it.
+
+    reads: whether reads are answered anew.
+    """
+    active = tuple(one.name for one in offered_tools(reads=reads, pages=on) if one.active)
     told = "Paging is on." if on else "Paging is off. What left the context before stays in the store."
-    return Answer(told, entries=(NewEntry(CONFIG, {"v": 1, "enabled": on}),), tools=RECALLED if on else ())
+    return Answer(told, entries=(NewEntry(CONFIG, {"v": 1, "enabled": on}),), tools=active)
 
 
 def paging_status(session: Session, *, pages: bool) -> Answer:

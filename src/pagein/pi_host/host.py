@@ -10,7 +10,7 @@ from typing import Final
 from pagein import __version__
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
-from pagein.errors import BadInput, HostError
+from pagein.errors import HostError
 from pagein.model.objects import ObjectId
 from pagein.pi_host import commands
 from pagein.pi_host.branch import PiBranch
@@ -146,15 +146,15 @@ class PiHost:
             case "readcache-refresh", args:
                 return commands.refresh(rooms.session, args, self._around.now())
             case "rlm", "on" | "off" as word:
-                return commands.switch_paging(on=word == "on")
+                return commands.switch_paging(on=word == "on", reads=self._settings.reads == "on")
             case "rlm", "" | "status":
                 return commands.paging_status(rooms.session, pages=self._pages)
             case "rlm", "inspect":
                 return commands.inspect(rooms.branch, rooms.window.shown)
             case "rlm", word:
-                raise BadInput(f"/rlm has no {word!r}; it has on, off, status and inspect")
+                return Answer(f"/rlm has no {word!r}; it has on, off, status and inspect", "error")
             case name, _:
-                raise BadInput(f"pagein has no command {name!r}")
+                raise HostError(f"pi's extension has a command {name!r} that pagein does not know")
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ class Answer:
     """The answer to a command or to a call of a tool.
 
     level: how a command's text is shown. An error of a tool is raised in pi.
-    tools: names of pagein's tools that are active from now on; None to leave them.
+    tools: names of all of pagein's tools that are active from now on; None to leave them.
     """
 
     text: str
