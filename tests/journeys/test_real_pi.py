@@ -116,22 +116,6 @@ def test_what_a_branch_shows_is_known_there_alone(place: PiPlace, provider: Simu
         assert quiet(pi)
 
 
-def test_parallel_reads_see_each_other_and_no_marker_gets_into_a_file(
-    place: PiPlace, provider: SimulatedProvider
-) -> None:
-    with running_pi(place, provider) as pi:
-        pi.prompt([read(), read("none.txt"), read()])
-        shown = shown_results(provider)
-        assert min(shown, key=len) == WHOLE
-        assert FILE in shown
-        assert [one["isError"] for one in pi.results()] == [False, True, False]
-        pi.prompt([read()], [{"tool": "write", "args": {"path": "c.txt", "content": f"head\n{WHOLE}\n"}}])
-        assert pi.answers()[-2] == WHOLE
-        assert "Nothing was written" in pi.answers()[-1], "a marker must not get into a file"
-        assert not (place.workspace / "c.txt").exists()
-        assert quiet(pi)
-
-
 def test_a_session_is_resumed_from_pis_own_file_and_survives_the_death_of_pagein(
     place: PiPlace, provider: SimulatedProvider
 ) -> None:
@@ -151,18 +135,7 @@ def test_a_session_is_resumed_from_pis_own_file_and_survives_the_death_of_pagein
         assert quiet(pi)
 
 
-def test_in_shadow_mode_everything_is_decided_and_nothing_changed(place: PiPlace, provider: SimulatedProvider) -> None:
-    with running_pi(replace(place, settings={"PAGEIN_PI_READ_CACHE": "shadow"}), provider) as pi:
-        pi.prompt([read()], [read()], [read(offset=3, limit=9)])
-        assert pi.answers()[:2] == [FILE, FILE]
-        assert kinds(pi) == ["-", "-", "-"]
-        told = pi.order("/readcache-status")
-        assert "shadow: 3 reads decided" in told
-        assert "shadow: 0 answers that the window would not have proven" in told
-        assert quiet(pi)
-
-
-def test_with_paging_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_read_has_modes(
+def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of_ours_gets_into_a_file(
     place: PiPlace, provider: SimulatedProvider
 ) -> None:
     code = "".join(f"print('row', {number}, 'of an output that nobody needs for long')\n" for number in range(400))
@@ -192,6 +165,16 @@ def test_with_paging_a_big_output_leaves_the_request_and_comes_back_by_its_id_an
         assert "def second():\n    return 2" in pi.answers()[-2]
         assert "def first" not in pi.answers()[-2]
         assert "rlm_peek" not in [one["name"] for one in provider.requests[-1].body["tools"]]
+
+        assert pi.command("new_session")["success"]
+        pi.prompt([read(), read("none.txt"), read()])
+        assert min(shown_results(provider), key=len) == WHOLE, "parallel reads see one another"
+        assert FILE in shown_results(provider)
+        assert [one["isError"] for one in pi.results()] == [False, True, False]
+        pi.prompt([read()], [{"tool": "write", "args": {"path": "c.txt", "content": f"head\n{WHOLE}\n"}}])
+        assert pi.answers()[-2] == WHOLE
+        assert "Nothing was written" in pi.answers()[-1], "a marker must not get into a file"
+        assert not (place.workspace / "c.txt").exists()
         assert quiet(pi)
 
 

@@ -70,14 +70,20 @@ def test_a_range_in_the_path_reaches_pis_tool_as_offset_and_limit_and_a_wrong_on
     assert "end line must be greater" in pi.ask("tool_call", call=call)["block"]
 
 
-def test_shadow_mode_finds_answers_that_the_window_would_not_prove(pi: FakePi, tmp_path: Path) -> None:
+def test_shadow_mode_decides_and_checks_and_changes_nothing(pi: FakePi, tmp_path: Path) -> None:
     shadow = FakePi(pi.engine, tmp_path, PiSettings("shadow"), "s2")
     shadow.say("read it")
     assert shadow.call(read()) == shadow.call(read()) == [TEXT]
+    assert [one["message"]["details"] for one in shadow.branch() if one["message"]["role"] == "toolResult"] == [
+        None,
+        None,
+    ]
     told = shadow.order("readcache-status")
     assert "shadow: 2 reads decided" in told
     assert "shadow: 0 answers" in told
-    assert shadow.welcome["tools"] == [] or "readcache_refresh" not in {one["name"] for one in shadow.welcome["tools"]}
+    own = 2 * len(TEXT)
+    assert f"{own} bytes as they were, {len(TEXT) + len(WHOLE)} as pagein would answer" in told
+    assert "readcache_refresh" not in {one["name"] for one in shadow.welcome["tools"]}
 
 
 def test_another_protocol_is_refused_with_what_to_do(pi: FakePi) -> None:
@@ -94,6 +100,18 @@ def test_a_compaction_ends_what_was_known_even_of_what_it_keeps(pi: FakePi) -> N
     assert pi.call(read(), read()) != [WHOLE, WHOLE]
     pi.leaf = behind
     assert pi.call(read()) == [WHOLE], "in front of the compaction it is known"
+
+
+def test_what_an_excluded_file_says_is_journaled_by_no_process(pi: FakePi) -> None:
+    words = "a line that is for this machine alone\n"
+    (pi.folder / ".env").write_text(words, encoding="utf-8")
+    assert pi.call(read(".env"), read(".env")) == [words, words]
+    assert pi.request() == [words, words]
+    pi.restart("another")
+    assert pi.request() == [words, words]
+    for name in ("pi-s1", "pi-another"):
+        journal = pi.engine.session(name).journal
+        assert [one for one in journal.entries.values() if "this machine alone" in repr(one)] == []
 
 
 def test_what_a_session_switched_holds_on_its_branch_and_in_a_new_process(pi: FakePi) -> None:
