@@ -13,11 +13,16 @@ const COMMANDS = {
 	rlm: "Paging of old results: on, off, status, inspect",
 };
 const TOOL_SECONDS = 120;
+/** Where a copy of the extension says that it is at work: pi may find one in its own folder and one in the project's. */
+const AT_WORK = Symbol.for("pagein.pi");
 
 type Content = { type: string; text?: string };
 
 export default function pagein(pi: ExtensionAPI): void {
 	try {
+		const there = globalThis as { [AT_WORK]?: boolean };
+		if (there[AT_WORK]) return;
+		there[AT_WORK] = true;
 		attach(pi);
 	} catch {
 		// an extension that throws stops pi from starting
@@ -163,6 +168,7 @@ function attach(pi: ExtensionAPI): void {
 	});
 
 	pi.on("session_shutdown", async () => {
+		(globalThis as { [AT_WORK]?: boolean })[AT_WORK] = false;
 		await session.leave();
 	});
 }

@@ -50,6 +50,7 @@ export class PageinSession {
 	private refused = false;
 	private isGreeted = false;
 	private hasTold = false;
+	private why = "";
 
 	/** `welcomed` is called with each greeting, before anything else is asked. */
 	constructor(private readonly welcomed: (welcome: Welcome, ctx: ExtensionContext) => void | Promise<void>) {}
@@ -119,7 +120,7 @@ export class PageinSession {
 	private greet(ctx: ExtensionContext): Promise<Welcome> {
 		if (this.greeting !== undefined && this.bridge?.isAlive) return this.greeting;
 		if (this.refused || Date.now() < this.restsUntil) {
-			return Promise.reject(new BridgeEnded("it rests after a failure", true));
+			return Promise.reject(new BridgeEnded(this.why, true));
 		}
 		this.known.clear();
 		this.isGreeted = false;
@@ -168,8 +169,8 @@ export class PageinSession {
 			this.failures++;
 			this.restsUntil = Date.now() + 1000 * Math.min(LONGEST_REST, 2 ** this.failures);
 		}
-		const why = problem instanceof Error ? problem.message : String(problem);
-		this.tell(ctx, this.refused ? why : `pagein does not answer, so pi works without it: ${why}`);
+		this.why = problem instanceof Error ? problem.message : String(problem);
+		this.tell(ctx, this.refused ? this.why : `pagein does not answer, so pi works without it: ${this.why}`);
 	}
 
 	/** Tells a failure once in a session. */
@@ -177,7 +178,7 @@ export class PageinSession {
 		if (this.hasTold) return;
 		this.hasTold = true;
 		if (ctx.hasUI) ctx.ui.notify(message, "warning");
-		else process.stderr.write(`pagein: ${message}\n`);
+		else process.stderr.write(`${message}\n`);
 	}
 }
 

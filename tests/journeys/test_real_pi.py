@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from tests.agents.agent_drivers import commands_folder
+from tests.agents.agent_drivers import commands_folder, search_path
 from tests.agents.pi_process import PiPlace, PiProcess, put_extension, running_pi, shown_results
 
 from pagein.simulator import SimulatedProvider
@@ -61,17 +61,18 @@ def quiet(pi: PiProcess) -> bool:
 def test_a_reread_is_answered_by_a_marker_a_change_by_a_diff_and_a_refresh_by_the_text(
     place: PiPlace, provider: SimulatedProvider
 ) -> None:
-    pagein, home = (
-        Path(sys.executable).with_name("pagein"),
-        {"HOME": str(place.home), "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    agent = {"PI_CODING_AGENT_DIR": str(place.home / "pi"), "PATH": os.environ["PATH"]}
-    command = [str(pagein), "install", "pi", "--yes"]
-    subprocess.run(command, env={**home, **agent}, check=True, cwd=place.workspace)  # noqa: S603 -- our own
-    with running_pi(place, provider, "-e", NAVIGATE) as pi:
+    pagein = str(Path(sys.executable).with_name("pagein"))
+    home = {"HOME": str(place.home), "PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]}
+    environment = {**home, "PI_CODING_AGENT_DIR": str(place.home / "pi")}
+    for where in ([], ["--project"]):  # pi loads both, and one of them must do nothing
+        command = [pagein, "install", "pi", "--yes", *where]
+        subprocess.run(command, env=environment, check=True, cwd=place.workspace)  # noqa: S603 -- our own
+    path = os.pathsep.join((str(Path(pagein).parent), search_path(place.commands)))
+    with running_pi(replace(place, settings={"PATH": path}), provider, "-e", NAVIGATE) as pi:
         pi.prompt([read()], [read()], [read("a.txt:3-7")])
         assert pi.answers() == [FILE, WHOLE, "[readcache: unchanged in lines 3-7 of 31]"]
         assert shown_results(provider) == pi.answers(), "the model sees what the session keeps"
+        assert len(pi.children()) == 1
 
         (place.workspace / "a.txt").write_text(FILE.replace("line 9 of", "line nine of"), encoding="utf-8")
         pi.prompt([read()])
