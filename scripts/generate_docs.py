@@ -56,7 +56,7 @@ from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire import RULES, format_named
-from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP
+from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP, PI
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
 from pagein.tools.brief import answer_call, definitions
@@ -483,7 +483,7 @@ remedy when an engine or the gateway starts; nothing is passed over."""
 def settings() -> str:
     """Every key: what it takes, what holds where nobody says, what it means."""
     parts = [NOTICE, "", "# Settings", "", SETTINGS_INTRO, ""]
-    for title, keys in (("Engine", ENGINE), ("Gateway", GATEWAY), ("MCP", MCP), ("Child models", CHILDREN)):
+    for title, keys in (("Engine", ENGINE), ("Gateway", GATEWAY), ("MCP", MCP), ("Child models", CHILDREN), ("pi", PI)):
         parts += [f"## {title}", "", "| key | in the environment | takes | default | |", "|---|---|---|---|---|"]
         parts += [*(_key(one) for one in keys), ""]
     return "\n".join(parts).rstrip() + "\n"

@@ -29,9 +29,10 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
     For agents whose requests do not pass the gateway, or beside it on the same store. The agent starts this command
     itself; `docs/mcp.md` shows its configuration. The setting `mcp_tools` chooses the tools.
     """
+    from pagein.cli.standard_streams import take_standard_streams
     from pagein.mcp.first_answers import FirstAnswers
     from pagein.mcp.offered_tools import chosen
-    from pagein.mcp.stdio_server import StdioServer, take_standard_streams
+    from pagein.mcp.stdio_server import StdioServer
     from pagein.settings.sources import load_config
 
     folder = Path() if workspace is None else workspace

@@ -19,7 +19,7 @@ from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall

@@ -7,7 +7,7 @@ from pagein.engine.engine_resources import EngineResources
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.tool_uses import ToolUses
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
 from pagein.policy.eviction.residency import Residency

@@ -15,7 +15,7 @@ from typing import Final
 
 from pagein.engine.log.journal import Fold
 from pagein.engine.log.session_log import SessionLog
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.errors import BadInput, BadName, CallerError, HostError, StoreError
 from pagein.model.documents import Document

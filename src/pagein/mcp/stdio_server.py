@@ -18,7 +18,6 @@ Rules of this file
 import contextlib
 import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -143,15 +142,3 @@ def _pipe() -> tuple[BinaryIO, BinaryIO]:
     """Return the two ends of a pipe, that to read first."""
     reader, writer = os.pipe()
     return os.fdopen(reader, "rb"), os.fdopen(writer, "wb")
-
-
-def take_standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return the process's input and output, and let everything else that is printed go to standard error."""
-    source = os.fdopen(os.dup(0), "rb")
-    sink = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return source, sink

@@ -1,6 +1,7 @@
 """Notes: the facts in a journal beside the messages and the decisions. Each kind is here or in a `..._notes` module beside this one.
 
-A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself."""
+A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -29,9 +30,6 @@ CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
 CachePractice: TypeAlias = Literal["hour", "keep_alive"]
 """What the choice of cache TTLs rests on (`policy.economics.cache_trust`)."""
-
-
-# --- what a request was like ---
 
 
 @dataclass(frozen=True, slots=True)

@@ -329,5 +329,24 @@ CHILDREN: Final[tuple[Key, ...]] = (
     ),
 )
 
-KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *CHILDREN)}
+PI: Final[tuple[Key, ...]] = (
+    choice(
+        "pi_read_cache",
+        "on",
+        ("on", "shadow", "off"),
+        "What pi's extension does with repeated reads. `on`: answer them with a marker or a diff. `shadow`: decide, have the answer checked, and change nothing; `/readcache-status` shows what came of it.",
+    ),
+    flag(
+        "pi_read_modes",
+        default=False,
+        says="Let pi's own tool `read` take the modes of the unified read as further, optional arguments. About 700 tokens in each request.",
+    ),
+    flag(
+        "pi_paging",
+        default=False,
+        says="Let pi's extension evict old results from the context, where a session does not say otherwise (`/rlm on`, `/rlm off`).",
+    ),
+)
+
+KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *CHILDREN, *PI)}
 """Every setting by name."""
