@@ -253,13 +253,13 @@ def _today() -> date:
 
 def _own_sessions() -> list[Path]:
     """Return the sessions of this machine picked by a person, or raise an error with an example."""
+    from pagein.replay.readers import AGENTS
     from pagein.ui.choice import parse_choice, show_candidates
 
     found = _candidates()
     if not found:
         raise BadInput(
-            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine; "
-            "name a file or a folder: pagein replay FILE"
+            f"no recorded session of {AGENTS} was found on this machine; name a file or a folder: pagein replay FILE"
         )
     show_candidates(console(error=True), found, _OFFERED)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -39,7 +39,7 @@ from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRules, ResidentKind
 from pagein.policy.eviction.resident_set import EMPTY, ResidentSet
 from pagein.policy.eviction.residents import STUB_TOKENS, WHOLE, Resident
-from pagein.policy.reads.receipt_lines import has_receipt
+from pagein.policy.reads.receipt_lines import LONGEST_RECEIPT_LINE, RECEIPT_LINE
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.result_stubs import LONGEST
 
@@ -148,7 +148,8 @@ def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
     big = tokens >= settings.min_tokens and tokens > 0 and len(text) > LONGEST and result.withheld is None
     if not big or result.images or (result.is_error and not settings.rules.lets_go("failure")):
         return False
-    return not has_receipt(text)
+    # asked of each result that enters, so the pattern is used here and no other module is entered
+    return RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0)) is None
 
 
 def resident_kind(
