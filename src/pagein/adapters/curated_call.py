@@ -111,7 +111,7 @@ class CuratedCall:
 
     @property
     def has_tools(self) -> bool:
-        """Whether the model was offered recall tools, so that its answer must be readable here."""
+        """Whether the model was offered recall tools. Such an answer must be readable here."""
         return bool(self._curated.tools)
 
     def stream(self) -> Generator[Step, Any, None]:
@@ -162,7 +162,7 @@ class CuratedCall:
         return answered
 
     def _turn(self, merger: StreamMerger) -> Generator[Step, Any, ModelTurn | None]:
-        """Show a turn, and return its content; None if the answer ended with it."""
+        """Show a turn, and return the content; None after the last turn."""
         tee = Tee(self._api, [("content-type", "text/event-stream")])
         self._read.append(tee.reply)
         try:

@@ -83,7 +83,7 @@ def _is_unsent(problem: BaseException) -> bool:
 
 
 def _words(problem: BaseException) -> str:
-    """Return what the provider said, without the frame that the library puts around it."""
+    """Return the provider's message, without the library's frame."""
     body = getattr(problem, "body", None)
     if isinstance(body, dict):
         error = body.get("error", body)

@@ -34,7 +34,7 @@ _PAUSE: Final = 0.02
 
 
 class Transcript(Protocol):
-    """The rows of one agent's transcript so far."""
+    """The rows of a transcript read so far."""
 
     def take(self, row: Row | None) -> None:
         """Take the next row; None for a row that is no JSON object."""
@@ -47,7 +47,7 @@ class Transcript(Protocol):
 
 @dataclass(slots=True)
 class _Followed:
-    """A file with what was read of it."""
+    """A file, and the part read so far."""
 
     make: Callable[[], Transcript]
     tail: TranscriptTail

@@ -82,7 +82,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One child that is to be asked.
+    """A pending question to a child.
 
     texts: its targets. content: what it is shown; "" to show the whole texts.
     shown: characters of the one target that it is shown; None for all. extra: further instructions, behind the question.

@@ -90,7 +90,7 @@ def _guard(command: list[str]) -> Entry:
 
 
 def _memory(command: list[str]) -> Entry:
-    """Return the hook that takes what was said so far into the store."""
+    """Return the hook that stores the conversation so far."""
     return {"hooks": [_hook(command, 60)]}
 
 

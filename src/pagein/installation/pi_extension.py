@@ -122,7 +122,7 @@ class ExtensionInstaller:
 
 
 def pi_folder(at: Folders, *, project: bool) -> Path:
-    """Return the folder of the extension: for one project, or for all that a user does."""
+    """Return the folder of the extension: of a project, or of the user."""
     if project:
         return at.project / ".pi" / "extensions" / "pagein"
     return at.named("PI_CODING_AGENT_DIR", at.home / ".pi" / "agent") / "extensions" / "pagein"

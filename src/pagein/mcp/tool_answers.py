@@ -163,7 +163,7 @@ class ToolAnswers:
         return catalogue.answer(self._session(caller), "peek", call, enabled=not self._is_off())
 
     def _session(self, caller: Caller, path: object = None) -> Session:
-        """Return the session in which a call is journaled: one for each client and workspace, so that its receipts last."""
+        """Return the session for the journal of a call: one session per client and workspace, so that receipts survive restarts."""
         folders = caller.roots if self.follows_roots and caller.roots else self._workspaces
         folder = workspace_of(path, folders) if isinstance(path, str) else folders[0]
         return self._engine.session(_session_name(caller, "" if folder == self._workspaces[0] else folder), folder)

@@ -1,4 +1,4 @@
-"""The folders whose files an MCP client may read, and the one that a call means."""
+"""The folders readable for an MCP client, and the folder meant by a call."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

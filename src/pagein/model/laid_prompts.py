@@ -1,4 +1,4 @@
-"""An assembled prompt: what a caller puts into it, and the ordered blocks that a layout makes of it."""
+"""An assembled prompt: the caller's contents, and the ordered blocks of a layout."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

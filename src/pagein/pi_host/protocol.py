@@ -189,7 +189,7 @@ class ToolEvent:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """An entry to append to pi's session, which carries it along its branch."""
+    """A custom entry to append to the current branch of pi's session."""
 
     type: str
     data: Row

@@ -49,7 +49,7 @@ class ReadCache:
         self._made_here = made_here
 
     def judge(self, call: ModelCall) -> CallVerdict:
-        """Return what becomes of a call before it runs."""
+        """Decide about a tool call before the call runs."""
         if call.name == "read":
             return self._with_range(call.input)
         if call.name not in _WRITES:

@@ -65,7 +65,7 @@ class GitVersion:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link, of which git keeps where it leads."""
+        """Whether the file is a symbolic link; git stores the target."""
         return self.mode == _LINK
 
 
@@ -224,7 +224,7 @@ def _converts_line_ends(repository: Any, name: str) -> bool:  # noqa: ANN401
 
 
 def _earlier_name(git: Any, repository: Any, diff: Any, path: str) -> str | None:  # noqa: ANN401
-    """Return the name of a file that is gone from the disk and that the file at `path` resembles; None for none."""
+    """Return the path of a deleted file similar to the file at `path`; None without a match."""
     try:
         content = Path(path).read_bytes()
     except OSError:

@@ -159,7 +159,7 @@ def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
 def after_search(
     state: GuardState, query: str, settings: GuardSettings, next_calls: tuple[NextCall, ...], *, found: bool
 ) -> Verdict:
-    """Return the judgement of what comes after a search: reads of its places, or another search if it found none.
+    """Return the judgement for the next step after a search: reads of the matches, or another search.
 
     next_calls: the calls to make next.
     """
