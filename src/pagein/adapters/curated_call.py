@@ -46,7 +46,7 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run this function, which may take long, and give its value back."""
+    """Run a possibly slow function, and return the value."""
 
     work: Callable[[], Any]
 
@@ -144,7 +144,7 @@ class CuratedCall:
         yield Show(merger.end_frames())
 
     def _pass(self) -> Generator[Step, Any, None]:
-        """Yield the steps of a stream that nobody continues: the provider's own bytes."""
+        """Yield the steps of a stream without recall: the provider's own bytes."""
         tee = Tee(self._api, [("content-type", "text/event-stream")])
         self._read.append(tee.reply)
         while piece := (yield _NEXT):

@@ -52,7 +52,7 @@ _UNSENT: Final = ("ConnectError", "ConnectTimeout")
 
 
 def child_error(problem: BaseException, model: str) -> ChildModelError | None:
-    """Return the error that a failed call stands for; None for a failure that is a bug.
+    """Return the error for a failed call; None for a bug.
 
     model: as named by the caller.
     """

@@ -37,7 +37,7 @@ class Transcript(Protocol):
     """The rows of a transcript read so far."""
 
     def take(self, row: Row | None) -> None:
-        """Take the next row; None for a row that is no JSON object."""
+        """Take the next row; None for a row without a JSON object."""
         ...
 
     def standing(self, call_id: str) -> Mapping[str, StandingReceipt] | None:
@@ -76,7 +76,7 @@ class OwnWindow:
         self._lock = Lock()
 
     def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
-        """Return the receipts that the window shows at this call, by the ids of the calls that they answered."""
+        """Return the receipts visible at a call, by the ids of the answered calls."""
         try:
             with self._lock:
                 return self._look(call_id, thread)

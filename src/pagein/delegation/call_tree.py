@@ -1,4 +1,4 @@
-"""The tree of calls: which operations run in this process, what their children do, and how to cancel them.
+"""The call tree: running operations of this process, the state of each child, and cancellation.
 
 Rules of this file
 ------------------

@@ -98,7 +98,7 @@ class Asking:
 
 
 class ChildCalls:
-    """Asks the children of one operation. Used from one event loop."""
+    """Asks the children of an operation. Used from a single event loop."""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around

@@ -64,7 +64,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Link:
-    """What one entry adds to a window or takes from it, and the link of the entries above."""
+    """The changes to a window by an entry, linked to the entries above."""
 
     above: "_Link | None"
     receipts: tuple[tuple[str, StandingReceipt | None], ...] = ()

@@ -168,7 +168,7 @@ class SessionPools:
         return self._wish("unpin", one.id, f"Unpinned {one.id}")
 
     def begin_epoch(self) -> str | None:
-        """Write the metadata block anew. Returns why it is not stored, or None."""
+        """Write a new metadata block. Return the reason if the store refuses, else None."""
         return self._note(PoolNote((PoolAct("epoch"),)))
 
     def note_request(self, at: float | None = None) -> str | None:
@@ -224,7 +224,7 @@ class SessionPools:
         return PoolReply(f"Activated {one.id}", one.id, failure=self._note(PoolNote((told, *links))))
 
     def _seen(self, one: PooledObject, signal: Signal | None) -> PoolAct | None:
-        """Return the activation of a file as it is now; None for what is no file here. Raises CallerError."""
+        """Return the activation of the current state of a file; None without such a file. Raises CallerError."""
         if not one.path or one.deleted or self._files() is None:
             if one.content == "unread":
                 raise BadInput(f"{one.path or one.id} was not read yet, and this session cannot read it")
@@ -235,7 +235,7 @@ class SessionPools:
         return self._act_of_file("activate", key, document)
 
     def _document(self, path: str, signal: Signal | None) -> tuple[Document, str, bool]:
-        """Return a file, its path key, and whether its text must not be stored. Stores its text. Raises CallerError."""
+        """Store and return a file's text, with path key and privacy flag. Raises CallerError."""
         files = self._files()
         if files is None or self._outside is None:
             raise BadInput(f"this session has no working folder, so it cannot read {path}")

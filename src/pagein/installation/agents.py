@@ -85,7 +85,7 @@ def _hook(command: list[str], seconds: int) -> Entry:
 
 
 def _guard(command: list[str]) -> Entry:
-    """Return the hook that looks at each call that writes a file."""
+    """Return the hook that checks each file write."""
     return {"matcher": "Write|Edit|MultiEdit|NotebookEdit|Bash", "hooks": [_hook(command, 10)]}
 
 

@@ -85,7 +85,7 @@ class Window(Protocol):
     """What the window of the calling agent shows, as far as somebody can tell."""
 
     def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
-        """Return the receipts that the window shows at this call, by the ids of the calls that they answered.
+        """Return the receipts visible at a call, by the ids of the answered calls.
 
         Returns nothing if there is any doubt. Raises nothing.
         """

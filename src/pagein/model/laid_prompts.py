@@ -52,7 +52,7 @@ class PromptContents:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFacts:
-    """What a layout is told of a request beside its own state.
+    """The facts of a request given to a layout beside the state.
 
     count: returns the tokens of a text.
     min_prefix: smallest prefix that the provider caches, in tokens.

@@ -1,4 +1,4 @@
-"""Dispatch each request of the extension to the module that decides about it.
+"""Dispatch each request of the extension to the deciding module.
 
 Where paging begins: `Window.edits` with `pages`, `commands.RECALLED`, and the `rlm-config` entries of `PiBranch`.
 """

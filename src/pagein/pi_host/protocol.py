@@ -158,7 +158,7 @@ class ContextEvent:
 
 @dataclass(frozen=True, slots=True)
 class WindowEdits:
-    """Changes of the messages of a request, against those that pi has.
+    """Changes of a request's messages against pi's own messages.
 
     reset: whether the changes of earlier replies are void; else these come on top.
     results: text to show instead of a tool's result, by the id of the call.

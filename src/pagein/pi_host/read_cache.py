@@ -72,7 +72,7 @@ class ReadCache:
         return self._learned(event)
 
     def _with_range(self, given: Row) -> CallVerdict:
-        """Return the call with the lines that its path names as offset and limit, which pi's tool understands."""
+        """Return the call with the line range of the path as offset and limit, for pi's own tool."""
         path = given.get("path")
         if not isinstance(path, str) or given.get("offset") is not None or given.get("limit") is not None:
             return _AS_IT_IS

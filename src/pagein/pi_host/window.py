@@ -1,4 +1,4 @@
-"""Say how the messages of a request differ from those that pi has.
+"""Compute the edits between pi's own messages and the messages of a request.
 
 Rules of this file
 ------------------

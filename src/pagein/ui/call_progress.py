@@ -93,7 +93,7 @@ def call_progress(console: Console, *, wanted: bool) -> Iterator[Callable[[Shown
 
 
 def call_tree(operation: ShownOperation) -> Tree:
-    """Return an operation with its calls, the running ones first."""
+    """Return an operation with its calls, running calls first."""
     failed = f", {operation.failed} without answer" if operation.failed else ""
     question = plain(" ".join(operation.question.split())[:_QUESTION])
     tree = Tree(

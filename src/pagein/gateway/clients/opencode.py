@@ -82,7 +82,7 @@ def _content(places: ConfigPlaces) -> dict[str, Any]:
 
 
 def _plan(asked: LaunchRequest) -> LaunchPlan:
-    """Plan a start. A variable holds configuration that opencode puts over its files."""
+    """Plan a start. A variable with configuration overrides opencode's files."""
     told = _content(asked.places)
     providers = dict(told.get("provider") or {})
     for one in asked.endpoints.known:

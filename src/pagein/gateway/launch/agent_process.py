@@ -56,7 +56,7 @@ class _ForwardedSignals:
         self._before: dict[int, Any] = {}
 
     def pass_to(self, agent: int) -> None:
-        """Forward the signals received so far, and all later ones."""
+        """Forward every signal received so far and later."""
         self._agent = agent
         for number in self._early:
             self._send(agent, number)

@@ -1,4 +1,4 @@
-"""Find the running gateway that an agent can use, or start one."""
+"""Find a running gateway for an agent, or start a gateway."""
 
 import contextlib
 import json
@@ -91,7 +91,7 @@ class FoundGateway:
 
 
 def running_gateway(wish: GatewayWish, places: GatewayPlaces) -> AnnouncedStore | None:
-    """Return a healthy gateway of this user that fits, or None.
+    """Return a healthy gateway of this user with fitting settings, or None.
 
     One that a user started fits at the expected address, or for the same workspace and store, if its upstreams are the wanted ones. One
     that a launcher started fits if workspace, store and all settings are the same.
@@ -112,7 +112,7 @@ def agents_url(found: AnnouncedStore, token: Path) -> str:
 
 
 def find_or_start(wish: GatewayWish, places: GatewayPlaces) -> FoundGateway:
-    """Return a gateway that fits, with a share in it. Raises HostError if none can be started."""
+    """Return a fitting gateway, with a lease. Raises HostError if no gateway can be started."""
     found = running_gateway(wish, places)
     if found is not None:
         lease = take(Path(found.lease) if found.lease else lease_file(places.folder, urlsplit(found.url).port or 0))

@@ -89,7 +89,7 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The first answer, which is the only one of `query` and `extract`; "" if there is none."""
+        """The first answer, the only answer of `query` and `extract`; "" without an answer."""
         return next((one.answer for one in self.results if one.status == "success"), "")
 
     @property

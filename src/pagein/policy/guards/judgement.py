@@ -178,7 +178,7 @@ def search_call(pattern: str) -> NextCall:
 
 
 def read_call(path: str, first: int | None = None, last: int | None = None) -> NextCall:
-    """Return the call that reads a file, or some of its lines."""
+    """Return a call that reads a file or a line range."""
     if first is None:
         return {"tool": "read", "arguments": {"mode": "file", "target": target_of(path)}}
     lines = {"start_line": first, "end_line": first if last is None else last}

@@ -169,7 +169,7 @@ class SymbolReader:
         return (state.files[path], document.content) if state.hashes.get(path) == document.hash.hex else None
 
     def _contents(self, state: IndexState, found: Sequence[Symbol], signal: Signal | None) -> dict[str, bytes] | None:
-        """Return the contents of the files; None if one has changed, which is then looked at again."""
+        """Return the contents of the files; None after a change, and the changed file is then read again."""
         contents: dict[str, bytes] = {}
         changed: list[str] = []
         for path in dict.fromkeys(one.path for one in found):
