@@ -18,14 +18,21 @@ _FOLDER: Final = 0o700
 
 
 def write_value(key: str, *, value: bool | str, environment: Mapping[str, str] | None = None) -> Path:
-    """Set a flag or a word in the user's file, and return its path. Everything else in the file stays, comments included.
+    """Set a flag or a word in the user's file, as `write_values` does."""
+    return write_values({key: value}, environment)
 
-    Only the user can read a file that is new. Raises BadSetting for a file that cannot be read or written.
+
+def write_values(values: Mapping[str, bool | str], environment: Mapping[str, str] | None = None) -> Path:
+    """Set flags and words in the user's file, and return its path. Everything else in the file stays, comments included.
+
+    All are set, or none. Only the user can read a file that is new. Raises BadSetting for a file that cannot be read or written.
     """
     path = user_file(os.environ if environment is None else environment)
     try:
-        text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        made = with_value(text, key, value=value)
+        # bytes, because reading text would change the ends of lines
+        made = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+        for key, value in values.items():
+            made = with_value(made, key, value=value)
         path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
         replace_file(path.resolve(), made, mode)
