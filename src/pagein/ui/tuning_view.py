@@ -10,8 +10,8 @@ from pagein.ui.figures import change, count, dollars, plural
 from pagein.ui.frame import titled_table
 
 _BAR = 24
-_ALL_FIGURES, _BARS = 78, 100
-"""Columns of a terminal that has room for every figure, and beyond which there is room for bars."""
+_ALL_FIGURES, _ONE_LINE, _BARS = 78, 92, 100
+"""Columns of a terminal that has room for every figure, for the settings in one line, and beyond which there is room for bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def show_tuning(console: Console, page: TuningPage) -> None:
     if has_bars:
         table.add_column("", no_wrap=True)
     for row in page.rows:
-        words = row.words.replace(", ", ",\n") if is_narrow else row.words
+        words = row.words.replace(", ", ",\n") if console.width < _ONE_LINE else row.words
         cells = [words if has_bars or not row.note else f"{words}\n  ({row.note})", change(row.cost)]
         if not is_narrow:
             cells += [change(row.median), change(row.worst), *([dollars(row.usd)] if has_dollars else [])]
