@@ -13,7 +13,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("width", [42, 60, 77, 78, 80, 91, 92, 100, 101, 130])
+@pytest.mark.parametrize("width", [42, 60, 77, 78, 80, 91, 92, 120, 121, 130])
 def test_every_width_shows_whole_words(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     show_tuning(console, TuningPage(12, ROWS, ["Advice: balanced."]))

@@ -10,7 +10,7 @@ from pagein.ui.figures import change, count, dollars, plural
 from pagein.ui.frame import titled_table
 
 _BAR = 24
-_ALL_FIGURES, _ONE_LINE, _BARS = 78, 92, 100
+_ALL_FIGURES, _ONE_LINE, _BARS = 78, 92, 120
 """Columns of a terminal that has room for every figure, for the settings in one line, and beyond which there is room for bars."""
 
 
