@@ -62,3 +62,8 @@ def test_all_values_are_written_or_none(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="cannot be written"):
         write_values({"residency": "thrifty", "keep_alive": True}, {VARIABLE: str(path)})
     assert path.read_text() == "keep_alive = 0 # a number\n"
+
+
+def test_a_value_in_a_rare_form_is_left_alone() -> None:
+    with pytest.raises(ValueError, match="set in a way that cannot be changed here"):
+        with_value('residency = """careful"""\n', "residency", value="thrifty")

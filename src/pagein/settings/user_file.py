@@ -48,6 +48,13 @@ def with_value(text: str, key: str, *, value: bool | str) -> str:
         made = re.sub(rf"(?m)^[ \t]*[\"']?{key}[\"']?[ \t]*=[ \t]*{_VALUE}", lambda _: told, text, count=1)
     else:  # at the top, because a key behind the name of a table would be the table's
         made = f"{told}\n{text}"
-    if tomllib.loads(made).get(key) != value:
+    if not _says(made, key, value):
         raise ValueError(f"{key} is set in a way that cannot be changed here")
     return made
+
+
+def _says(text: str, key: str, value: object) -> bool:
+    try:
+        return bool(tomllib.loads(text).get(key) == value)
+    except ValueError:
+        return False
