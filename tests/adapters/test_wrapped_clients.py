@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -82,6 +82,41 @@ def test_an_http_client_keeps_its_settings(engine: Engine) -> None:
     ]
     told = seen[0].headers
     assert [told[name] for name in ("x-org", "user-agent", "cookie", "x-api-key")] == ["o", "mine", "a=b", "k"]
+
+
+def test_a_login_reaches_no_other_host(engine: Engine) -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        elsewhere = {"location": "https://elsewhere.example/v1/messages"}
+        return httpx.Response(200, json={}) if len(seen) > 1 else httpx.Response(307, headers=elsewhere)
+
+    plain = httpx.Client(auth=("me", "secret"), follow_redirects=True, transport=httpx.MockTransport(answer))
+    assert pagein.wrap(plain, engine=engine).post(URL, json=HELLO).status_code == 200
+    assert [(one.url.host, "authorization" in one.headers) for one in seen] == [
+        ("api.anthropic.com", True),
+        ("elsewhere.example", False),
+    ]
+
+
+class Signature(httpx.Auth):
+    """A login that signs the body."""
+
+    requires_request_body = True
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Add the signature."""
+        request.headers["authorization"] = f"Signature {len(request.content)}"
+        yield request
+
+
+def test_a_signed_body_stays(engine: Engine) -> None:
+    seen: list[httpx.Request] = []
+    client = pagein.wrap(httpx.Client(auth=Signature(), transport=answering(seen)), session="s", engine=engine)
+    client.post(URL, json={**HELLO, "messages": MESSAGES, "tools": [BASH]})
+    assert OUTPUT in json.loads(seen[0].content)["messages"][2]["content"][0]["content"]
+    assert seen[0].headers["authorization"] == f"Signature {len(seen[0].content)}"
 
 
 def test_an_answer_can_be_read_as_from_the_network(engine: Engine) -> None:

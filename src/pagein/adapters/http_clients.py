@@ -51,6 +51,7 @@ def client_around(inner: Client, calls: ModelCalls) -> Client:
     weakref.finalize(transport, calls.close)
     made: Client = (library.AsyncClient if is_async else library.Client)(
         transport=transport,
+        auth=inner.auth,
         timeout=inner.timeout,
         base_url=inner.base_url,
         params=inner.params,
@@ -78,6 +79,7 @@ class _Transport:
         self._library = library
         self._inner = inner
         self._calls = calls
+        self._signs = _signs(inner)
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +94,7 @@ class _Transport:
     def handle_request(self, request: Request) -> Response:
         """Return the response to a request, as a transport does."""
         url, headers = str(request.url), request.headers.multi_items()
-        if not self._calls.is_one(request.method, url, headers):
+        if self._signs or not self._calls.is_one(request.method, url, headers):
             return self._send(_without_ours(request))
         call = self._calls.begin(request.method, url, headers, request.read())
         upstream = self._send(_request(self._library, request, call.body, again=False))
@@ -108,8 +110,8 @@ class _Transport:
         return _whole_response(self._library, upstream, answer.upstream, whole)
 
     def _send(self, request: Request) -> Response:
-        # redirects and their limit are the outer client's
-        return self._inner.send(request, stream=True, follow_redirects=False)
+        # logins and redirects are the outer client's: so a login never reaches the host of a redirect
+        return self._inner.send(request, stream=True, auth=None, follow_redirects=False)
 
 
 class _Answer:
@@ -187,6 +189,7 @@ class _AsyncTransport:
         self._library = library
         self._inner = inner
         self._calls = calls
+        self._signs = _signs(inner)
 
     async def __aenter__(self) -> Self:
         return self
@@ -201,7 +204,7 @@ class _AsyncTransport:
     async def handle_async_request(self, request: Request) -> Response:
         """Return the response to a request, as a transport does."""
         url, headers = str(request.url), request.headers.multi_items()
-        if not self._calls.is_one(request.method, url, headers):
+        if self._signs or not self._calls.is_one(request.method, url, headers):
             return await self._send(_without_ours(request))
         body = await request.aread()
         call = await _in_thread(lambda: self._calls.begin(request.method, url, headers, body))
@@ -218,7 +221,7 @@ class _AsyncTransport:
         return _whole_response(self._library, upstream, answer.upstream, whole)
 
     async def _send(self, request: Request) -> Response:
-        return await self._inner.send(request, stream=True, follow_redirects=False)
+        return await self._inner.send(request, stream=True, auth=None, follow_redirects=False)
 
 
 class _AsyncAnswer:
@@ -291,6 +294,11 @@ class _AsyncAnswer:
         self.upstream = await self._send(again)
         self._pieces = self.upstream.aiter_bytes()
         return _answered(self.upstream)
+
+
+def _signs(inner: Client) -> bool:
+    """Return whether a client's login reads the body: it is then a signature of the body, which must not change behind it."""
+    return bool(getattr(inner.auth, "requires_request_body", False))
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
