@@ -6,7 +6,7 @@ import pytest
 
 from pagein.errors import BadSetting
 from pagein.settings.sources import VARIABLE, load_config
-from pagein.settings.user_file import with_value, write_value
+from pagein.settings.user_file import with_value, write_value, write_values
 
 OWN = '# mine\nport = 9000 # the usual one\n\nthinking = "kept"\n'
 
@@ -45,3 +45,23 @@ def test_a_file_that_is_no_toml_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="cannot be changed"):
         write_value("keep_alive", value=True, environment={VARIABLE: str(path)})
     assert path.read_text() == "port = \n"
+
+
+def test_the_ends_of_lines_stay(tmp_path: Path) -> None:
+    path = tmp_path / "pagein.toml"
+    path.write_bytes(b'# mine\r\nresidency = "careful"\r\nport = 9000\r\n')
+    write_value("residency", value="thrifty", environment={VARIABLE: str(path)})
+    assert path.read_bytes() == b'# mine\r\nresidency = "thrifty"\r\nport = 9000\r\n'
+
+
+def test_all_values_are_written_or_none(tmp_path: Path) -> None:
+    path = tmp_path / "pagein.toml"
+    path.write_text("keep_alive = 0 # a number\n")
+    with pytest.raises(BadSetting, match="cannot be written"):
+        write_values({"residency": "thrifty", "keep_alive": True}, {VARIABLE: str(path)})
+    assert path.read_text() == "keep_alive = 0 # a number\n"
+
+
+def test_a_value_in_a_rare_form_is_left_alone() -> None:
+    with pytest.raises(ValueError, match="set in a way that cannot be changed here"):
+        with_value('residency = """careful"""\n', "residency", value="thrifty")

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from pagein.errors import BadInput
-from pagein.gateway.curation.engine_curator import EngineCurator
-from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest
+from pagein.adapters.bounded_curator import BoundedCurator
+from pagein.gateway.curation.guarded_curator import CurationRequest
 from pagein.gateway.stream.answer_tee import Tee
 from pagein.gateway.stream.continuation import continue_request
 from pagein.gateway.stream.rounds import Rounds
@@ -26,7 +25,7 @@ from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 from pagein.providers.wire.streams.model_turn import ModelTurn, OwnToolResult
-from pagein.providers.wire.streams.stream_merge import StreamMerger, TooLong, object_in
+from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, TooLong, object_in
 
 _OK: Final = 200
 _ENOUGH: Final = "Enough was recalled for one answer. Go on with what you have, or call other tools."
@@ -89,6 +88,10 @@ Step: TypeAlias = NextPiece | Show | Run | Send
 _NEXT: Final = NextPiece()
 
 
+class Unfinished(Exception):
+    """The model recalled again and again, so that there is no answer for the program."""
+
+
 class CuratedCall:
     """A model call, as the engine decided it.
 
@@ -96,13 +99,13 @@ class CuratedCall:
     rounds: most continuations of its answer.
     """
 
-    def __init__(self, curator: EngineCurator, asked: CurationRequest, rounds: int) -> None:
+    def __init__(self, curator: BoundedCurator, asked: CurationRequest, rounds: int) -> None:
         self._curator = curator
         self._api = asked.api
         self._form = format_named(asked.api).answers
         self._at = asked.at
         self._most = rounds
-        self._curated = _decide(curator, asked)
+        self._curated = curator.prepare(asked)
         self._rounds = Rounds(self._form)
         self._read: list[Callable[[], ModelReply]] = []
         self._recalls = 0
@@ -191,7 +194,7 @@ class CuratedCall:
         return self._form.turn(reply, self._curated.tools)
 
     def whole(self, answered: AnswerStart) -> Generator[Step, Any, WholeAnswer]:
-        """Yield the steps of an answer that is no stream, and return what the program gets."""
+        """Yield the steps of an answer that is no stream, and return what the program gets. Raises Unfinished."""
         answers: list[Mapping[str, Any]] = []
         hides, tools = False, self._curated.tools
         while True:
@@ -205,8 +208,10 @@ class CuratedCall:
             hides = hides or turn.shown != turn.said or bool(turn.own)
             self._rounds.end_turn(turn)
             results = yield Run(partial(self._results, turn))
-            if not turn.goes_on or self._rounds.count > self._most + 1:
+            if not turn.goes_on:
                 break
+            if self._rounds.count > self._most + 1:
+                raise Unfinished(UNTOLD)
             self._rounds.add_answers(results)
             answered = yield Send((yield Run(self._continuation)))
         yield Run(self._record_exchange)
@@ -262,15 +267,6 @@ class CuratedCall:
         exchange = self._rounds.exchange
         if exchange is not None:
             self._curator.splice_answer(self._curated, exchange)
-
-
-def _decide(curator: EngineCurator, asked: CurationRequest) -> CuratedRequest:
-    try:
-        return curator.prepare(asked)
-    except BadInput:  # the provider says what is wrong with it
-        return CuratedRequest(asked.body)
-    except Exception:  # noqa: BLE001 -- law 7
-        return curator.forward(asked)
 
 
 def _rest() -> Generator[Step, Any, bytes]:

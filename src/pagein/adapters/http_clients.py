@@ -5,11 +5,23 @@ pagein depends on neither.
 """
 
 import sys
+import weakref
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from pagein.adapters.curated_call import AnswerStart, CuratedCall, NextPiece, Run, Send, Show, Step, WholeAnswer
-from pagein.adapters.model_calls import ModelCalls, sent_headers
+from pagein.adapters.curated_call import (
+    AnswerStart,
+    CuratedCall,
+    NextPiece,
+    Run,
+    Send,
+    Show,
+    Step,
+    Unfinished,
+    WholeAnswer,
+)
+from pagein.adapters.model_calls import ModelCalls, names_of_ours, sent_headers
 from pagein.errors import BadInput
 
 T = TypeVar("T")
@@ -26,19 +38,29 @@ _OK: Final = 200
 _OF_THE_BODY: Final = ("content-length", "content-encoding", "transfer-encoding")
 
 
-def client_around(inner: Client, calls: ModelCalls, close: Callable[[], None]) -> Client:
+def client_around(inner: Client, calls: ModelCalls) -> Client:
     """Return an HTTP client that sends model calls as the engine decides them, by way of `inner`.
 
-    close: called when the client is closed, after `inner` was.
+    `calls` is closed with the client, or when nobody uses it any more, or at the program's end.
 
     Raises BadInput if `inner` is no client of httpx or httpx2.
     """
     library = library_of(inner)
-    if isinstance(inner, library.AsyncClient):
-        waiting = _AsyncTransport(library, inner, calls, close)
-        return library.AsyncClient(transport=waiting, timeout=inner.timeout, follow_redirects=True)
-    transport = _Transport(library, inner, calls, close)
-    return library.Client(transport=transport, timeout=inner.timeout, follow_redirects=True)
+    is_async = isinstance(inner, library.AsyncClient)
+    transport = (_AsyncTransport if is_async else _Transport)(library, inner, calls)
+    weakref.finalize(transport, calls.close)
+    made: Client = (library.AsyncClient if is_async else library.Client)(
+        transport=transport,
+        auth=inner.auth,
+        timeout=inner.timeout,
+        base_url=inner.base_url,
+        params=inner.params,
+        follow_redirects=inner.follow_redirects,
+        max_redirects=inner.max_redirects,
+    )
+    made.headers = inner.headers  # given to the constructor, they would be merged with the defaults
+    made.cookies = inner.cookies
+    return made
 
 
 def library_of(client: object) -> Library:
@@ -53,11 +75,11 @@ def library_of(client: object) -> Library:
 class _Transport:
     """Sends requests by a client, model calls as the engine decides them."""
 
-    def __init__(self, library: Library, inner: Client, calls: ModelCalls, close: Callable[[], None]) -> None:
+    def __init__(self, library: Library, inner: Client, calls: ModelCalls) -> None:
         self._library = library
         self._inner = inner
         self._calls = calls
-        self._close = close
+        self._signs = _signs(inner)
 
     def __enter__(self) -> Self:
         return self
@@ -67,34 +89,39 @@ class _Transport:
 
     def close(self) -> None:
         self._inner.close()
-        self._close()
+        self._calls.close()
 
     def handle_request(self, request: Request) -> Response:
         """Return the response to a request, as a transport does."""
         url, headers = str(request.url), request.headers.multi_items()
-        if not self._calls.is_one(request.method, url, headers):
-            return self._inner.send(request, stream=True)
+        if self._signs or not self._calls.is_one(request.method, url, headers):
+            return self._send(_without_ours(request))
         call = self._calls.begin(request.method, url, headers, request.read())
-        upstream = self._inner.send(_request(self._library, request, call.body, again=False), stream=True)
+        upstream = self._send(_request(self._library, request, call.body, again=False))
         answered = _answered(upstream)
         if answered.status != _OK:
             call.finish()
             return upstream
-        answer = _Answer(self._library, self._inner, request, upstream, call)
+        answer = _Answer(self._library, self._send, request, upstream, call)
         if answered.is_stream:
             return _response(self._library, upstream, _sync_stream(self._library, answer))
-        whole = answer.whole(answered)
+        with _named_errors(self._library, request):
+            whole = answer.whole(answered)
         return _whole_response(self._library, upstream, answer.upstream, whole)
+
+    def _send(self, request: Request) -> Response:
+        # logins and redirects are the outer client's: so a login never reaches the host of a redirect
+        return self._inner.send(request, stream=True, auth=None, follow_redirects=False)
 
 
 class _Answer:
     """The steps of an answer, made one after the other."""
 
     def __init__(
-        self, library: Library, inner: Client, request: Request, upstream: Response, call: CuratedCall
+        self, library: Library, send: Callable[[Request], Any], request: Request, upstream: Response, call: CuratedCall
     ) -> None:
         self._library = library
-        self._inner = inner
+        self._send = send  # of the transport, which therefore lives as long as its answers
         self._request = request
         self._call = call
         self.upstream = upstream
@@ -121,8 +148,10 @@ class _Answer:
 
     def close(self) -> None:
         """End the answer, wherever it is."""
-        self.upstream.close()
-        self._call.finish()
+        try:
+            self.upstream.close()
+        finally:
+            self._call.finish()
 
     def _shown(self, steps: Generator[Step, Any, None]) -> Iterator[bytes]:
         given: Any = None
@@ -148,7 +177,7 @@ class _Answer:
             return next(self._pieces, b"")
         self.upstream.close()
         again = _request(self._library, self._request, step.body, again=True)
-        self.upstream = self._inner.send(again, stream=True)
+        self.upstream = self._send(again)
         self._pieces = self.upstream.iter_bytes()
         return _answered(self.upstream)
 
@@ -156,11 +185,11 @@ class _Answer:
 class _AsyncTransport:
     """As `_Transport`, for coroutines: the engine works in threads."""
 
-    def __init__(self, library: Library, inner: Client, calls: ModelCalls, close: Callable[[], None]) -> None:
+    def __init__(self, library: Library, inner: Client, calls: ModelCalls) -> None:
         self._library = library
         self._inner = inner
         self._calls = calls
-        self._close = close
+        self._signs = _signs(inner)
 
     async def __aenter__(self) -> Self:
         return self
@@ -170,35 +199,39 @@ class _AsyncTransport:
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-        await _in_thread(self._close)
+        await _in_thread(self._calls.close)
 
     async def handle_async_request(self, request: Request) -> Response:
         """Return the response to a request, as a transport does."""
         url, headers = str(request.url), request.headers.multi_items()
-        if not self._calls.is_one(request.method, url, headers):
-            return await self._inner.send(request, stream=True)
+        if self._signs or not self._calls.is_one(request.method, url, headers):
+            return await self._send(_without_ours(request))
         body = await request.aread()
         call = await _in_thread(lambda: self._calls.begin(request.method, url, headers, body))
-        upstream = await self._inner.send(_request(self._library, request, call.body, again=False), stream=True)
+        upstream = await self._send(_request(self._library, request, call.body, again=False))
         answered = _answered(upstream)
         if answered.status != _OK:
             await _in_thread(call.finish)
             return upstream
-        answer = _AsyncAnswer(self._library, self._inner, request, upstream, call)
+        answer = _AsyncAnswer(self._library, self._send, request, upstream, call)
         if answered.is_stream:
             return _response(self._library, upstream, _async_stream(self._library, answer))
-        whole = await answer.whole(answered)
+        with _named_errors(self._library, request):
+            whole = await answer.whole(answered)
         return _whole_response(self._library, upstream, answer.upstream, whole)
+
+    async def _send(self, request: Request) -> Response:
+        return await self._inner.send(request, stream=True, auth=None, follow_redirects=False)
 
 
 class _AsyncAnswer:
     """As `_Answer`, for coroutines."""
 
     def __init__(
-        self, library: Library, inner: Client, request: Request, upstream: Response, call: CuratedCall
+        self, library: Library, send: Callable[[Request], Any], request: Request, upstream: Response, call: CuratedCall
     ) -> None:
         self._library = library
-        self._inner = inner
+        self._send = send  # of the transport, which therefore lives as long as its answers
         self._request = request
         self._call = call
         self.upstream = upstream
@@ -229,8 +262,10 @@ class _AsyncAnswer:
         import anyio  # the HTTP libraries need it themselves
 
         with anyio.CancelScope(shield=True):
-            await self.upstream.aclose()
-            await _in_thread(self._call.finish)
+            try:
+                await self.upstream.aclose()
+            finally:
+                await _in_thread(self._call.finish)
 
     async def _shown(self, steps: Generator[Step, Any, None]) -> AsyncIterator[bytes]:
         given: Any = None
@@ -256,15 +291,36 @@ class _AsyncAnswer:
             return await anext(self._pieces, b"")
         await self.upstream.aclose()
         again = _request(self._library, self._request, step.body, again=True)
-        self.upstream = await self._inner.send(again, stream=True)
+        self.upstream = await self._send(again)
         self._pieces = self.upstream.aiter_bytes()
         return _answered(self.upstream)
+
+
+def _signs(inner: Client) -> bool:
+    """Return whether a client's login reads the body: it is then a signature of the body, which must not change behind it."""
+    return bool(getattr(inner.auth, "requires_request_body", False))
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
     import anyio.to_thread
 
-    return await anyio.to_thread.run_sync(work)
+    # a limit of its own: the common one may be used up by the program's own threads
+    return await anyio.to_thread.run_sync(work, limiter=anyio.CapacityLimiter(1))
+
+
+@contextmanager
+def _named_errors(library: Library, request: Request) -> Iterator[None]:
+    """Raise the library's error for an answer that never ended, so that an SDK treats it as one that broke off."""
+    try:
+        yield
+    except Unfinished as problem:
+        raise library.RemoteProtocolError(str(problem), request=request) from problem
+
+
+def _without_ours(request: Request) -> Request:
+    for name in names_of_ours(request.headers.multi_items()):
+        request.headers.pop(name, None)
+    return request
 
 
 def _request(library: Library, request: Request, body: bytes, *, again: bool) -> Request:
@@ -287,9 +343,10 @@ def _response(library: Library, upstream: Response, stream: Stream) -> Response:
 
 def _whole_response(library: Library, first: Response, last: Response, whole: WholeAnswer) -> Response:
     told = last if whole.is_later else first
-    return library.Response(
-        told.status_code, headers=_headers(told), content=whole.body, extensions=dict(told.extensions)
-    )
+    headers = [*_headers(told), ("Content-Length", str(len(whole.body)))]
+    # a stream, because the client closes one, and so measures the time of the call
+    stream = library.ByteStream(whole.body)
+    return library.Response(told.status_code, headers=headers, stream=stream, extensions=dict(told.extensions))
 
 
 def _sync_stream(library: Library, answer: _Answer) -> Stream:

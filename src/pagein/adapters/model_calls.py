@@ -1,10 +1,12 @@
 """Which requests of an SDK are model calls, and how they reach the engine."""
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from typing import Final
 
+from pagein.adapters.bounded_curator import BoundedCurator
 from pagein.adapters.curated_call import CuratedCall
 from pagein.engine.engine import Engine
 from pagein.gateway.curation.engine_curator import EngineCurator
@@ -17,8 +19,10 @@ from pagein.gateway.kill_switch import Switch, default_switch
 from pagein.providers.vendors import VENDORS
 from pagein.providers.wire.formats import format_named
 
-_BEGINNINGS: Final = ("/v1/", "/v1beta/", "/chat/completions")
-"""Where a vendor's own path begins behind the path of a proxy or of a deployment."""
+_BEGINNING: Final = re.compile(r"(?=/(?:v1|v1beta|openai)/|/chat/completions)")
+"""Where a vendor's own path begins, also behind the path of a proxy or of a deployment."""
+_SIGNED: Final = "aws4-"
+"""How an `Authorization` header begins that signs the body: a changed body would be refused."""
 _FEW: Final = 8
 
 
@@ -27,11 +31,14 @@ class ModelCalls:
 
     session: name of their session; None to find it by the headers, the fields or the first message.
     recall: whether the model is offered recall tools, which are answered here.
+    is_owner: whether the engine is closed together with this object.
     rounds: most recall rounds in one answer.
     """
 
-    def __init__(self, engine: Engine, session: str | None, *, recall: bool, rounds: int = _FEW) -> None:
-        self._curator = EngineCurator(engine, recall=recall)
+    def __init__(
+        self, engine: Engine, session: str | None, *, recall: bool, is_owner: bool = False, rounds: int = _FEW
+    ) -> None:
+        self._curator = BoundedCurator(EngineCurator(engine, recall=recall), is_owner=is_owner)
         self._hint = Hint(session, "program") if session else None
         self._rounds = rounds
         self._switch = Switch(default_switch(), os.environ)
@@ -39,12 +46,19 @@ class ModelCalls:
     def is_one(self, method: str, url: str, headers: Iterable[tuple[str, str]]) -> bool:
         """Return whether this is a model call that pagein may change.
 
-        It may not while `pagein off` holds, with the header `x-pagein: off`, or with a subscription's login.
+        It may not while `pagein off` holds, with the header `x-pagein: off`, with a subscription's login, with a signature
+        over the body, or in a forked child of the process that opened the engine.
         """
         given = list(headers)
+        if self._curator.is_forked() or _is_signed(given):
+            return False
         if _route(method, _path_of(url)) is None or self._switch.is_off() or says_off(given):
             return False
         return value_of(given, "content-encoding") in ("", "identity") and not is_subscription(given)
+
+    def close(self) -> None:
+        """Let answers be recorded, and close the engine if it is owned. Raises nothing."""
+        self._curator.close()
 
     def begin(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> CuratedCall:
         """Return the call as the engine decides it. Raises no failure of pagein.
@@ -67,6 +81,11 @@ class ModelCalls:
         return CuratedCall(self._curator, asked, self._rounds)
 
 
+def names_of_ours(headers: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the names of the headers that are meant for pagein only."""
+    return [name for name, _ in headers if is_ours(name)]
+
+
 def sent_headers(headers: Iterable[tuple[str, str]], *, again: bool = False) -> list[tuple[str, str]]:
     """Return the headers of a model call: without the length of the SDK's body, and with a request for plain bytes.
 
@@ -78,13 +97,17 @@ def sent_headers(headers: Iterable[tuple[str, str]], *, again: bool = False) -> 
 
 
 def _path_of(url: str) -> str:
-    return "/" + url.partition("://")[2].partition("/")[2]
+    return "/" + url.partition("://")[2].partition("/")[2].partition("#")[0]
+
+
+def _is_signed(headers: Iterable[tuple[str, str]]) -> bool:
+    return value_of(headers, "authorization").strip().lower().startswith(_SIGNED)
 
 
 def _route(method: str, path: str) -> Route | None:
     """Return the route of a model call, also behind the path of a proxy; None for other requests."""
-    places = (path.find(one) for one in _BEGINNINGS)
-    for start in (0, *(place for place in places if place > 0)):
+    plain = path.partition("?")[0]
+    for start in (0, *(one.start() for one in _BEGINNING.finditer(plain))):
         found = route(method, path[start:], {})
         if found.api is not None:
             return found

@@ -1,10 +1,9 @@
 """Clients of the providers' SDKs whose model calls go through the engine."""
 
-import atexit
-from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
+from pagein.adapters.bounded_curator import BUDGET
 from pagein.adapters.http_clients import Client, client_around, library_of
 from pagein.adapters.model_calls import ModelCalls
 from pagein.engine.engine import Engine
@@ -13,6 +12,8 @@ from pagein.wiring import open as open_engine
 
 ClientT = TypeVar("ClientT")
 
+PATIENCE: Final = 0.4 * BUDGET
+"""Seconds to wait for a busy store: a fallback request must find its time within the budget."""
 _made: Final[WeakSet[Any]] = WeakSet()
 """HTTP clients that go through an engine already."""
 
@@ -25,7 +26,8 @@ def wrap(client: ClientT, *, session: str | None = None, engine: Engine | None =
     client: a client of the SDKs `anthropic` or `openai`, or an HTTP client of `httpx` or `httpx2` for anything that takes
         one. Synchronous and asynchronous clients alike.
     session: name of the session; None to tell conversations apart by their first message.
-    engine: None for the store of the current folder, which then closes with the client, or at the program's end.
+    engine: None for the store of the current folder, which then closes with the client, or when
+        nobody uses the client any more, or at the program's end.
     recall: whether the model is offered the recall tools. Their calls are answered inside the answer, so the program never
         sees one.
 
@@ -35,9 +37,8 @@ def wrap(client: ClientT, *, session: str | None = None, engine: Engine | None =
     inner = _http_client(client)
     if inner in _made:
         raise BadInput("this client goes through pagein already; wrap the client that it was made from")
-    made = engine if engine is not None else open_engine()
-    close = _nothing if engine is not None else _closing(made)
-    around = client_around(inner, ModelCalls(made, session, recall=recall), close)
+    made = engine if engine is not None else open_engine(patience=PATIENCE)
+    around = client_around(inner, ModelCalls(made, session, recall=recall, is_owner=engine is None))
     _made.add(around)
     if inner is client:
         return around  # type: ignore[no-any-return]
@@ -55,18 +56,3 @@ def _http_client(client: object) -> Client:
             f"wrap takes a client of the SDKs anthropic or openai, or one of httpx or httpx2, not {type(client).__name__}"
         ) from problem
     return inner
-
-
-def _nothing() -> None:
-    """Leave an engine open that belongs to the program."""
-
-
-def _closing(engine: Engine) -> Callable[[], None]:
-    """Return a function that closes the engine: when the client is closed, or else when the program ends."""
-
-    def close() -> None:
-        atexit.unregister(close)
-        engine.close()
-
-    atexit.register(close)
-    return close

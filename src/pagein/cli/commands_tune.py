@@ -5,7 +5,7 @@ Heavy imports are inside the commands, as in `cli`.
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,6 +18,7 @@ from pagein.errors import BadInput, BadSetting
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
     from pagein.replay.results.tuning import Candidate, Tuning
+    from pagein.settings.layers import Config
     from pagein.ui.tuning_view import TuningPage
 
 _DAY: Final = 86_400.0
@@ -81,20 +82,25 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     from pagein.replay.results.tuning import candidates, lifetimes
     from pagein.replay.results.tuning import tune as recommend
     from pagein.settings.sources import load_config
+    from pagein.ui.tables import show_skipped
     from pagein.ui.tuning_view import show_tuning
 
     config = load_config()
     tried = candidates(masking=masking)
     now = _in_force(tried, config.values)
     bill = _replay(tuple(paths or _own_files(limit, since)), prices, tried, jobs)
+    if not as_json:
+        show_skipped(console(error=True), bill)
     if not bill["sessions"]:
         raise BadInput("nothing to tune by: no recorded session was found in what was given")
     tuning = recommend(bill["per_session"], tried, now)
+    outvoted = _outvoted(tuning.advice, config)
     with catch_full_disk():
         if as_json:
-            _print_json(tuning)
+            _print_json(tuning, bill, outvoted)
         else:
-            show_tuning(console(), _page(tuning, lifetimes(bill["per_session"])))
+            notes = [*_lines(tuning), *_notes(config, outvoted), *_own_lines(lifetimes(bill["per_session"]))]
+            show_tuning(console(), _page(tuning, notes))
     if tuning.advice != now and not dry_run:
         _offer(tuning.advice, yes=yes, quiet=as_json)
 
@@ -102,6 +108,35 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
 def _in_force(tried: "tuple[Candidate, ...]", values: Mapping[str, object]) -> "Candidate":
     residency, keep_alive = values.get("residency"), bool(values.get("keep_alive"))
     return next((one for one in tried if (one.residency, one.keep_alive) == (residency, keep_alive)), tried[0])
+
+
+def _outvoted(advice: "Candidate", config: "Config") -> dict[str, str]:
+    """Return the settings that keep their value whatever the user's file says, with what sets them."""
+    from pagein.settings.keys import KEYS
+    from pagein.settings.layers import DEFAULT, ENVIRONMENT
+    from pagein.settings.sources import user_file
+
+    weak = (DEFAULT, str(user_file(os.environ)))
+    wanted = {"residency": advice.residency, "keep_alive": advice.keep_alive}
+    strong = {
+        key: config.origins[key]
+        for key, value in wanted.items()
+        if config.values[key] != value and config.origins[key] not in weak
+    }
+    return {key: KEYS[key].variable if where == ENVIRONMENT else where for key, where in strong.items()}
+
+
+def _notes(config: "Config", outvoted: Mapping[str, str]) -> list[str]:
+    from pagein.settings.layers import DEFAULT, OF_PRESET
+
+    lines = [
+        f"Note: {key} is set by {where}, which outvotes your settings file; take it out there."
+        for key, where in outvoted.items()
+    ]
+    own = [key for key in OF_PRESET if config.origins[key] != DEFAULT]
+    if own:
+        lines.append(f"Note: your own {', '.join(own)} are not in these figures; each row has its preset's values.")
+    return lines
 
 
 def _own_files(limit: int, since: float | None) -> list[Path]:
@@ -137,7 +172,7 @@ def _replay(paths: tuple[Path, ...], prices: str, tried: "tuple[Candidate, ...]"
         return replay(asked, wiring.open_for_replay, progress).bill
 
 
-def _page(tuning: "Tuning", own: "Mapping[str, float] | None") -> "TuningPage":
+def _page(tuning: "Tuning", lines: Sequence[str]) -> "TuningPage":
     from pagein.ui.tuning_view import TriedSettings, TuningPage
 
     notes = (
@@ -157,7 +192,7 @@ def _page(tuning: "Tuning", own: "Mapping[str, float] | None") -> "TuningPage":
         )
         for one, got in tuning.whole.items()
     ]
-    return TuningPage(tuning.earlier + tuning.later, rows, [*_lines(tuning), *_own_lines(own)])
+    return TuningPage(tuning.earlier + tuning.later, rows, lines)
 
 
 def _lines(tuning: "Tuning") -> list[str]:
@@ -167,8 +202,10 @@ def _lines(tuning: "Tuning") -> list[str]:
             f"Cheapest of those that keep the quotes, by the earlier {tuning.earlier} sessions: {tuning.chosen.words}."
         )
         if tuning.chosen != tuning.now:
+            does = "saves" if tuning.saving >= 0 else "adds"
             lines.append(
-                f"In the later {tuning.later} sessions it saves {tuning.saving:.1%} of the bill; up to {tuning.noise:.1%} could be chance."
+                f"In the later {tuning.later} sessions it {does} {abs(tuning.saving):.1%} of the bill; "
+                f"up to {tuning.noise:.1%} could be chance."
             )
     lines.append(f"Advice: {tuning.why}.")
     if tuning.advice != tuning.now:
@@ -192,7 +229,7 @@ def _own_lines(costs: "Mapping[str, float] | None") -> list[str]:
     ]
 
 
-def _print_json(tuning: "Tuning") -> None:
+def _print_json(tuning: "Tuning", bill: "Bill", outvoted: Mapping[str, str]) -> None:
     import json
     from dataclasses import asdict
 
@@ -209,6 +246,8 @@ def _print_json(tuning: "Tuning") -> None:
         "noise": tuning.noise,
         "advice": told(tuning.advice),
         "why": tuning.why,
+        "outvoted": outvoted,
+        "skipped": bill["skipped"],
         "tried": [
             {"residency": one.residency, "keep_alive": one.keep_alive, **asdict(got)}
             for one, got in tuning.whole.items()
@@ -220,7 +259,7 @@ def _print_json(tuning: "Tuning") -> None:
 
 def _offer(advice: "Candidate", *, yes: bool, quiet: bool) -> None:
     """Write the advised settings into the user's file, after asking."""
-    from pagein.settings.user_file import write_value
+    from pagein.settings.user_file import write_values
 
     if not yes:
         if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -228,8 +267,7 @@ def _offer(advice: "Candidate", *, yes: bool, quiet: bool) -> None:
         if not typer.confirm("Write these settings into your settings file?", default=False, err=True):
             return
     try:
-        path = write_value("residency", value=advice.residency)
-        write_value("keep_alive", value=advice.keep_alive)
+        path = write_values({"residency": advice.residency, "keep_alive": advice.keep_alive})
     except BadSetting as problem:
         raise BadSetting(f"{problem}; set residency and keep_alive there by hand") from problem
     typer.echo(f"written to {path}; a running gateway takes them when it is started again", err=True)

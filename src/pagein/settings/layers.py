@@ -30,6 +30,9 @@ from pagein.settings.keys import AGES, GATEWAY, KEYS
 PAGE: Final = "docs/reference/settings.md"
 DEFAULT: Final = "default"
 _OF_THE_PLACE: Final = ("host", "port", "store")
+ENVIRONMENT: Final = "environment"
+OF_PRESET: Final = ("thinking", "shown_once", *AGES)
+"""The settings whose defaults the preset of `residency` sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def of_environment(environment: Mapping[str, str]) -> SettingsLayer:
                 values[key.name] = key.parse_text(told)
             except (TypeError, ValueError):
                 raise BadSetting(f"{key.variable}: takes {key.takes}, not {told!r}") from None
-    return SettingsLayer("environment", values)
+    return SettingsLayer(ENVIRONMENT, values)
 
 
 def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
@@ -135,7 +138,7 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
         "thinking": preset.thinking,
         "shown_once": preset.shown_once,
         **{name: preset.rules.ages[name].calls for name in AGES},
-    }
+    }  # the keys of OF_PRESET
     values |= {name: value for name, value in of_preset.items() if origins[name] == DEFAULT}
     try:
         store = values["store"]

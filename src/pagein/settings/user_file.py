@@ -14,16 +14,25 @@ _FOLDER: Final = 0o700
 
 
 def write_value(key: str, *, value: bool | str, environment: Mapping[str, str] | None = None) -> Path:
-    """Set a flag or a word in the user's file, and return its path. Raises BadSetting as `write_text`."""
+    """Set a flag or a word in the user's file, as `write_values` does."""
+    return write_values({key: value}, environment)
+
+
+def write_values(values: Mapping[str, bool | str], environment: Mapping[str, str] | None = None) -> Path:
+    """Set flags and words in the user's file, all of them or none, and return its path. Raises BadSetting as `write_text`."""
     path = user_file(os.environ if environment is None else environment)
-    write_text(path, with_value(path, read_text(path), key, value))
+    made = read_text(path)
+    for key, value in values.items():
+        made = with_value(path, made, key, value)
+    write_text(path, made)
     return path
 
 
 def read_text(path: Path) -> str:
     """Return the text of a settings file, "" without one. Raises BadSetting for a file that cannot be read."""
     try:
-        return path.read_text(encoding="utf-8-sig") if path.exists() else ""
+        # bytes, because reading text would change the ends of lines
+        return path.read_bytes().decode("utf-8-sig") if path.exists() else ""
     except (OSError, ValueError) as problem:
         raise BadSetting(f"{path}: cannot be read: {problem}") from problem
 

@@ -10,6 +10,8 @@ from pagein.ui.figures import change, count, dollars, plural
 from pagein.ui.frame import titled_table
 
 _BAR = 24
+_ALL_FIGURES, _ONE_LINE, _BARS = 78, 92, 120
+"""Columns of a terminal that has room for every figure, for the settings in one line, and beyond which there is room for bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,21 @@ def show_tuning(console: Console, page: TuningPage) -> None:
     """Print the table of the choices, and the advice."""
     table = titled_table(f"What each choice would have cost ({plural(page.sessions, 'session')}, against no pagein)")
     has_dollars = any(row.usd is not None for row in page.rows)
+    is_narrow, has_bars = console.width < _ALL_FIGURES, console.width > _BARS
+    some = ("median", "worst", *(("dollars",) if has_dollars else ()), "recalls")
     table.add_column("settings", no_wrap=True)
-    for title in ("cost", "median", "worst", *(("dollars",) if has_dollars else ()), "recalls", "quotes lost"):
+    for title in ("cost", *(() if is_narrow else some), "quotes lost"):
         table.add_column(title, justify="right", no_wrap=True)
-    if console.width > 100:  # noqa: PLR2004 -- below it, the figures need the room
+    if has_bars:
         table.add_column("", no_wrap=True)
     for row in page.rows:
-        cells = [row.words, change(row.cost), change(row.median), change(row.worst)]
-        cells += [dollars(row.usd)] if has_dollars else []
-        cells += [count(row.recalls), f"{count(row.quotes_lost)} of {count(row.quotes)}"]
-        cells += [f"{_bar(row.cost)} {row.note}".rstrip()] if console.width > 100 else []  # noqa: PLR2004 -- as above
+        words = row.words.replace(", ", ",\n") if console.width < _ONE_LINE else row.words
+        cells = [words if has_bars or not row.note else f"{words}\n  ({row.note})", change(row.cost)]
+        if not is_narrow:
+            cells += [change(row.median), change(row.worst), *([dollars(row.usd)] if has_dollars else [])]
+            cells += [count(row.recalls)]
+        cells += [f"{count(row.quotes_lost)} of {count(row.quotes)}"]
+        cells += [f"{_bar(row.cost)} {row.note}".rstrip()] if has_bars else []
         table.add_row(*map(Text, cells), style="bold" if row.note else "")
     console.print(table)
     console.print()

@@ -55,7 +55,22 @@ def test_what_saves_early_only_is_not_advised() -> None:
     sessions = [session(place, {lucky: (0.7 if place < 8 else 0.95) * BASE}) for place in range(12)]
     found = tune(sessions, TRIED, NOW)
     assert (found.advice, found.chosen) == (NOW, lucky)
-    assert "within noise" in found.why
+    assert "saves nothing in the later sessions" in found.why
+    assert found.saving < 0
+
+
+def test_too_small_a_saving_is_told_as_such() -> None:
+    found = tune([session(place, {TRIED[4]: 0.899 * BASE}) for place in range(12)], TRIED, NOW)
+    assert (found.advice, found.chosen) == (NOW, TRIED[4])
+    assert "saves too little" in found.why
+
+
+def test_settings_in_force_that_lose_quotes_are_told() -> None:
+    now, safe = TRIED[4], TRIED[0]
+    sessions = [session(place, {now: 0.5 * BASE, safe: 0.8 * BASE}, {now: 5}) for place in range(12)]
+    found = tune(sessions, TRIED, now)
+    assert (found.advice, found.chosen) == (now, safe)
+    assert found.why.endswith("thrifty, keep-alive off, which is in force, loses too many quotes")
 
 
 def test_sessions_stand_in_the_order_of_their_beginnings() -> None:

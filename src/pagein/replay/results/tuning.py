@@ -139,9 +139,10 @@ def tune(sessions: Sequence[SessionBill], tried: Sequence[Candidate], now: Candi
     if not _keeps_quotes(outcome(later, chosen.policy)):
         return result(chosen, saving, noise, f"no change: {chosen.words} loses too many quotes in the later sessions")
     if saving <= max(noise, WORTH):
-        return result(
-            chosen, saving, noise, f"no change: what {chosen.words} saves in the later sessions is within noise"
-        )
+        found = "saves nothing in the later sessions"
+        if saving > 0:
+            found = "saves too little in the later sessions, or no more than chance explains"
+        return result(chosen, saving, noise, f"no change: {chosen.words} {found}{_risk(earlier, now)}")
     return result(chosen, saving, noise, f"{chosen.words} is cheaper in the later sessions, too", changes=True)
 
 
@@ -168,6 +169,12 @@ def lifetimes(sessions: Sequence[SessionBill]) -> Mapping[str, float] | None:
     own = [one for one in sessions if one["agent"].startswith("claude-code")]
     costs = {name: _cost(own, name) for name in LIFETIMES}
     return costs if len(set(costs.values())) == len(LIFETIMES) else None
+
+
+def _risk(sessions: Sequence[SessionBill], now: Candidate) -> str:
+    if _keeps_quotes(outcome(sessions, now.policy)):
+        return ""
+    return f"; but {now.words}, which is in force, loses too many quotes"
 
 
 def _keeps_quotes(found: Outcome) -> bool:
