@@ -111,7 +111,7 @@ def http_error(status: int, body: bytes, retry_after: str, named: str) -> ChildM
     if status in _BUSY:
         return Overloaded(f"{named} is overloaded: {words}", _seconds(retry_after))
     if status >= _FAILED:
-        return BrokenConnection(f"the provider of {named} failed: {words}")
+        return BrokenConnection(f"the provider of {named} failed: {words}", was_sent=False)
     return RefusedRequest(f"the provider refused the request to {named}: {words}")
 
 
