@@ -99,6 +99,7 @@ def test_two_hundred_targets_with_failures_and_slow_children_end_in_time_and_who
     assert len(outcomes) == TARGETS + len(BUSY) + len(RESET)
     assert report.calls == TARGETS
     assert report.actual.usd is not None
+    assert billed is not None
     unsure = (report.actual.usd - billed) / len(
         RESET
     )  # a call that broke off may be billed, so it counts at its highest

@@ -164,12 +164,17 @@ class Operation:
         return await self._confirmed()
 
     def _estimate(self, asked: list[SurveyedTarget]) -> CallCost:
-        """Return the highest cost as planned: one turn a child, and a further call where targets must be joined."""
+        """Return the highest cost as planned: one turn a child, and a further call where targets must be joined.
+
+        Counted are as many children as the operation may ask, about the first targets.
+        """
         output, first = self._limits.output_tokens, self._around.models[0]
         room = room_of(first, output)
         sizes = [one.tokens for one in asked] if self._question.kind == "batch" else [sum(one.tokens for one in asked)]
         total = NOTHING
         for size in sizes:
+            if total.calls >= self._limits.calls:
+                break
             parts = max(1, -(-size // room))
             for _ in range(parts):
                 total += highest_cost(first, min(size, room), output, 1)
