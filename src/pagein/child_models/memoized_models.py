@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
 from pagein.policy.delegation.child_replies import parse_reply
 from pagein.ports import ChildAnswer, ChildModel, ChildRequest
@@ -112,7 +113,7 @@ def call_key(request: ChildRequest) -> bytes:
     """Return what names a call: equal for equal calls. Cache marks and streaming change no answer, and are left out."""
     digest = hashlib.sha256()
     for part in (request.model, request.system, request.messages, request.tools, request.max_output, request.schema):
-        digest.update(hashlib.sha256(msgspec.json.encode(part)).digest())
+        digest.update(hashlib.sha256(encode_json(msgspec.to_builtins(part))).digest())
     return digest.digest()
 
 
