@@ -88,7 +88,7 @@ class Overloaded(ChildModelError):
 class BrokenConnection(ChildModelError):
     """No connection to the provider, or it ended before the answer was complete.
 
-    was_sent: whether the request may have reached the provider, which may then bill it.
+    was_sent: whether the provider may bill the call: the request may have reached it, and it did not answer with an error.
     """
 
     def __init__(self, message: str, *, was_sent: bool = True) -> None:

@@ -80,6 +80,20 @@ def test_a_child_calls_a_tool_and_answers_in_the_form_of_the_schema(model: str, 
     assert second.model == model.partition("/")[2]
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(model: str) -> None:
+    said = Message("assistant", (Text("half \ud83d"),))
+    request = replace(
+        ASK, system="half \ud83d", messages=(ASK.messages[0], said, Message("user", (Text("\ude00, \U0001f600"),)))
+    )
+    with SimulatedProvider([[{"text": "first"}], [{"text": REPLY}]]) as provider:
+        (answer,) = ask(provider, request, model=model)
+        sent = str(provider.requests[0].body)
+    assert answer.text == REPLY
+    assert sent.count("half \ufffd") == 2
+    assert "\ufffd, \U0001f600" in sent
+
+
 def test_a_model_without_structured_output_beside_tools_is_asked_by_the_prompt_alone() -> None:
     with SimulatedProvider([[{"text": REPLY}]]) as provider:
         (answer,) = ask(provider, ASK, model=f"{VENDORS[2].name}/gemini-2.5-flash")

@@ -126,6 +126,7 @@ def test_whatever_changes_an_answer_changes_the_name_of_a_call() -> None:
     ]
     assert len({call_key(each) for each in [one, *others]}) == 6
     assert call_key(replace(one, stream=True)) == call_key(one)
+    assert call_key(replace(one, system="half \ud83d")) != call_key(one)  # hosts cut strings between surrogates
 
 
 def test_cut_answers_are_not_remembered_and_the_memory_has_an_end() -> None:

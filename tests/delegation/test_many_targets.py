@@ -98,7 +98,12 @@ def test_two_hundred_targets_with_failures_and_slow_children_end_in_time_and_who
     assert all(one.evidence[0].object_id == name for one, name in zip(report.results, ids, strict=True))
     assert len(outcomes) == TARGETS + len(BUSY) + len(RESET)
     assert report.calls == TARGETS
-    assert report.actual.usd == pytest.approx(billed)
+    assert report.actual.usd is not None
+    assert billed is not None
+    unsure = (report.actual.usd - billed) / len(
+        RESET
+    )  # a call that broke off may be billed, so it counts at its highest
+    assert 0.02 < unsure < 0.03
     assert threading.active_count() <= before + 8  # the loop's own threads for looks into the store end with it
     ideal = sum(map(seconds_of, range(TARGETS))) / AT_ONCE
     assert took < 1.3 * ideal + 2, f"{took:.1f} s, ideal {ideal:.1f} s"  # 2 s for a busy machine

@@ -39,4 +39,4 @@ def test_the_model_of_a_real_agent_asks_a_child(name: str) -> None:
     assert "How long is the report?" not in child  # nothing of the agent's conversation
     last = next(text for text in reversed(sent) if CHILD not in text and "How long is the report?" in text)
     assert "ok (unscripted)" in last  # what the simulated child says
-    assert "1 child calls" in last
+    assert "1 child call, " in last

@@ -4,7 +4,8 @@ Rules of this file
 ------------------
 1. Calls are the same if model, instructions, content, tools, form of the answer and output limit are the same, byte by byte.
 2. A remembered answer costs nothing, and reports usage of zero tokens, so that no cost is counted twice.
-3. Only whole answers are remembered, the newest ones. Nothing is written to a disk.
+3. Only whole answers that say something are remembered, the newest ones: a child that answered with nothing may be asked again.
+   Nothing is written to a disk.
 """
 
 import hashlib
@@ -16,7 +17,9 @@ from typing import Final
 
 import msgspec
 
+from pagein.model.json_text import encode_json
 from pagein.model.messages import Usage
+from pagein.policy.delegation.child_replies import parse_reply
 from pagein.ports import ChildAnswer, ChildModel, ChildRequest
 
 _KEPT: Final = 2_000
@@ -58,7 +61,7 @@ class AnswerMemo:
 
     def keep(self, key: bytes, answer: ChildAnswer) -> None:
         """Remember an answer. The oldest ones are forgotten when there are too many."""
-        if answer.stop not in _WHOLE:
+        if answer.stop not in _WHOLE or not (answer.tool_calls or parse_reply(answer.text).answer.strip()):
             return
         size = sum(map(len, _texts(answer)))
         with self._lock:
@@ -110,7 +113,7 @@ def call_key(request: ChildRequest) -> bytes:
     """Return what names a call: equal for equal calls. Cache marks and streaming change no answer, and are left out."""
     digest = hashlib.sha256()
     for part in (request.model, request.system, request.messages, request.tools, request.max_output, request.schema):
-        digest.update(hashlib.sha256(msgspec.json.encode(part)).digest())
+        digest.update(hashlib.sha256(encode_json(msgspec.to_builtins(part))).digest())
     return digest.digest()
 
 

@@ -63,7 +63,7 @@ def child_error(problem: BaseException, model: str) -> ChildModelError | None:
     if status in _BUSY or isinstance(problem, ModelRateLimitError | ModelUnavailableError):
         return Overloaded(f"{model} is overloaded: {words}", getattr(problem, "retry_after", None))
     if status >= _FAILED:
-        return BrokenConnection(f"the provider of {model} failed: {words}")
+        return BrokenConnection(f"the provider of {model} failed: {words}", was_sent=False)
     if isinstance(problem, ModelConnectionError) and _is_unsent(problem):
         return BrokenConnection(f"there is no connection to {model}: {words}", was_sent=False)
     for kinds, error, says in _MEANINGS:

@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. An answer that goes back is the answer that came, in order; nothing of it is changed or left out. What a provider signs
-   and pagein has no block for is carried along in a block of its own.
+   and pagein has no block for is carried along in a block of its own. Half a surrogate pair becomes a replacement character.
 2. A cache mark stands behind the block that ends the marked prefix. The providers' rules decide what it means there.
 3. What a provider reports as input holds the cached tokens; usage here does not (`Usage.fresh`).
 """
@@ -53,10 +53,10 @@ def request_messages(request: ChildRequest) -> list[ModelMessage]:
         else:
             found.append(_model_request(message, marks if place == 0 else {}))
     if found and isinstance(found[0], ModelRequest):
-        found[0] = replace(found[0], instructions=request.system)
+        found[0] = replace(found[0], instructions=_sendable(request.system))
     last = found[-1]
     if isinstance(last, ModelRequest):  # the instructions of the last request count
-        found[-1] = replace(last, instructions=request.system)
+        found[-1] = replace(last, instructions=_sendable(request.system))
     return found
 
 
@@ -106,7 +106,7 @@ def _model_request(message: Message, marks: dict[int, PrefixMark]) -> ModelReque
     results = [
         ToolReturnPart(
             tool_name=one.name,
-            content=one.text,
+            content=_sendable(one.text),
             tool_call_id=one.call_id,
             outcome="failed" if one.is_error else "success",
         )
@@ -116,7 +116,7 @@ def _model_request(message: Message, marks: dict[int, PrefixMark]) -> ModelReque
     content: list[UserContent] = []
     texts = [one for one in message.blocks if isinstance(one, Text)]
     for number, one in enumerate(texts, start=1):
-        content.append(one.text)
+        content.append(_sendable(one.text))
         if (mark := marks.get(number)) is not None:
             content.append(CachePoint(ttl=mark.ttl))
     return ModelRequest(parts=[*results, *([UserPromptPart(content=content)] if content else [])])
@@ -133,9 +133,9 @@ def _response_parts(blocks: Sequence[Block]) -> Iterator[ModelResponsePart]:
     for one in blocks:
         match one:
             case Text(text=text):
-                yield TextPart(content=text)
+                yield TextPart(content=_sendable(text))
             case ToolCall(id=name, name=tool, arguments=arguments):
-                yield ToolCallPart(tool_name=tool, args=arguments, tool_call_id=name)
+                yield ToolCallPart(tool_name=tool, args=_sendable(arguments), tool_call_id=name)
             case _:
                 pass  # signed blocks come with the whole response
 
@@ -155,6 +155,11 @@ def _blocks(response: ModelResponse) -> Iterator[Block]:
                 pass  # files and the provider's own tools: never asked for
     if is_signed:
         yield Other(_WHOLE, ModelMessagesTypeAdapter.dump_json([response]).decode())
+
+
+def _sendable(text: str) -> str:
+    """Return a text that UTF-8 can express: hosts cut strings between the halves of a surrogate pair."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _usage(response: ModelResponse) -> Usage | None:

@@ -127,6 +127,7 @@ def _ask(  # noqa: PLR0913 -- the options of three commands
     from pagein.tools import delegation_commands as commands
     from pagein.ui.call_progress import call_progress
     from pagein.ui.console import console
+    from pagein.ui.figures import plain
 
     takes_ids = "-" in words[:-1]
     more = sys.stdin.read().split() if takes_ids else []
@@ -139,7 +140,9 @@ def _ask(  # noqa: PLR0913 -- the options of three commands
         if as_json:
             sys.stdout.write(json.dumps(answered.values, allow_nan=False, separators=(",", ":")) + "\n")
         elif answered.failure is None or answered.values["results"]:
-            sys.stdout.write(f"{answered.text}\n")
+            # a child repeats what it read: at a terminal, no sequence of it may act
+            shown = "\n".join(map(plain, answered.text.split("\n"))) if sys.stdout.isatty() else answered.text
+            sys.stdout.write(f"{shown}\n")
     if answered.is_cancelled:
         raise KeyboardInterrupt
     if answered.failure is not None:

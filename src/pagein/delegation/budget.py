@@ -2,7 +2,7 @@
 
 Rules of this file
 ------------------
-1. A child is counted once, when it is admitted.
+1. A child is counted once, when it is admitted. One that then could not be called is not counted.
 2. Before each call to a model its highest cost is reserved. When the call has ended, its real cost takes the place of that.
    A call whose provider reports no usage costs what was reserved: never nothing.
 3. Used from one event loop, so nothing here locks.
@@ -52,6 +52,10 @@ class Budget:
             return self._is_full(f"the operation may ask {self.limits.calls} children (`child_calls`)")
         self.spent += CallCost(1)
         return None
+
+    def withdraw_child(self) -> None:
+        """Count an admitted child no more: none of its calls was made."""
+        self.spent += CallCost(-1)
 
     def reserve(self, cost: CallCost) -> BudgetSpent | None:
         """Set money and tokens aside for a call to a model. Returns the reason if they do not suffice."""

@@ -9,7 +9,7 @@ Rules of this file
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -20,12 +20,15 @@ from pagein.delegation.model_calls import ModelCalls, OutOfBudget
 from pagein.delegation.target_survey import SurveyedTarget, survey_targets
 from pagein.delegation.thread_work import finish_in_thread
 from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, TargetText
-from pagein.errors import ChildModelError, PageinError, StoreError
+from pagein.errors import ChildModelError, PageinError
+from pagein.policy.delegation.child_costs import NOTHING
 from pagein.policy.delegation.child_replies import ChildReply, parse_reply
-from pagein.policy.delegation.evidence import QuotedText, locate_quotes
+from pagein.policy.delegation.evidence import Evidence, QuotedText, locate_quotes
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.policy.delegation.prompts import child_prompt, content_block
 from pagein.policy.delegation.reports import ChildResult, Question
+from pagein.policy.privacy.redaction import without
+from pagein.policy.privacy.secrets import keys_in
 from pagein.ports import ChildTool
 
 QUERY_TOOL: Final = ChildTool(
@@ -42,6 +45,9 @@ QUERY_TOOL: Final = ChildTool(
 )
 _SHOWN_QUESTION: Final = 200
 EMPTY: Final = "the child answered with nothing"
+CANCELLED: Final = "cancelled"
+_QUOTES: Final = 200
+"""Quotes of an answer that are looked up. An answer of the usual length has fewer."""
 
 
 class ChildTools(Protocol):
@@ -103,6 +109,12 @@ class ChildCalls:
     def __init__(self, around: Surroundings) -> None:
         self.around = around
         self._places = asyncio.Semaphore(around.settings.limits.concurrency)
+        self._kept: list[tuple[frozenset[str], str]] = []
+
+    def kept_about(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids of the stored answers on some of these targets and on no others, oldest first."""
+        wanted = frozenset(names)
+        return tuple(object_id for targets, object_id in tuple(self._kept) if targets <= wanted)
 
     async def ask(self, asking: Asking) -> ChildResult:
         """Ask one child, as soon as there is a place, and return its labelled result."""
@@ -122,17 +134,17 @@ class ChildCalls:
         call_id = f"child-{around.new_id()}"
         node = CallNode(call_id, asking.parent, asking.depth, model, words, asked, around.clock())
         around.tree.begin_call(around.operation_id, node)
-        result = ChildResult(asked, "cancelled", call_id=call_id, model=model, why="cancelled")
+        outcome = ChildOutcome(model=model)
+        result = ChildResult(asked, "cancelled", call_id=call_id, model=model, why=CANCELLED)
         try:
-            result = await self._labelled(asking, node)
+            result = await self._labelled(asking, node, outcome)
             result = await self._stored(asking, result)
         finally:
-            self._record(asking, node, result)
+            self._record(asking, node, replace(result, cost=outcome.cost))
         return result
 
-    async def _labelled(self, asking: Asking, node: CallNode) -> ChildResult:
+    async def _labelled(self, asking: Asking, node: CallNode, outcome: ChildOutcome) -> ChildResult:
         blank = ChildResult(node.targets, "error", call_id=node.call_id, model=node.model)
-        outcome = ChildOutcome(model=node.model)
         result = await self._ended(asking, node, outcome, blank)
         return replace(result, model=outcome.model, cost=outcome.cost, notes=(*outcome.notes, *result.notes))
 
@@ -146,20 +158,23 @@ class ChildCalls:
             limit = "child_seconds" if is_own else "child_operation_seconds"
             return replace(blank, status="timeout", why=f"no answer within {seconds:.0f} s (`{limit}`)")
         except OutOfBudget as spent:
+            if outcome.cost == NOTHING:
+                self.around.budget.withdraw_child()
             return replace(blank, status="not_asked", why=str(spent))
         except ChildModelError as problem:
             return replace(blank, why=f"{type(problem).__name__}: {problem}")
         except Exception as problem:  # noqa: BLE001 -- a failing adapter costs one answer, not the others
-            return replace(blank, why=f"the child failed: {type(problem).__name__}: {problem}")
-        if not outcome.text.strip():
-            return replace(blank, why=EMPTY)
+            words = str(problem)  # an adapter's own error may repeat a key
+            return replace(blank, why=f"the child failed: {type(problem).__name__}: {without(words, keys_in(words))}")
         reply = parse_reply(outcome.text)
+        if not reply.answer.strip():
+            return replace(blank, why=EMPTY)
         return replace(
             blank,
             status="success",
             answer=reply.answer,
             confidence=reply.confidence,
-            evidence=locate_quotes(reply.evidence, _quoted(asking)),
+            evidence=tuple(map(Evidence, reply.evidence[:_QUOTES])),  # looked up when the answer is safe
             notes=_notes(reply),
         )
 
@@ -232,7 +247,10 @@ class ChildCalls:
         return f"{result.answer}\nConfidence: {result.confidence}{evidence}{left}", False
 
     async def _stored(self, asking: Asking, result: ChildResult) -> ChildResult:
-        """Return the result with the id of its stored answer."""
+        """Return the result with the id of its stored answer, and its evidence with places.
+
+        Both in a thread: to look up many quotes in a large text takes seconds.
+        """
         if result.status != "success":
             return result
         references = tuple(one.reference for one in asking.texts if one.reference is not None)
@@ -246,12 +264,24 @@ class ChildCalls:
             references,
             self.around.now(),
         )
+
+        def store(stop: threading.Event) -> ChildResult:
+            kept = self._keep(draft, result)
+            quotes = (one.quote for one in result.evidence if not stop.is_set())
+            return replace(
+                kept, evidence=tuple(found for one in quotes for found in locate_quotes([one], _quoted(asking)))
+            )
+
+        return await finish_in_thread(store)
+
+    def _keep(self, draft: ChildResultDraft, result: ChildResult) -> ChildResult:
         try:
-            made = await finish_in_thread(lambda _: self.around.results.keep(draft))
-        except StoreError as problem:
+            made = self.around.results.keep(draft)
+        except PageinError as problem:
             return replace(result, notes=(*result.notes, f"The answer is not stored: {problem}"))
         if made is None:
             return replace(result, notes=(*result.notes, "The answer is not stored: it holds a key."))
+        self._kept.append((frozenset(result.targets), made.object_id))
         return replace(result, object_id=made.object_id, artifact=made.artifact or None)
 
     def _record(self, asking: Asking, node: CallNode, result: ChildResult) -> None:
@@ -292,6 +322,9 @@ def _quoted(asking: Asking) -> Sequence[QuotedText]:
 
 
 def _notes(reply: ChildReply) -> tuple[str, ...]:
-    if reply.is_structured:
-        return ()
-    return ("The child did not answer in the form that it was asked for; the answer is its whole text.",)
+    notes: list[str] = []
+    if not reply.is_structured:
+        notes.append("The child did not answer in the form that it was asked for; the answer is its whole text.")
+    if len(reply.evidence) > _QUOTES:
+        notes.append(f"The first {_QUOTES} of {len(reply.evidence):,} quotes are shown.")
+    return tuple(notes)

@@ -53,6 +53,10 @@ class ChildOutcome:
     cost: CallCost = NOTHING
     notes: list[str] = field(default_factory=list)
 
+    def spend(self, cost: CallCost) -> None:
+        """Add what a call cost, also one without an answer."""
+        self.cost += cost
+
 
 async def run_child(
     task: ChildTask,
@@ -81,13 +85,12 @@ async def run_child(
             task.marks,
         )
         try:
-            answer, cost = await calls.complete(request, tokens, tell)
+            answer = await calls.complete(request, tokens, tell, outcome.spend)
         except OutOfBudget as spent:
             if turn == 1:
                 raise
             outcome.notes.append(f"The child was ended before its answer: {spent}.")
             return
-        outcome.cost += cost
         outcome.model = answer.model or task.model
         outcome.text = answer.text or outcome.text
         if not answer.tool_calls:

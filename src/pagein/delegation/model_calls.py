@@ -2,13 +2,14 @@
 
 Rules of this file
 ------------------
-1. No call is made whose highest cost the budget does not cover.
+1. No call is made whose highest cost the budget does not cover, also no repeated one.
 2. Retries wait as long as the provider asks, else longer each time, with jitter. Waiting is cancelled like any other step.
-3. A call that was refused costs nothing. One that was cancelled or broken off costs what was reserved: the provider may bill it.
+3. A call that was refused costs nothing. One that was cancelled or broken off costs what was reserved, each time: the provider
+   may bill it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -57,32 +58,43 @@ class ModelCalls:
         self._streamed: set[str] = set()
 
     async def complete(
-        self, request: ChildRequest, prompt_tokens: int, tell: Callable[[str], None] = lambda _: None
-    ) -> tuple[ChildAnswer, CallCost]:
-        """Return the answer and its cost. Raises OutOfBudget and ChildModelError.
+        self,
+        request: ChildRequest,
+        prompt_tokens: int,
+        tell: Callable[[str], None] = lambda _: None,
+        spend: Callable[[CallCost], None] = lambda _: None,
+    ) -> ChildAnswer:
+        """Return the answer. Raises OutOfBudget and ChildModelError.
 
-        prompt_tokens: estimate of the prompt. tell: receives what is waited for, in words.
+        prompt_tokens: estimate of the prompt. tell: receives what is waited for, in words. spend: receives the cost of each
+        attempt, also if there is no answer.
         """
         reserved = highest_cost(request.model, prompt_tokens, request.max_output)
-        spent = self._budget.reserve(reserved)
-        if spent is not None:
-            raise OutOfBudget(spent.why)
-        cost = reserved
-        try:
-            answer = await self._again_and_again(request, tell)
-            cost = _cost(request, answer, reserved)
-        except BrokenConnection as problem:
-            cost = reserved if problem.was_sent else NOTHING
-            raise
-        except ChildModelError:
-            cost = NOTHING
-            raise
-        finally:
-            self._budget.settle(reserved, cost)
-            self._spend(cost)
-        return answer, cost
+        failed: list[ChildModelError] = []
 
-    async def _again_and_again(self, request: ChildRequest, tell: Callable[[str], None]) -> ChildAnswer:
+        async def attempt() -> ChildAnswer:
+            spent = self._budget.reserve(reserved)
+            if spent is not None:
+                raise OutOfBudget("; ".join((spent.why, *(f"the call before failed: {one}" for one in failed[-1:]))))
+            cost = reserved
+            try:
+                answer = await self._once(request)
+                cost = _cost(request, answer, reserved)
+            except ChildModelError as problem:
+                failed.append(problem)
+                cost = reserved if isinstance(problem, BrokenConnection) and problem.was_sent else NOTHING
+                raise
+            finally:
+                self._budget.settle(reserved, cost)
+                self._spend(cost)
+                spend(cost)
+            return answer
+
+        return await self._again_and_again(attempt, tell)
+
+    async def _again_and_again(
+        self, attempt: Callable[[], Awaitable[ChildAnswer]], tell: Callable[[str], None]
+    ) -> ChildAnswer:
         from tenacity import AsyncRetrying, retry_if_exception_type
 
         def is_over(state: "RetryCallState") -> bool:
@@ -103,7 +115,7 @@ class ModelCalls:
             before_sleep=note,
             reraise=True,
         )
-        return await retrying(self._once, request)
+        return await retrying(attempt)
 
     async def _once(self, request: ChildRequest) -> ChildAnswer:
         if request.model in self._streamed:

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,23 +19,22 @@ from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels
 from pagein.child_models.prefix_sharing import PrefixSharing
 from pagein.delegation.budget import Budget
 from pagein.delegation.call_tree import CallTree, OperationView, Watch
-from pagein.delegation.child_calls import Asking, ChildCalls, ChildTools, Surroundings
+from pagein.delegation.child_calls import CANCELLED, Asking, ChildCalls, ChildTools, Surroundings
 from pagein.delegation.model_calls import ModelCalls, Retries
 from pagein.delegation.ordered_work import work_on_each
 from pagein.delegation.target_reading import ask_about, room_of
 from pagein.delegation.target_survey import SurveyedTarget, survey_targets
 from pagein.delegation.thread_work import finish_in_thread
 from pagein.engine.recall.child_results import ChildResults
-from pagein.errors import PageinError
 from pagein.policy.delegation.child_costs import NOTHING, CallCost, highest_cost
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.policy.delegation.reports import ChildResult, Confirm, Question, Report, Status
 from pagein.policy.recall.pattern_search import Pattern
 from pagein.ports import ChildModel
 
+_NAMED: Final = 20
 _ROOM_FOR_ANSWERS: Final = 8_000_000
 """Characters of answers that a report holds. The others are in the store alone."""
-_CANCELLED: Final = "cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +100,7 @@ class Operation:
             means.now,
             means.new_id,
         )
+        self._calls = ChildCalls(self._around)
         self._begun: set[int] = set()
         self._targets: tuple[SurveyedTarget, ...] = ()
         self._found: dict[int, ChildResult] = {}
@@ -164,12 +164,17 @@ class Operation:
         return await self._confirmed()
 
     def _estimate(self, asked: list[SurveyedTarget]) -> CallCost:
-        """Return the highest cost as planned: one turn a child, and a further call where targets must be joined."""
+        """Return the highest cost as planned: one turn a child, and a further call where targets must be joined.
+
+        Counted are as many children as the operation may ask, about the first targets.
+        """
         output, first = self._limits.output_tokens, self._around.models[0]
         room = room_of(first, output)
         sizes = [one.tokens for one in asked] if self._question.kind == "batch" else [sum(one.tokens for one in asked)]
         total = NOTHING
         for size in sizes:
+            if total.calls >= self._limits.calls:
+                break
             parts = max(1, -(-size // room))
             for _ in range(parts):
                 total += highest_cost(first, min(size, room), output, 1)
@@ -206,7 +211,7 @@ class Operation:
     # --- the children ---
 
     async def _ask_all(self) -> None:
-        calls = ChildCalls(self._around)
+        calls = self._calls
         if self._question.kind != "batch":
             await self._ask_together(calls)
             return
@@ -228,7 +233,7 @@ class Operation:
         self._begun.add(place)
         try:
             result = await ask_about(calls, await finish_in_thread(load))
-        except PageinError as problem:  # it was there when the targets were surveyed
+        except Exception as problem:  # noqa: BLE001 -- a target that was there when it was surveyed costs one answer, not the others
             result = ChildResult(names, "error", why=f"{type(problem).__name__}: {problem}")
         self._room -= len(result.answer)
         if self._room < 0 and result.object_id is not None:
@@ -245,10 +250,12 @@ class Operation:
         results = self._labelled()
         missing = sum(one.status != "success" for one in results)
         why = self._why_ended()
+        parted = sum(one.is_partial for one in results)
         partial = None
-        if why is not None or missing:
+        if why is not None or missing or parted:
             done = len(results) - missing
-            partial = f"{done} of {len(results)} answered" + ("" if why is None else f": {why}")
+            in_part = f", {parted} of them only in part" if parted else ""
+            partial = f"{done} of {len(results)} answered{in_part}" + ("" if why is None else f": {why}")
         warm = [one.name for one in self._targets if one.is_asked]
         notes = [*self._report.notes, *self._prompt_notes()]
         failure = None
@@ -276,7 +283,7 @@ class Operation:
 
     def _why_ended(self) -> str | None:
         if self._is_cancelled:
-            return _CANCELLED
+            return CANCELLED
         if self._is_late:
             return f"the operation took {self._limits.operation_seconds:.0f} s (`child_operation_seconds`)"
         return self._budget.full
@@ -284,12 +291,16 @@ class Operation:
     def _labelled(self) -> tuple[ChildResult, ...]:
         why = self._why_ended() or "it was not reached"
 
-        def unanswered(place: int, names: tuple[str, ...]) -> ChildResult:
+        def unanswered(place: int, targets: Sequence[SurveyedTarget]) -> ChildResult:
             ended: Status = "cancelled" if self._is_cancelled else "timeout" if self._is_late else "not_asked"
-            return ChildResult(names, ended if place in self._begun else "not_asked", why=why)
+            kept = self._calls.kept_about(one.name for one in targets)
+            more = f" and {len(kept) - _NAMED} more" if len(kept) > _NAMED else ""
+            notes = (f"Stored answers about it: {', '.join(kept[:_NAMED])}{more}.",) if kept else ()
+            names = tuple(one.asked for one in targets)
+            return ChildResult(names, ended if place in self._begun else "not_asked", why=why, notes=notes)
 
         if self._question.kind != "batch":
-            asked = tuple(one.asked for one in self._targets if one.is_asked)
+            asked = tuple(one for one in self._targets if one.is_asked)
             missing = tuple(one.why for one in self._targets if one.why is not None)
             result = self._found.get(0) or unanswered(0, asked)
             return (replace(result, notes=(*result.notes, *missing)),)
@@ -298,7 +309,7 @@ class Operation:
             if one.why is not None:
                 labelled.append(ChildResult((one.asked,), "error", why=one.why))
             elif one.has_hit:
-                labelled.append(self._found.get(place) or unanswered(place, (one.asked,)))
+                labelled.append(self._found.get(place) or unanswered(place, (one,)))
         return tuple(labelled)
 
 

@@ -18,6 +18,7 @@ from pagein.policy.delegation.part_answers import (
     reduce_groups,
     reduce_text,
     report_split,
+    unjoined_text,
 )
 from pagein.policy.delegation.prompts import content_block
 from pagein.policy.delegation.reports import ChildResult
@@ -51,6 +52,7 @@ class _PartedQuestion:
         self._room = room
         self._cost = NOTHING
         self._reduces = 0
+        self._lost: list[PartAnswer] = []
         self._total = 0
         self._last: ChildResult | None = None
 
@@ -62,7 +64,9 @@ class _PartedQuestion:
             kinds.append(edges.by)
             parts += [(text, part) for part in split_text(text.text, edges, self._characters(text))]
         self._total = len(parts)
-        found: list[PartAnswer] = [PartAnswer((number,), None, why="not asked") for number, _ in enumerate(parts, 1)]
+        found: list[PartAnswer] = [
+            PartAnswer((number,), None, why="not asked", was_asked=False) for number, _ in enumerate(parts, 1)
+        ]
 
         async def ask_part(place: int, item: tuple[TargetText, TargetPart]) -> None:
             text, part = item
@@ -88,7 +92,7 @@ class _PartedQuestion:
     def _part_answer(numbers: tuple[int, ...], result: ChildResult) -> PartAnswer:
         quotes = tuple(one.quote for one in result.evidence)
         answer = result.answer if result.status == "success" else None
-        return PartAnswer(numbers, answer, quotes, result.why)
+        return PartAnswer(numbers, answer, quotes, result.why, was_asked=result.status != "not_asked")
 
     async def _joined(self, answers: Sequence[PartAnswer]) -> PartAnswer:
         characters = self._room * 3  # a token has three characters or more
@@ -102,12 +106,14 @@ class _PartedQuestion:
         numbers = tuple(number for one in group for number in one.parts)
         if all(one.answer is None for one in group):
             return PartAnswer(numbers, None, why=group[0].why)
-        self._reduces += 1
         content = content_block("answers", reduce_text(group, characters))
         is_last = len(numbers) == self._total
         question = self._asking.question if is_last else self._question
         result = await self._ask(replace(self._asking, question=question, content=content, extra=REDUCE_NOTE))
-        return self._part_answer(numbers, result)
+        self._reduces += result.status != "not_asked"
+        joined = self._part_answer(numbers, result)
+        self._lost += [joined] if joined.answer is None else []
+        return joined
 
     def _result(
         self,
@@ -124,7 +130,38 @@ class _PartedQuestion:
             notes.append(report.says)
         names = tuple(one.name for one in self._asking.texts)
         last = self._last
-        if joined.answer is None or last is None:
+        if last is None:
             why = joined.why or "no part has an answer"
             return ChildResult(names, "error", cost=self._cost, why=why, notes=tuple(notes))
-        return replace(last, targets=names, cost=self._cost, notes=(*last.notes, *notes))
+        if joined.answer is None:
+            return self._unjoined(parts, found, ChildResult(names, "success", why=joined.why, notes=tuple(notes)), last)
+        notes += [
+            f"The answers on parts {lost.parts[0]} to {lost.parts[-1]} are missing in it: {lost.why}."
+            for lost in self._lost
+        ]
+        is_partial = bool(self._lost) or any(one.answer is None for one in found)
+        return replace(last, targets=names, cost=self._cost, is_partial=is_partial, notes=(*last.notes, *notes))
+
+    def _unjoined(
+        self,
+        parts: Sequence[tuple[TargetText, TargetPart]],
+        found: Sequence[PartAnswer],
+        result: ChildResult,
+        last: ChildResult,
+    ) -> ChildResult:
+        """Return the answers on the parts, which are paid for, where they could not be joined."""
+        kept = ", ".join(self._calls.kept_about(result.targets))
+        notes = (
+            f"The answers on the parts could not be joined ({result.why}), and stand one behind the other.",
+            *([f"Each is stored: {kept}."] if kept else []),
+        )
+        return replace(
+            result,
+            answer=unjoined_text([(text.name, part) for text, part in parts], found),
+            is_partial=True,
+            call_id=last.call_id,
+            model=last.model,
+            cost=self._cost,
+            why="",
+            notes=(*result.notes, *notes),
+        )

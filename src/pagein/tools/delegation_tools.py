@@ -68,6 +68,7 @@ def report_values(report: Report) -> dict[str, Any]:
                 "evidence": [{**asdict(quote), "place": quote.place} for quote in one.evidence],
                 "object_id": one.object_id,
                 "artifact": one.artifact,
+                "is_partial": one.is_partial,
                 "call": one.call_id,
                 "model": one.model,
                 "cost": cost_values(one.cost),

@@ -184,6 +184,9 @@ def test_a_client_gets_pings_and_ends_its_children_when_it_goes(
             await asyncio.gather(asking, return_exceptions=True)
             await until(lambda: not PROCESS_CALLS.operations())
             assert len(of_model(here)) == 2  # the model was not asked to go on
+            await until(lambda: here.gateway._children._spent)  # type: ignore[union-attr]
+            ((_, usd),) = here.gateway._children._spent  # type: ignore[union-attr]
+            assert 0 < usd < LIMITS.usd / 2  # what the call may have cost, and not all that was set aside
 
     run(go())
 

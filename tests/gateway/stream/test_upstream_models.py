@@ -118,3 +118,14 @@ def test_only_models_of_the_upstream_are_known() -> None:
     assert models.knows("anthropic/claude-haiku-4-5")
     assert not models.knows("openai/gpt-5.2")
     assert not models.knows("")
+
+
+@pytest.mark.parametrize("usage", [b"", b',"usage":{}', b',"usage":{"input_tokens":0,"output_tokens":0}'])
+def test_an_answer_without_tokens_has_no_usage_and_so_is_not_free(usage: bytes) -> None:
+    body = (
+        b'{"type":"message","role":"assistant","content":[{"type":"text","text":"4"}],"stop_reason":"end_turn"'
+        + usage
+        + b"}"
+    )
+    answer = child_answer(body, APIS[0], "a/b", ())
+    assert (answer.text, answer.usage) == ("4", None)

@@ -65,3 +65,8 @@ def test_each_exact_quote_is_found_where_it_stands(quote: str, before: str, behi
     assert found.is_exact
     assert text[found.start : found.end] == quote.strip()
     assert found.first == text.count("\n", 0, found.start) + 1
+
+
+def test_a_reply_of_empty_lines_is_read_at_once() -> None:
+    text = "```\n" + "\n" * 100_000 + "x"
+    assert parse_reply(text).answer == text

@@ -3,7 +3,7 @@
 Rules of this file
 ------------------
 1. An answer is stored before it is journaled, and journaled before anyone is told its id (law 1).
-2. An answer with a key is not stored (law 9).
+2. An answer with a key is not stored, and a key in a question is left out of its title (law 9).
 3. What children were asked about counts as recently recalled, as if the model had peeked at it.
 """
 
@@ -22,6 +22,7 @@ from pagein.model.delegation_notes import ChildResultNote, DelegationKind
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 from pagein.model.journal_notes import RecallNote
 from pagein.model.objects import ObjectId, Origin
+from pagein.policy.privacy.redaction import without
 from pagein.policy.privacy.secrets import keys_in
 
 _TITLE: Final = 100
@@ -122,7 +123,7 @@ class ChildResults:
         if keys_in(draft.answer):
             return None
         artifact = _artifact_id(self._owner.session, draft.call) if draft.kind == "extract" else ""
-        title = " ".join(draft.question.split())[:_TITLE]
+        title = " ".join(without(draft.question, keys_in(draft.question)).split())[:_TITLE]
         origin = Origin(self._owner.session, f"child:{draft.call}")
         with self._owner.turn():
             stored = self._keeper.keep_text(origin, CHILD_RESULT, title, draft.answer)

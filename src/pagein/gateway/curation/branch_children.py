@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from pagein.child_models.memoized_models import AnswerMemo
-from pagein.delegation.call_tree import PROCESS_CALLS
+from pagein.delegation.call_tree import PROCESS_CALLS, OperationView
 from pagein.delegation.delegation import Delegation
 from pagein.engine.engine import Engine
 from pagein.engine.prepared_request import PreparedRequest
@@ -171,10 +171,15 @@ class GatewayChildren:
             tree=PROCESS_CALLS,
             memo=self._memo,
         )
-        began, spent = self._clock(), limits.usd
+        began, spent = self._clock(), 0.0
         self._reserved += limits.usd
+
+        def watch(operation: OperationView) -> None:  # a client that goes leaves no report, and has paid all the same
+            nonlocal spent
+            spent = operation.actual.usd or 0.0
+
         try:
-            report = await delegation.ask(question)
+            report = await delegation.ask(question, watch)
             spent = report.actual.usd or 0.0
             caps = await asyncio.to_thread(branch.behind, lambda session: session.recalls.bounds.caps)
         except Exception as problem:  # noqa: BLE001 -- law 7: the model gets an error result, and continues

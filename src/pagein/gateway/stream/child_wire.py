@@ -20,7 +20,7 @@ from pagein.errors import (
     UnsupportedCall,
 )
 from pagein.model.json_text import decode_json, encode_json
-from pagein.model.messages import Block, Message, Other, Text, ToolCall
+from pagein.model.messages import Block, Message, Other, Text, ToolCall, Usage
 from pagein.policy.privacy.secrets import keys_in
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
@@ -96,7 +96,8 @@ def reply_answer(reply: ModelReply, api: Api, named: str, names: Sequence[str]) 
     if turn.said:
         blocks.append(Other(_SAID, json_spans.array_of(turn.said).decode()))
     stop = "tools" if has_calls else _STOPS.get(reply.stop.lower(), "end")
-    return ChildAnswer(tuple(blocks), reply.usage, stop, named)
+    usage = reply.usage if reply.usage != Usage() else None  # some upstreams fill in zeros: an answer is never free
+    return ChildAnswer(tuple(blocks), usage, stop, named)
 
 
 def http_error(status: int, body: bytes, retry_after: str, named: str) -> ChildModelError:
@@ -111,7 +112,7 @@ def http_error(status: int, body: bytes, retry_after: str, named: str) -> ChildM
     if status in _BUSY:
         return Overloaded(f"{named} is overloaded: {words}", _seconds(retry_after))
     if status >= _FAILED:
-        return BrokenConnection(f"the provider of {named} failed: {words}")
+        return BrokenConnection(f"the provider of {named} failed: {words}", was_sent=False)
     return RefusedRequest(f"the provider refused the request to {named}: {words}")
 
 

@@ -36,12 +36,13 @@ REDUCE_NOTE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PartAnswer:
-    """The answer on some parts. parts: numbers of the parts. answer: None if the call failed; then `why` says how."""
+    """The answer on some parts. parts: their numbers. answer: None if there is none; then `why` says how. was_asked: a child was."""
 
     parts: tuple[int, ...]
     answer: str | None
     evidence: tuple[str, ...] = ()
     why: str = ""
+    was_asked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ class SplitReport:
     def says(self) -> str:
         """The report in one sentence or two."""
         joined = f" and {self.reduces} to join their answers" if self.reduces else ""
-        text = f"{self.target} was split into {self.parts} parts by {self.by}: {self.maps} calls on the parts{joined}."
+        calls = f"{self.maps} call{'' if self.maps == 1 else 's'}"
+        text = f"{self.target} was split into {self.parts} parts by {self.by}: {calls} on the parts{joined}."
         if self.missing:
             lines = ", ".join(f"{first} to {last}" for first, last in self.missing)
             text += f" Without an answer: lines {lines}. So the result is partial."
@@ -75,7 +77,17 @@ def report_split(
     """Return how a target was answered. answers: on the single parts, failed ones included."""
     answered = {number for one in answers if one.answer is not None for number in one.parts}
     missing = tuple((part.first, part.last) for part in parts if part.number not in answered)
-    return SplitReport(target, len(parts), by, len(answers), reduces, missing)
+    return SplitReport(target, len(parts), by, sum(one.was_asked for one in answers), reduces, missing)
+
+
+def unjoined_text(parts: Sequence[tuple[str, TargetPart]], answers: Sequence[PartAnswer]) -> str:
+    """Return the answers on parts one behind the other, each with its lines, for want of a joined one. parts: with their targets' names."""
+    told = [
+        f"{name}, lines {part.first} to {part.last}: {one.answer}"
+        for (name, part), one in zip(parts, answers, strict=True)
+        if one.answer is not None
+    ]
+    return "\n\n".join(told)
 
 
 def reduce_groups(answers: Sequence[PartAnswer], room: int) -> tuple[tuple[PartAnswer, ...], ...]:

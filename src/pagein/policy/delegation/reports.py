@@ -45,6 +45,7 @@ class ChildResult:
     targets: as they were asked for. answer: "" for a child that gave none, or whose answer is only in the store.
     evidence: quotes of the child, each with its place in the targets or marked as not found.
     object_id: the stored answer; None if there is none. artifact: the object that keeps the answer of an `extract`.
+    is_partial: the answer is about some parts of a large target only, or those were not joined; `notes` say which.
     why: the reason, for every status but `success`. notes: what else a reader must know.
     """
 
@@ -55,6 +56,7 @@ class ChildResult:
     evidence: tuple[Evidence, ...] = ()
     object_id: str | None = None
     artifact: str | None = None
+    is_partial: bool = False
     call_id: str = ""
     model: str = ""
     cost: CallCost = NOTHING
@@ -66,9 +68,10 @@ class ChildResult:
 class Report:
     """What an operation did.
 
-    results: one for each target of a batch, in the order of the targets; else one.
+    results: one for each target of a batch, in the order of the targets; else one. A target that is named twice is asked about once.
     refused: why nothing was asked; None if something was.
-    partial: why some targets have no answer; None if every target has one, or was left out by `find`.
+    partial: why some targets have no answer, or an answer on some of their parts only; None if every target has a whole one, or
+        was left out by `find`.
     estimated, actual: cost before and after. calls: children that were asked.
     is_cancelled: somebody cancelled it.
     unmatched: targets in which the text to find does not stand.
