@@ -95,6 +95,43 @@ def test_the_store_gets_one_entry_for_equal_reads(tmp_path: Path) -> None:
         assert len(session.journal.entries) == 2
 
 
+@pytest.mark.parametrize("first_quoted", [0, 3])
+def test_a_file_that_goes_back_and_forth_is_never_told_by_an_older_answer_with_the_same_text(
+    tmp_path: Path, first_quoted: int
+) -> None:
+    """The reader of all quoted answers in their order has the text of the last one, however often it was shown before."""
+    one, two = text(*LINES), text(*LINES[:20], "other = 1\n", *LINES[21:])
+    quoted: list[str] = []
+    shown = ""
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        for place, now in enumerate([one, two, one, two, one, one, two, two, one]):
+            (tmp_path / "a.py").write_text(now)
+            found = read(reads, "a.py", known=quoted if place >= first_quoted else [])
+            mode = event_of(found).mode
+            assert mode == ("full" if place in (0, *range(first_quoted)) else "unchanged" if now == shown else "diff")
+            assert found.receipt not in quoted
+            quoted += [found.receipt] if found.receipt else []
+            shown = now
+        again = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        assert read(again, "a.py", known=quoted).result.text == "[readcache: unchanged, 41 lines]"
+
+
+def test_a_change_between_two_quoted_answers_is_not_passed_over(tmp_path: Path) -> None:
+    """Whoever saw the answer between them has other lines in mind than those of the first."""
+    one, two = text(*LINES), text(*LINES[:20], "other = 1\n", *LINES[21:])
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        (tmp_path / "a.py").write_text(one)
+        first = read(reads, "a.py").receipt
+        (tmp_path / "a.py").write_text(two)
+        between = read(reads, "a.py").receipt
+        (tmp_path / "a.py").write_text(one)
+        last = read(reads, "a.py", offset=1, limit=10).receipt
+        assert event_of(read(reads, "a.py", known=[first, last])).mode != "unchanged"
+        assert event_of(read(reads, "a.py", known=[first, between, last])).mode != "unchanged"
+
+
 edits = st.tuples(st.just("edit"), st.integers(0, 39), st.text("abc\n", max_size=12))
 ranges = st.tuples(st.just("read"), st.integers(1, 45), st.one_of(st.none(), st.integers(1, 45)))
 

@@ -33,6 +33,7 @@ JSON_FILES = {
     "strange names": '{"mcp\\u0053ervers": {"\\u00e9\\"": null}}',
 }
 TOML_FILES = {
+    "a text that looks like the table": 'a = """\n[mcp_servers.pagein]\n"""\n',
     "blank": "",
     "comments": '# mine\nmodel = "gpt-5.5"   # fast\n\n[mcp_servers.other]\ncommand = "x"\n\n# the end',
     "windows line ends": 'model = "x"\r\n[a]\r\nb = 1\r\n',
@@ -191,6 +192,10 @@ def test_any_json_object_gets_the_member_and_nothing_else(
 
 
 HOOK_FILES = {
+    "two lists of others with equal ends": (
+        '{\n  "hooks": {\n    "PreCompact": [\n      {"hooks": []}\n    ],\n    "SessionEnd": [\n      {"hooks": []}\n    ]\n  }\n}\n'
+    ),
+    "a hook of others with like words": '{"hooks": {"PreToolUse": [{"hooks": [{"command": "webhook claude-code"}]}]}}',
     **{name: text for name, text in JSON_FILES.items() if name != "strange names"},
     "other hooks": (
         '{\n  "hooks": {\n    "PreToolUse": [\n      {"matcher": "Bash", "hooks": []} // mine\n    ],\n    "Stop": []\n  }\n}\n'
@@ -225,3 +230,29 @@ def test_hooks_in_another_form_are_left_alone(tmp_path: Path, text: str) -> None
     write(tmp_path / "home" / ".claude" / "settings.json", text)
     with pytest.raises(BadInput):
         made.plan_install(COMMAND)
+
+
+def test_a_right_file_that_cannot_hold_the_entry_is_not_called_broken(tmp_path: Path) -> None:
+    made, file = installer(tmp_path, "codex")
+    write(file, 'mcp_servers = {a = {command = "b"}}\n')
+    with pytest.raises(BadInput, match="has a form that pagein cannot add to"):
+        made.plan_install(COMMAND)
+
+
+def test_nothing_is_put_in_that_could_not_be_taken_out_again(tmp_path: Path) -> None:
+    made, file = installer(tmp_path, "cursor")
+    write(tmp_path / "data", "a file where the folder of the notes would be")
+    with pytest.raises(BadInput, match=r"installed\.json cannot be"):
+        made.apply(made.plan_install(COMMAND))
+    assert not file.exists()
+
+
+def test_a_link_to_no_file_stays_a_link(tmp_path: Path) -> None:
+    made, file = installer(tmp_path, "cursor")
+    file.parent.mkdir(parents=True)
+    file.symlink_to(tmp_path / "elsewhere.json")
+    made.apply(made.plan_install(COMMAND))
+    assert (tmp_path / "elsewhere.json").is_file()
+    made.apply(made.plan_removal())
+    assert file.is_symlink()
+    assert not (tmp_path / "elsewhere.json").exists()

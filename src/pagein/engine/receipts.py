@@ -13,7 +13,9 @@ Rules of this file
 3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
    has is ignored, and the result says so: the model gets the text.
 4. After a refresh of a file, no answer about it proves anything until it was given again.
-5. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+5. Receipts tell the order of their answers. An answer that is given once more, after another version of the file was
+   shown, therefore gets a receipt of its own, although its text is the same.
+6. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
    if the text above it is, to the last character, the answer that it was made for.
 """
 
@@ -84,7 +86,7 @@ class ReceiptedReads:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._answers: dict[str, _Answer] = {}
-        self._newest: dict[str, _Answer] = {}
+        self._in_order: dict[str, list[str]] = {}  # by path, the tags of its answers, the oldest first
         self._refreshed: set[str] = set()
         self._last: EntryId | None = None
 
@@ -136,9 +138,23 @@ class ReceiptedReads:
             entry = self._session.journal.entry(place)
             found = _text_read(entry)
             if found is not None:
-                return _tag(found[0])
+                return self._told(entry.parent, *found)
             place = entry.parent
         return ""
+
+    def _told(self, parent: EntryId | None, note: ReadNote, event: FileRead) -> str:
+        """Return the receipt of an answer behind an entry. One that repeats an earlier answer is journaled anew."""
+        tags = self._in_order.get(event.path, [])
+        same = [place for place, tag in enumerate(tags) if replace(self._answers[tag].note, repeat=0) == note]
+        if not same:
+            return _tag(note)
+        since = (self._answers[tag].event.version for tag in tags[same[-1] :])
+        is_last = all(version == event.version for version in since)
+        told = self._answers[tags[same[-1]]].note if is_last else replace(note, repeat=len(self._answers))
+        if told.repeat:
+            self._session.move(parent)
+            self._session.note(told)
+        return _tag(told)
 
     def _seen(self, about: str, standing: Callable[[], Mapping[str, StandingReceipt]]) -> list[str]:
         """Return the receipts whose whole answers stand in the window, and were evicted by no gateway on this store.
@@ -148,7 +164,7 @@ class ReceiptedReads:
         with self._session.turn():
             self._look()
             known = dict(self._answers)
-            helps = any(not about or PurePath(one).name in about for one in self._newest)
+            helps = any(not about or PurePath(one).name in about for one in self._in_order)
         shown = standing() if helps else {}
         gone = self._session.sent_windows.evicted_among(shown)
         found = (one for call, one in shown.items() if call not in gone)
@@ -158,22 +174,30 @@ class ReceiptedReads:
         """Return the quoted answers that are proven, the oldest first.
 
         Of a file of which one quoted answer is not proven, none is: a reader of that answer expects another text than the
-        earlier ones showed. The same holds if another version was shown last, and is not quoted.
+        earlier ones showed. Nor is what was shown before another version whose answer is not quoted.
         """
         found = sorted((self._answers[tag] for tag in quoted if tag in self._answers), key=lambda one: one.number)
+        changed = {path: self._last_unquoted_change(path, quoted) for path in {one.event.path for one in found}}
         proven: dict[str, _Answer] = {}
         doubtful = set()
         for one in found:
+            if one.number < changed[one.event.path]:
+                continue
             if one.tag not in self._refreshed and any(base <= proven.keys() for base in one.bases):
                 proven[one.tag] = one
             else:
                 doubtful.add(one.event.path)
-        last = {one.event.path: one for one in found}
-        for path, one in last.items():
-            newest = self._newest[path]
-            if newest.event.version != one.event.version and newest.tag not in quoted:
-                doubtful.add(path)
         return [one for one in proven.values() if one.event.path not in doubtful]
+
+    def _last_unquoted_change(self, path: str, quoted: Collection[str]) -> int:
+        """Return the number of the last unquoted answer that shows another version than the quoted one before it; else -1."""
+        changed, version = -1, None
+        for one in map(self._answers.__getitem__, self._in_order[path]):
+            if one.tag in quoted:
+                version = one.event.version
+            elif version is not None and one.event.version != version:
+                changed = one.number
+        return changed
 
     def _look(self) -> None:
         """Learn the receipts of the answers that the journal got since the last look."""
@@ -188,11 +212,13 @@ class ReceiptedReads:
             tag, base = _tag(note), self._base(entries[name], event)
             self._refreshed.discard(tag)
             known = self._answers.get(tag) or _Answer(tag, len(self._answers), note, event)
-            self._answers[tag] = self._newest[event.path] = replace(known, bases=known.bases | {base})
+            if tag not in self._answers:
+                self._in_order.setdefault(event.path, []).append(tag)
+            self._answers[tag] = replace(known, bases=known.bases | {base})
         self._last = news[0] if news else self._last
 
     def _tags_of(self, path: str) -> set[str]:
-        return {tag for tag, one in self._answers.items() if one.event.path == path} if path else set()
+        return set(self._in_order.get(path, ()))
 
     def _base(self, entry: Entry, event: FileRead) -> frozenset[str]:
         """Return the receipts of earlier answers needed for this answer."""

@@ -38,7 +38,8 @@ class AgentFile:
     keys: names of the objects or tables down to pagein's entry.
     path: returns the file.
     entry: returns the entry for the command that starts the server.
-    mark: for an entry in a list of others, a text by which it is known; "" for a member of its own.
+    mark: for an entry in a list of others, a text by which it is known, quotation marks of the shell aside; "" for a member
+        of its own.
     """
 
     form: Literal["json", "toml"]
@@ -95,7 +96,7 @@ def _memory(command: list[str]) -> Entry:
 
 
 def _hooks(path: Callable[[Folders], Path]) -> tuple[AgentFile, ...]:
-    mark = " ".join(_HOOK)
+    mark = " ".join(("pagein", *_HOOK))
     return (
         AgentFile("json", ("hooks", "PreToolUse"), path, _guard, mark),
         AgentFile("json", ("hooks", "PreCompact"), path, _memory, mark),

@@ -9,6 +9,7 @@ Rules of this file
 """
 
 import json
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -102,41 +103,59 @@ class Installer:
         text = before or ""
         if self._entry_in(self._parse(text)) is None:
             return Change(self._file, before, before)
-        if note is None or text.count(note.text) != 1:
+        found = [] if note is None else [one for one in _without(text, note.text) if self._lacks_entry(one)]
+        if note is None or len(found) != 1:
             raise BadInput(
                 f"{self._file}: the entry {'.'.join(self._place.keys)} is not as pagein put it in; remove it by hand"
             )
-        after = text.replace(note.text, "")
+        after = found[0]
         return Change(self._file, before, None if note.made and not after else after, note.text)
 
     def apply(self, change: Change) -> None:
         """Make a change, and note it. Raises BadInput if the file has changed since, or cannot be written."""
         if self._text() != change.before:
             raise BadInput(f"{self._file} has changed meanwhile; run the command again")
-        notes = {name: one for name, one in self._all_notes().items() if name != self._name}
+        if change.done:
+            return
+        adds = len(change.after or "") > len(change.before or "")
+        if adds:  # noted first: an entry without a note could not be taken out again
+            self._write_note(InstallNote(str(self._file), change.note, change.before is None))
         try:
+            real = self._file.resolve()
             if change.after is None:
-                self._file.unlink()
-            elif not change.done:
-                real = self._file.resolve()
+                real.unlink()
+            else:
                 real.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
                 replace_file(real, change.after, real.stat().st_mode & 0o777 if real.exists() else _NEW_FILE)
-            if change.after is not None and change.note and change.note in change.after:
-                made = InstallNote(str(self._file), change.note, change.before is None)
-                notes[self._name] = asdict(made)
-            elif change.done:
-                return
+        except OSError as problem:
+            raise BadInput(f"{self._file} cannot be written: {problem.strerror or problem}") from problem
+        if not adds:
+            self._write_note(None)
+
+    def _write_note(self, made: InstallNote | None) -> None:
+        """Note what this entry's file has of pagein's; None for nothing."""
+        notes = {name: one for name, one in self._all_notes().items() if name != self._name}
+        if made is not None:
+            notes[self._name] = asdict(made)
+        try:
             self._notes.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
             replace_file(self._notes, json.dumps(notes, indent=2) + "\n", _NEW_FILE)
         except OSError as problem:
-            raise BadInput(f"{self._file} cannot be written: {problem.strerror or problem}") from problem
+            raise BadInput(f"{self._notes} cannot be written: {problem.strerror or problem}") from problem
 
     def _entry_in(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
         """Return pagein's entry in a file's value; None if there is none."""
         found = value_at(value, self._place.keys)
         if not self._place.mark:
             return found
-        return next((one for one in found or () if self._place.mark in json.dumps(one)), None)
+        listed = found if isinstance(found, list) else ()
+        return next((one for one in listed if self._place.mark in json.dumps(one).replace("'", "")), None)
+
+    def _lacks_entry(self, text: str) -> bool:
+        try:
+            return self._entry_in(self._parse(text)) is None
+        except BadInput:
+            return False
 
     def _insert(self, text: str, entry: dict[str, Any]) -> Insert:
         if not self._is_json:
@@ -171,7 +190,11 @@ class Installer:
         """Raise BadInput if the file with the entry would say anything else than before, beside the entry."""
         listed = bool(self._place.mark)
         wanted = _with_entry(value, self._place.keys, entry, listed=listed)
-        if wanted is None or self._parse(insert.applied(text)) != wanted:
+        try:
+            fits = wanted is not None and self._parse(insert.applied(text)) == wanted
+        except BadInput:  # the file is right, but not with this entry behind it
+            fits = False
+        if not fits:
             raise BadInput(f"{self._file} has a form that pagein cannot add to; add the entry by hand (docs/mcp.md)")
 
     def _note(self) -> InstallNote | None:
@@ -186,6 +209,14 @@ class Installer:
         except (OSError, ValueError) as problem:
             raise BadInput(f"{self._notes} cannot be read: {problem}; remove it, and uninstall by hand") from problem
         return found if isinstance(found, dict) else {}
+
+
+def _without(text: str, piece: str) -> Iterator[str]:
+    """Yield a text without a piece, once for each place where the piece stands: two lists may hold equal entries."""
+    place = text.find(piece)
+    while place >= 0:
+        yield text[:place] + text[place + len(piece) :]
+        place = text.find(piece, place + 1)
 
 
 def _with_entry(value: dict[str, Any], keys: Keys, entry: dict[str, Any], *, listed: bool) -> dict[str, Any] | None:

@@ -284,6 +284,7 @@ class ReadNote:
     baseline, sent: bytes of the client's own answer and of the sent answer, for reads.
     at: time of a refresh in milliseconds since 1970, for people; no decision uses it.
     before: characters in front of the lines of the file in the answer, such as a line with its place.
+    repeat: tells this answer from an equal one before it; 0 for the first.
     """
 
     event: FileRead | FileWrite | FileRefresh
@@ -293,6 +294,7 @@ class ReadNote:
     sent: int = 0
     at: int = 0
     before: int = 0
+    repeat: int = 0
 
 
 @dataclass(frozen=True, slots=True)

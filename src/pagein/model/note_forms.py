@@ -179,7 +179,7 @@ def _encode_read(note: ReadNote) -> str:
     match note.event:
         case FileRead():
             sizes = {"baselineBytes": note.baseline, "sentBytes": note.sent}
-            record = {"readcache": read_records.encode(note.event), **sizes, **_nonempty(before=note.before)}
+            record = {"readcache": read_records.encode(note.event), **sizes, **_nonempty(before=note.before, repeat=note.repeat)}
         case FileWrite():
             record = read_records.encode_authored(note.event)
         case FileRefresh():
@@ -202,7 +202,7 @@ def _decode_read(data: str) -> ReadNote | MalformedRecord:
     baseline, sent = record.get("baselineBytes"), record.get("sentBytes")
     if not isinstance(baseline, int) or not isinstance(sent, int) or min(baseline, sent) < 0:
         baseline = sent = 0
-    before = record.get("before")
+    counts = record.get("before"), record.get("repeat")
     return ReadNote(
         event,
         trace if isinstance(trace, str) else "",
@@ -210,7 +210,7 @@ def _decode_read(data: str) -> ReadNote | MalformedRecord:
         baseline,
         sent,
         at if isinstance(at, int) else 0,
-        before if isinstance(before, int) and before > 0 else 0,
+        *(one if isinstance(one, int) and one > 0 else 0 for one in counts),
     )
 
 
