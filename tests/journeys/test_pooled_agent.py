@@ -126,6 +126,34 @@ def test_a_call_without_a_result_is_taken_up_by_the_next_process(tmp_path: Path)
         assert provider.bill().refused == 0
 
 
+def test_the_open_calls_are_those_of_the_branch(tmp_path: Path) -> None:
+    (tmp_path / "auth.py").write_text(CODE)
+    script = [
+        [{"tool": "bash", "args": {}}, {"tool": "read", "args": {"path": "auth.py"}}],
+        [{"text": "ok"}],
+        [{"text": "ok"}],
+    ]
+    with SimulatedProvider(script) as provider, pagein.open(":memory:") as engine:
+        session = engine.session("fix")
+        agent = begin(session, tmp_path)
+        agent.say("Go.")
+        place = session.leaf
+        (call,) = agent.hear(post(provider.url, agent.request()))
+        calling = session.leaf
+        with pytest.raises(BadInput, match=f"no result was given for {call.id}"):
+            agent.say("And hurry.")  # no provider takes words between a call and its result
+        session.move(place)
+        assert agent.calls == []
+        agent.say("Go on.")
+        agent.hear(post(provider.url, agent.request()))
+        session.move(calling)
+        assert agent.calls == [call]
+        agent.answer(call, "done")
+        agent.hear(post(provider.url, agent.request()))
+        assert agent.is_done
+    assert (provider.bill().requests, provider.bill().refused) == (3, 0)
+
+
 def test_what_must_not_be_stored_stays_in_the_conversation(tmp_path: Path) -> None:
     secret = "TOKEN=" + "s3cr3t" * 200
     script = [[{"tool": "bash", "args": {"command": "cat .env"}}], [{"text": "ok"}]]

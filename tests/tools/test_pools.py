@@ -158,6 +158,26 @@ def test_a_file_that_must_not_be_stored_is_shown_by_the_call_alone(room: Room) -
     assert not session.pools.state.index
 
 
+def test_an_empty_name_is_the_name_of_nothing(room: Room) -> None:
+    session = room.session()
+    says(session)
+    work(session, "tc-1")
+    before = session.pools.sets()
+    with pytest.raises(BadInput, match="Object not found"):
+        pool_commands.activate(session, "")
+    for act in (session.pools.deactivate, session.pools.pin, session.pools.unpin):
+        assert act(" ").is_error
+    assert session.pools.sets() == before
+
+
+def test_a_link_to_a_file_that_must_not_be_stored_brings_in_nothing(room: Room) -> None:
+    room.put(".env", "PASSWORD=one\n")
+    room.put("b.md", "[settings](.env) and [[.env]]\n")
+    session = room.session()
+    ask(session, "read", path="b.md")
+    assert [Path(one.path).name for one in session.pools.state.pool()] == ["b.md"]
+
+
 def test_links_of_a_file_bring_in_the_metadata_of_what_they_name(room: Room) -> None:
     room.put("texts/b.md", "b\n")
     room.put("a.md", "see [b](texts/b.md), [gone](gone.md) and [[nobody]]\n")

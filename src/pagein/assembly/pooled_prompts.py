@@ -56,7 +56,7 @@ class PooledCall:
 class _At:
     """The fold at an entry of the branch.
 
-    messages: the conversation as the journal has it. sent: the same with texts that must not be stored. moment: time of the last request. covered: messages up to its final breakpoint.
+    messages: the conversation as the journal has it. sent: the same with texts that must not be stored. moment: time of the last request. covered: messages up to its final breakpoint. last: entry of the last message.
     """
 
     entry: EntryId | None
@@ -65,6 +65,7 @@ class _At:
     sent: tuple[Message, ...] = ()
     moment: float | None = None
     covered: int = 0
+    last: EntryId | None = None
 
 
 def pooled(
@@ -127,25 +128,30 @@ class PooledAgent:
         self._originals: dict[EntryId, Message] = {}
         self._at = self._start()
         self._lock = RLock()
-        self._open: dict[str, ToolCall] = {}
-        self._waiting: list[ToolResult] = []
-        self._resume()
+        self._results: dict[str, ToolResult] = {}  # of calls in the message `_results_of`, until each has one
+        self._results_of: EntryId | None = None
+        self._answer_own()  # of calls that an earlier process left without results
 
     @property
     def calls(self) -> list[PooledCall]:
         """The calls of the caller's own tools that wait for a result."""
-        return [PooledCall(call.id, call.name, _arguments(call)) for call in self._open.values()]
+        with self._lock:
+            waiting = [call for call in self._open().values() if call.name not in _OWN]
+        return [PooledCall(call.id, call.name, _arguments(call)) for call in waiting]
 
     @property
     def is_done(self) -> bool:
         """Whether the model has answered, without a call."""
-        return not self._open and any(one.role == "assistant" for one in self._present().messages[-1:])
+        with self._lock:
+            return not self._open() and any(one.role == "assistant" for one in self._present().messages[-1:])
 
     def say(self, text: str) -> None:
-        """Add words of the user."""
+        """Add words of the user. Raises BadInput while a call waits for its result, as no provider takes words there."""
         if not text.strip():
             raise BadInput("the user's words are empty")
-        self._append(Message("user", (Text(text),)))
+        with self._lock:
+            self._need_results()
+            self._append(Message("user", (Text(text),)))
 
     def request(self, *, at: float | None = None) -> dict[str, Any]:
         """Return the arguments of the SDK's call for the next step.
@@ -155,8 +161,7 @@ class PooledAgent:
         Raises BadInput while a call waits for its result, and for a request that the provider would refuse.
         """
         with self._lock:
-            if self._open:
-                raise BadInput(f"no result was given for {', '.join(self._open)}; give one with answer()")
+            self._need_results()
             self._session.pools.note_request(at)
             prompt = self.prompt()
             body = render_prompt(prompt, self._api, self._model, max_tokens=self._max_tokens)
@@ -185,35 +190,40 @@ class PooledAgent:
             for raw in answer_of(reply, self._api).messages:
                 said = self._form.requests.message(json.loads(raw), len(self._present().messages))
                 self._append(said)
-                self._open.update({block.id: block for block in said.blocks if isinstance(block, ToolCall)})
             self._answer_own()
             return self.calls
 
     def answer(self, call: PooledCall, text: str, *, is_error: bool = False) -> None:
         """Add the result of a call."""
         with self._lock:
-            if call.id not in self._open:
+            waiting = self._open().get(call.id)
+            if waiting is None:
                 raise BadInput(f"there is no open call {call.id!r}")
-            self._take(self._open[call.id], text, is_error=is_error)
+            self._take(waiting, text, is_error=is_error)
 
-    def _resume(self) -> None:
-        """Take up the calls that an earlier process left without results."""
-        last = self._present().messages[-1:]
-        self._open = {block.id: block for one in last for block in one.blocks if isinstance(block, ToolCall)}
+    def _open(self) -> dict[str, ToolCall]:
+        """Return the calls of the branch's last message that have no result yet."""
+        now = self._present()
+        if self._results_of != now.last:  # the session went on elsewhere
+            self._results, self._results_of = {}, now.last
+        calls = (block for one in now.sent[-1:] for block in one.blocks if isinstance(block, ToolCall))
+        return {call.id: call for call in calls if call.id not in self._results}
+
+    def _need_results(self) -> None:
         self._answer_own()
+        if waiting := self._open():
+            raise BadInput(f"no result was given for {', '.join(waiting)}; give one with answer()")
 
     def _answer_own(self) -> None:
-        for call in list(self._open.values()):
+        for call in self._open().values():
             if call.name in _OWN:
                 done = _OWN[call.name].answer(self._session, Call(_arguments(call), id=call.id))
                 self._take(call, done.text, is_error=done.is_error)
 
     def _take(self, call: ToolCall, text: str, *, is_error: bool) -> None:
-        del self._open[call.id]
-        self._waiting.append(ToolResult(call.id, text, call.name, is_error))
-        if not self._open:
-            results, self._waiting = self._waiting, []
-            self._append(Message("tool", tuple(results)))
+        self._results[call.id] = ToolResult(call.id, text, call.name, is_error)
+        if not self._open():
+            self._append(Message("tool", tuple(self._results.values())))
 
     def _append(self, message: Message) -> None:
         try:
@@ -259,7 +269,7 @@ class PooledAgent:
             return now
         known = None if now.entry is None else self._originals.pop(now.entry, None)
         sent = body.message if known is None or known.blocks == body.message.blocks else known
-        return replace(now, messages=(*now.messages, body.message), sent=(*now.sent, sent))
+        return replace(now, messages=(*now.messages, body.message), sent=(*now.sent, sent), last=now.entry)
 
 
 class _Texts(Mapping[str, str]):

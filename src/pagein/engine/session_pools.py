@@ -267,7 +267,9 @@ class SessionPools:
                 yield _act("list", _sighting(found))
             elif found is None and "." in name:
                 with contextlib.suppress(CallerError):
-                    document, key, _ = self._document(name, None)
+                    document, key, is_hidden = self._document(name, None)
+                    if is_hidden:
+                        continue
                     yield replace(self._act_of_file("list", key, document), content="unread", version="", chars=0)
 
     def _named(self, name: str) -> PooledObject | None:
@@ -278,7 +280,7 @@ class SessionPools:
         by_path = walk.paths.get(absolute_path(name, self._folder))
         if by_path is not None:
             return walk.state.index[by_path]
-        return next((one for one in walk.state.pool() if one.nickname == name), None)
+        return next((one for one in walk.state.pool() if name and one.nickname == name), None)
 
     def _version(self, name: str) -> Version | None:
         with contextlib.suppress(CallerError, HostError, StoreError):

@@ -179,7 +179,11 @@ def _encode_read(note: ReadNote) -> str:
     match note.event:
         case FileRead():
             sizes = {"baselineBytes": note.baseline, "sentBytes": note.sent}
-            record = {"readcache": read_records.encode(note.event), **sizes, **_nonempty(before=note.before, repeat=note.repeat)}
+            record = {
+                "readcache": read_records.encode(note.event),
+                **sizes,
+                **_nonempty(before=note.before, repeat=note.repeat),
+            }
         case FileWrite():
             record = read_records.encode_authored(note.event)
         case FileRefresh():

@@ -1,6 +1,7 @@
 """The inline and the pooled layout: exact forms, and the laws over random sessions, for each layout the same."""
 
 import json
+from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from pagein.model.entries import MessageEntry, NoteEntry
 from pagein.model.journal_notes import ClientNote
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.names import ContentHash
 from pagein.model.pool_notes import PoolAct, PoolNote
 from pagein.policy.layouts.inline import InlineLayout
 from pagein.policy.layouts.pool_lines import LEGEND, metadata_line, quoted
@@ -48,6 +50,7 @@ class Agent:
     talk: list[Message] = field(default_factory=list)
     prompts: list[LaidPrompt] = field(default_factory=list)
     states: list[PooledRequest] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
     covered: int = 0
     calls: int = 0
 
@@ -68,12 +71,16 @@ class Agent:
         )
 
     def acts(self, act: Literal["activate", "deactivate"], object_id: str) -> "Agent":
-        self.state = self.fold.step(self.state, NoteEntry.of(PoolNote((PoolAct(act, object_id),))))
+        return self.notes(PoolAct(act, object_id))
+
+    def notes(self, act: PoolAct) -> "Agent":
+        self.state = self.fold.step(self.state, NoteEntry.of(PoolNote((act,))))
         return self
 
     def asks(self, *, cold: bool = False) -> LaidPrompt:
-        self.state = self.fold.request(self.state, self.talk, count, cold=cold, prefix=20_000.0)
-        contents = PromptContents(system="S", conversation=self.talk, objects=self.state.walk.texts)
+        texts = ChainMap(self.texts, self.state.walk.texts)  # type: ignore[arg-type]
+        self.state = self.fold.request(self.state, self.talk, count, texts=texts, cold=cold, prefix=20_000.0)
+        contents = PromptContents(system="S", conversation=self.talk, objects=texts)
         facts = LayoutFacts(contents, count, MINIMUM, self.covered)
         prompt = (
             InlineLayout().lay_out(None, facts)
@@ -153,6 +160,45 @@ def test_an_edit_that_the_conversation_shows_does_not_send_the_file_again() -> N
     assert [text for section, text, _ in lines(cold) if section == "active"] == [
         f"ACTIVE_CONTENT id={file}\ntwo\n" + "x\n" * 500
     ]
+
+
+def news(prompt: LaidPrompt) -> str:
+    return "".join(text for section, text, _ in lines(prompt) if section == "news")
+
+
+def test_a_file_that_something_else_changed_behind_an_edit_is_shown_again() -> None:
+    first = "one\n" + "x\n" * 500
+    for way in ("read", "note"):
+        agent = Agent().says().works(first, tool="read", path="a.py")
+        agent.asks()
+        agent.works("ok", tool="edit", path="a.py", oldText="one", newText="two")
+        formatted, file = "TWO\n" + "x\n" * 500, agent.file("a.py")
+        if way == "read":
+            agent.works(formatted, tool="read", path="a.py")
+        else:
+            version = ContentHash.of(formatted.encode()).hex
+            agent.notes(PoolAct("activate", file, "file", "text", version, len(formatted), "/repo/a.py", "python"))
+            agent.texts[version] = formatted
+        later = agent.asks()
+        assert [text for section, text, _ in lines(later) if section == "active"][-1].endswith(formatted)
+        assert "changed_ref" not in news(later)
+
+
+def test_a_shown_file_that_is_no_longer_active_is_told_when_it_is_edited() -> None:
+    agent = Agent().says().works("one\n" + "x\n" * 500, tool="read", path="a.py")
+    agent.asks()
+    file = agent.file("a.py")
+    agent.acts("deactivate", file).asks()
+    told = news(agent.works("ok", tool="edit", path="a.py", oldText="one", newText="two").asks())
+    assert f"- changed_ref id={file}" in told
+
+
+def test_a_shown_file_that_is_deleted_is_told() -> None:
+    agent = Agent().says().works("one\n" + "x\n" * 500, tool="read", path="a.py")
+    agent.asks()
+    file = agent.file("a.py")
+    told = news(agent.works("", command="rm a.py").asks())
+    assert f"- id={file} type=file path=/repo/a.py file_type=python status=deleted" in told
 
 
 def test_a_file_that_changed_back_is_shown_again_behind_the_change() -> None:

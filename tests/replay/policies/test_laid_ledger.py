@@ -7,13 +7,16 @@ import pytest
 from pagein.model.messages import FileAccess, Message, ToolCall, ToolResult
 from pagein.policy.layouts.pooled_window import SPEC
 from pagein.providers.prices.price_lookup import Prices
+from pagein.providers.tokens.counters import counter_for
+from pagein.providers.wire.tool_offers import ToolOffer, definition
 from pagein.replay.policies.baselines import APPEND
 from pagein.replay.policies.laid_ledger import LaidLedger
-from pagein.replay.policies.laid_sessions import InlineSession, LaidSession, PooledSession, WantedText
+from pagein.replay.policies.laid_sessions import POOL_TOOLS, InlineSession, LaidSession, PooledSession, WantedText
 from pagein.replay.policies.laid_tiers import TieredSession
 from pagein.replay.policies.ledger import Ledger
 from pagein.replay.prompt.recording import BillableSession
 from pagein.testing.story import Story
+from pagein.tools.pools import POOL_TOOLS as TOOLS_FOR_POOLS
 
 NEEDED = "a line that the model quotes much later, long enough to count: 0123456789"
 
@@ -35,6 +38,12 @@ def reads(story: Story, path: str, text: str) -> Story:
     ]
     story.now += 10
     return story
+
+
+def test_the_tools_for_pools_are_charged_as_they_are_sent() -> None:
+    offers = (ToolOffer(tool.name, tool.description, dict(tool.schema)) for tool in TOOLS_FOR_POOLS)
+    sent = json.dumps([definition(offer, "anthropic") for offer in offers])
+    assert counter_for("claude-sonnet-4-5").count(sent) == pytest.approx(POOL_TOOLS, rel=0.05)
 
 
 def test_the_inline_layout_costs_what_append_only_costs(story: Story, charged: Prices) -> None:

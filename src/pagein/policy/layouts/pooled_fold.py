@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pagein.model.entries import Body, MessageEntry, RequestSent
-from pagein.model.messages import Message, ToolCall
+from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.clients.known_files import absolute_path
 from pagein.policy.layouts.conversation_blocks import Count
 from pagein.policy.layouts.pooled_window import (
@@ -42,9 +42,12 @@ class PooledFold:
     def step(self, before: PooledRequest, body: Body) -> PooledRequest:
         """Return the state behind an entry that is no request."""
         walk = self.pools.step(before.walk, body)
-        if not isinstance(body, MessageEntry):
-            return replace(before, walk=walk)
-        return replace(before, walk=walk, edited=before.edited.union(self._edited(walk, body.message)))
+        if isinstance(body, MessageEntry):
+            edited = before.edited.difference(self._read(before.walk, body.message))
+            return replace(before, walk=walk, edited=edited.union(self._edited(walk, body.message)))
+        # a note can only tell what the file is now, and not that the calls made it so
+        edited = frozenset(one for one in before.edited if _version(walk, one) == _version(before.walk, one))
+        return replace(before, walk=walk, edited=edited)
 
     def request(
         self,
@@ -68,6 +71,15 @@ class PooledFold:
         window = next_window(before.window, walk.state, facts, self.rules, self.terms)
         return PooledRequest(self.pools.step(walk, RequestSent(0, len(conversation))), window)
 
+    def _read(self, walk: PoolWalk, message: Message) -> Iterator[str]:
+        """Yield the files that results of a message show: what these hold may come from elsewhere than the calls."""
+        for block in message.blocks:
+            call = walk.calls.get(block.call_id) if isinstance(block, ToolResult) else None
+            effect = None if call is None else walk.profile.effect_of(call)
+            if effect is not None and effect.op == "read":
+                for access in effect.accesses:
+                    yield self.pools.file_id(walk, absolute_path(access.path, walk.folder))
+
     def _edited(self, walk: PoolWalk, message: Message) -> Iterator[str]:
         """Yield the files that the calls of a message change in a way that the calls show."""
         for block in message.blocks:
@@ -76,3 +88,8 @@ class PooledFold:
                 if effect.op in ("edit", "write"):
                     for access in effect.accesses:
                         yield self.pools.file_id(walk, absolute_path(access.path, walk.folder))
+
+
+def _version(walk: PoolWalk, object_id: str) -> str | None:
+    one = walk.state.index.get(object_id)
+    return None if one is None else one.version

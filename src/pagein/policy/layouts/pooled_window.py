@@ -186,8 +186,7 @@ def next_window(
     entering = [one for one in wanted if there.get(one.id) != one.version]
     entering_ids = {one.id for one in entering}
     leaving = [one.id for one in moved if one.id not in entering_ids]
-    was = {one.id: one.version for one in before.pools.active}
-    changed = [one.id for one in kept if one.id in facts.edited and was.get(one.id) != active.get(one.id)]
+    changed = (one.id for one in kept if one.id not in entering_ids and _has_changed(one, before.pools, pools))
     news = news_text(_listed(before, pools, rules, messages), dict.fromkeys(leaving), dict.fromkeys(changed))
     if news:
         going = replace(going, news=going.news.put(str(messages), news), talk=talk + facts.count(news))
@@ -296,6 +295,15 @@ def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms:
     if version == one.present:
         return replace(one, owed=0.0, is_live=True) if one.owed else one
     return replace(one, owed=one.owed + terms.read * one.tokens, is_live=False)
+
+
+def _has_changed(one: ShownContent, before: PoolState, now: PoolState) -> bool:
+    """Return whether an object has got another content, or one that is not known, since the last request.
+
+    Of a deleted file, its metadata tells.
+    """
+    was, known = before.index.get(one.id), now.index[one.id]
+    return was is not None and was.version != known.version and not known.deleted
 
 
 def _first_to_leave(

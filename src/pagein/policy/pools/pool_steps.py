@@ -244,7 +244,7 @@ def _show(state: PoolState, object_id: str, by: ActiveBy) -> PoolState:
 
 def _refresh(state: PoolState, shown: ActiveContent, found: PooledObject) -> PoolState:
     if found.content != "text" or found.version is None:
-        return _hide(state, found.id)
+        return _told(_hide(state, found.id), "updated", found.id)
     state = _told(state, "refreshed", found.id)
     # its bytes change, so it stands behind what stays the same
     again = replace(shown, version=found.version, since=state.changes, turn=state.turn)

@@ -24,8 +24,8 @@ from pagein.replay.prompt.prompt_sizes import SizedCall
 from pagein.replay.prompt.recording import BillableSession
 
 ACTIVATE: Final = "activate"
-POOL_TOOLS: Final = 400.0
-"""Tokens of the definitions of the tools for pools."""
+POOL_TOOLS: Final = 640.0
+"""Tokens of the definitions of the tools for pools, as they are sent."""
 
 
 @dataclass(frozen=True, slots=True)
