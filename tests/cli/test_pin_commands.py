@@ -55,6 +55,22 @@ def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path
         assert "a" not in whole(session)
 
 
+def test_one_session_is_switched_off_and_on_from_another_process(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine)
+        assert run(tmp_path, "off", "--session", "one").stdout == "off for one, from its next call on\n"
+        says(session, turn("f"))
+        before = whole(session)
+        told(tmp_path, "drop", "one", "d", "--now")
+        says(session, turn("g"), turn("h"))
+        assert before <= whole(session)
+        assert run(tmp_path, "on", "--session", "one").returncode == 0
+        told(tmp_path, "epoch", "one")
+        says(session, turn("i"))
+        assert "d" not in whole(session)
+    assert "--leaving is for all" in run(tmp_path, "off", "--session", "one", "--leaving").stderr
+
+
 def test_the_window_is_listed_for_people_and_for_programs(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         session = begun(engine, "ab")
