@@ -58,18 +58,8 @@ RESIDENCY = ROOT / "docs" / "residency.md"
 READ = ROOT / "docs" / "read.md"
 LAYOUTS = ROOT / "docs" / "layouts.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
-MEASURED = ROOT / "docs" / "clients-measured.md"
-AGENTS = ("<!-- agents: written by scripts/generate_docs.py -->\n", "<!-- /agents -->")
-# Columns of docs/clients-measured.md that the README shows, and what it calls them.
-SHOWN = {
-    "agent": "agent",
-    "version": "version",
-    "format, model": "format, model",
-    "calls": "calls",
-    "bill without": "bill without, k BIT",
-    "bill through": "with pagein",
-    "of it": "ratio",
-}
+BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+COMPARISON = ROOT / "docs" / "comparison.md"
 NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
 
 
@@ -82,10 +72,11 @@ def main() -> int:
         REFERENCE / "notes.md": journal_notes(),
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
-        README: with_corpus_figures(with_agents(_read(README), _read(MEASURED)), figures_of_readme()),
+        README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
         READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
+        COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         LAYOUTS: with_tiers(_read(LAYOUTS)),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
@@ -104,16 +95,21 @@ def _named(path: Path) -> Path:
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
-def with_agents(readme: str, measured: str) -> str:
-    """The README with the measured agents between its marks: the columns of their table that a newcomer needs."""
-    before, begin, rest = readme.partition(AGENTS[0])
-    _, end, after = rest.partition(AGENTS[1])
-    if not (begin and end):
-        raise SystemExit(f"the README has lost its marks: {AGENTS}")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines() if line[:1] == "|"]
-    places = [rows[0].index(name) for name in SHOWN]
-    lines = [list(SHOWN.values()), ["---"] * len(places), *([row[place] for place in places] for row in rows[2:])]
-    return before + begin + "".join(f"| {' | '.join(line)} |\n" for line in lines) + end + after
+def peers(benchmarks: str) -> Iterator[str]:
+    """The columns of the first table of all programs that a newcomer needs."""
+    table = benchmarks[benchmarks.index("| row | whole bill |") :].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    shown = {
+        "row": "program",
+        "whole bill": "whole bill",
+        "breakpoint moved": "breakpoint moved",
+        "prompt tokens": "prompt tokens",
+        "lost": "quotes lost",
+    }
+    shown |= {"faults": "faults", "refused": "refused"}
+    places = [rows[0].index(name) for name in shown]
+    lines = [[*shown.values()], ["---"] * len(places), *([row[place] for place in places] for row in rows[2:])]
+    yield from (f"| {' | '.join(line)} |" for line in lines)
 
 
 def with_corpus_figures(page: str, lines: Iterable[str]) -> str:

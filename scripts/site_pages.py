@@ -50,9 +50,8 @@ def for_site(markdown: str, place: str) -> str:
     for line in markdown.splitlines():
         if FENCE.match(line):
             in_code = not in_code
-        elif not in_code:
-            if ITEM.match(line) and lines and lines[-1].strip() and not _continues_list(lines):
-                lines.append("")
+        elif not in_code and ITEM.match(line) and lines and lines[-1].strip() and not _continues_list(lines):
+            lines.append("")
         lines.append(line if in_code else with_links(line, place))
     return "\n".join(lines) + "\n"
 
