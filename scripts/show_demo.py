@@ -93,7 +93,7 @@ def _head() -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         'aria-label="The prompt of the scripted demo session, call by call, without pagein and with it">\n'
-        "<style>text{font:12px system-ui,sans-serif;fill:#1c1b1a}.s{fill:#64605b}.b{font-size:17px;font-weight:650}"
+        "<style>text{font:12px system-ui,sans-serif;fill:#1c1b1a}.s{fill:#64605b}.b{font-size:16px;font-weight:650}"
         f".h{{font-weight:600;font-size:13px}}.g{{stroke:#e4e0da}}.e{{stroke:#0a7d74;stroke-dasharray:5 3}}{light}"
         "@media(prefers-color-scheme:dark){text{fill:#e9e6e1}.s{fill:#a09b94}.g{stroke:#3a3e43}.e{stroke:#3dc2b4}"
         f"{dark}}}</style>"
@@ -106,7 +106,7 @@ def _title(bill: Bill) -> str:
     told = (
         f"{changed[1:]} less" if changed.startswith("-") else f"{changed[1:]} more" if changed[0] == "+" else "the same"
     )
-    said = f"The scripted demo session costs {told} with pagein --keep-alive, and {engine['unrecoverable_bytes']} bytes are lost"
+    said = f"The scripted demo session costs {told} with pagein, and {engine['unrecoverable_bytes']} bytes are lost"
     return f'<text class="b" x="{LEFT}" y="24">{escape(said)}</text>'
 
 
