@@ -71,6 +71,17 @@ def test_one_session_is_switched_off_and_on_from_another_process(tmp_path: Path)
     assert "--leaving is for all" in run(tmp_path, "off", "--session", "one", "--leaving").stderr
 
 
+def test_the_beginning_of_a_name_is_enough_if_only_one_session_has_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        begun(engine, "a").append(ASK)
+        for name in ("two-x", "two-y"):
+            engine.session(name).hand.say("be kind")
+    assert told(tmp_path, "window", "on")["results"] == told(tmp_path, "window", "one")["results"] != []
+    done = run(tmp_path, "window", "two")
+    assert done.returncode == 2
+    assert set(done.stderr.strip().partition("those it holds: ")[2].split(", ")) == {"two-x", "two-y"}
+
+
 def test_the_window_is_listed_for_people_and_for_programs(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         session = begun(engine, "ab")
