@@ -21,7 +21,9 @@ from pagein.cli import (
     commands_hook,
     commands_install,
     commands_mcp,
+    commands_pi,
     commands_pins,
+    commands_pools,
     commands_provider,
     commands_reads,
     commands_recall,
@@ -159,6 +161,7 @@ _add_to(
     commands_service.add_to,
     commands_config.add_to,
     commands_mcp.add_to,
+    commands_pi.add_to,
     commands_install.add_to,
     commands_hook.add_to,
     commands_doctor.add_to,
@@ -172,7 +175,7 @@ _add_to(
     commands_recall.add_to,
     commands_delegation.add_to,
 )
-_add_to("The user's hand on a session", commands_pins.add_to)
+_add_to("The user's hand on a session", commands_pins.add_to, commands_pools.add_to)
 _add_to(
     "Memory",
     commands_remember.add_to,

@@ -261,15 +261,18 @@ def _parts(
 
 def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[str, Handler]":
     """Return pagein's tools over MCP, on the gateway's engine."""
+    from pagein.mcp.first_answers import FirstAnswers
     from pagein.mcp.http_endpoint import PATH, HttpEndpoint
     from pagein.mcp.offered_tools import chosen
-    from pagein.mcp.stdio_server import FirstAnswers
     from pagein.mcp.tool_answers import ToolAnswers
     from pagein.settings.sources import load_config
 
-    tools = chosen(load_config(workspace).values["mcp_tools"])  # type: ignore[arg-type]
-    answers = ToolAnswers(engine, str(workspace), tuple(one.name for one in tools), switch.is_off)
-    return {PATH: HttpEndpoint(FirstAnswers(tools), answers).handle}
+    config = load_config(workspace).values
+    tools = chosen(config["mcp_tools"])  # type: ignore[arg-type]
+    folders = (str(workspace), *config["mcp_workspaces"])  # type: ignore[misc]
+    answers = ToolAnswers(engine, folders, tuple(one.name for one in tools), switch.is_off)
+    endpoint = HttpEndpoint(FirstAnswers(tools), answers, has_structure=config["mcp_structured"] is True)
+    return {PATH: endpoint.handle}
 
 
 def _retention(store: str | None, workspace: Path, days: float) -> "Callable[[float], Sequence[str]]":

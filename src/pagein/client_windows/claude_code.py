@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.client_windows.transcript_tail import Row
-from pagein.engine.receipts import StandingReceipt, standing_receipt
+from pagein.engine.log.standing_receipts import StandingReceipt, standing_receipt
 
 _REPLACEMENT: Final = "content-replacement"
 _BOUNDARY: Final = "_boundary"

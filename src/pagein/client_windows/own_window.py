@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from pagein.client_windows.claude_code import ClaudeCodeTranscript
 from pagein.client_windows.codex import CodexRollout
 from pagein.client_windows.transcript_tail import Row, TranscriptTail
-from pagein.engine.receipts import StandingReceipt
+from pagein.engine.log.standing_receipts import StandingReceipt
 
 _THREAD: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^0-9A-Za-z]")

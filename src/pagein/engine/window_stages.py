@@ -236,7 +236,12 @@ class WindowStages:
             self.log.note(OneShotNote(call.shots.calls, call.shots.saved))
 
     def decide(self, call: WindowCall) -> WindowCall:
-        """Run the stages of a decision without those of a provider's request."""
+        """Run the stages of a decision without those of a provider's request.
+
+        With a closed gate nothing is decided, so the request is only journaled, at the session's account so far.
+        """
+        if call.gate is CLOSED_GATE:
+            return self.record_request(replace(call, account=self.log.states[self.log.leaf].account))
         for stage in (
             self.enter_previews,
             self.evict_results,

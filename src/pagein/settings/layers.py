@@ -21,6 +21,7 @@ from pagein.policy.delegation.limits import DelegationLimits, DelegationSettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.pools.pool_values import PoolRules
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
@@ -183,7 +184,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     own = {
         name: value
         for name, value in values.items()
-        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest", "guards"}
+        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest", "guards", "pools"}
     }
     return replace(
         Settings(**own),
@@ -204,6 +205,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
         ),
         ingest=Limits(values["ingest_files"], values["ingest_bytes"]),
         guards=GuardSettings(values["guard_profile"], values["guard_relevance"], values["guard_folders"]),
+        pools=PoolRules(values["pool_calls"], values["pool_turns"], values["pool_by_hand"]),
         valve=_valve(values) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )

@@ -91,7 +91,7 @@ def shorten_lines(document: Document, given: str, lines: tuple[int, int], most: 
         return Baseline("", "", first, 0, len(every))
     limit = None if last == len(every) else len(wanted)
     caps = ReadCaps(fits, max(DEFAULT_CAPS.bytes, 4 * room))
-    return baseline(document.text, given, offset=first, limit=limit, caps=caps)
+    return baseline(document.lines, given, offset=first, limit=limit, caps=caps)
 
 
 def _is_text(result: ReadResult) -> bool:

@@ -1,0 +1,1 @@
+"""Pools: which objects a session knows, which of them its window shows whole, and what changes that."""
