@@ -11,7 +11,8 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -260,15 +261,25 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
+HEAD = ("| | takes | default | |", "|---|---|---|---|")
+FEW = 20
+"""Options of more commands than this are described once."""
+SHARED = ("## Options of many commands", "", "Each command names those that it has, behind its own options.", "")
+
+
 def command_line() -> str:
     """Every command: what it does, its arguments, its options, its examples."""
     root = typer.main.get_command(app)
     commands = getattr(root, "commands", {})
-    parts = [NOTICE, "", "# Command line", *_panels(commands), "", *_command("pagein", root, 2)]
+    shown = [("pagein", root, 2)]
     for name, command in sorted(commands.items()):
-        parts += _command(f"pagein {name}", command, 2)
-        for below, one in getattr(command, "commands", {}).items():
-            parts += _command(f"pagein {name} {below}", one, 3)
+        shown.append((f"pagein {name}", command, 2))
+        shown += [(f"pagein {name} {below}", one, 3) for below, one in getattr(command, "commands", {}).items()]
+    counts = Counter(row for _, command, _ in shown for row in _rows(command))
+    shared = [row for row, count in counts.most_common() if count > FEW and row.startswith("| `--")]
+    parts = [NOTICE, "", "# Command line", *_panels(commands), "", *SHARED, *HEAD, *shared, ""]
+    for path, command, level in shown:
+        parts += _command(path, command, level, shared)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -288,14 +299,20 @@ def _panel(command: object) -> str:
     return str(getattr(command, "rich_help_panel", ""))
 
 
-def _command(path: str, command: object, level: int) -> Iterator[str]:
+def _rows(command: object) -> list[str]:
+    return [row for parameter in getattr(command, "params", ()) if (row := _parameter(parameter))]
+
+
+def _command(path: str, command: object, level: int, shared: Container[str]) -> Iterator[str]:
     yield f"{'#' * level} `{path}`"
     yield ""
     yield inspect.cleandoc(getattr(command, "help", None) or "")
     yield ""
-    rows = [row for parameter in getattr(command, "params", ()) if (row := _parameter(parameter))]
-    if rows:
-        yield from ("| | takes | default | |", "|---|---|---|---|", *rows, "")
+    rows = _rows(command)
+    if own := [row for row in rows if row not in shared]:
+        yield from (*HEAD, *own, "")
+    if also := [row.split("|")[1].strip() for row in rows if row in shared]:
+        yield from (f"Also {', '.join(also)}.", "")
     epilog = getattr(command, "epilog", None)
     if epilog:
         kind, _, examples = str(epilog).partition(":")
@@ -312,7 +329,8 @@ def _parameter(parameter: object) -> str:
         "" if is_argument or getattr(parameter, "is_flag", False) else str(getattr(parameter, "metavar", None) or "")
     )
     told = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
-    return f"| `{name.replace('|', chr(92) + '|')}` | {takes} | {_default(parameter)} | {told} |"
+    cells = (f"`{name}`", takes, _default(parameter))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} | {told} |"
 
 
 def _default(parameter: object) -> str:
