@@ -74,7 +74,7 @@ $(SITE)/.installed: scripts/site.lock
 	@touch $@
 
 site: $(SITE)/.installed  ## The docs as a site, in out/site; a link that leads nowhere fails
-	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 
 bench: $(STAMP)  ## Benchmarks, as ratios and counts
 	$(BIN)/python benchmarks/run.py
