@@ -73,7 +73,7 @@ def open_with_layers(
 
 
 def layers_of(store: "IndexedStore") -> "tuple[Indexer, SearchLayer]":
-    """Return the layers over a store, each behind those that it is made from."""
+    """Return the derived layers of a store, in the order of derivation."""
     from pagein.memory.indexer import Indexer
     from pagein.store.search.search_layer import SearchLayer
 

@@ -263,7 +263,7 @@ class PooledAgent:
 
 
 class _Texts(Mapping[str, str]):
-    """The contents of a session's objects, by version: those that the branch told, then those of the store."""
+    """The contents of a session's objects, by version: from the branch, else from the store."""
 
     def __init__(self, session: "Session", told: Mapping[str, str]) -> None:
         self._session, self._told = session, told

@@ -202,7 +202,7 @@ class _Keeper(Protocol):
         ...
 
     def advance(self, decide: Decide) -> None:
-        """Go on by a decision on the tiers so far. What it raises takes nothing forward."""
+        """Decide on the current tiers, and advance. An exception leaves the tiers unchanged."""
         ...
 
 

@@ -44,7 +44,7 @@ def config(
     workspace: Workspace = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Show settings with the place that set them, or change one in a settings file.
+    """Show settings and their origins, or change a setting in a file.
 
     Without KEY: the settings that differ from their defaults. A later place wins: default, the user's pagein.toml, the workspace's, PAGEIN_* in
     the environment, options of a command. Everything else in a file stays as it is, comments included. A running gateway reads its settings
@@ -78,7 +78,7 @@ def config(
 
 
 def _change(key: "Key", text: str | None, workspace: Path, *, project: bool) -> None:
-    """Write a value, or take it out, if all settings together are sound with it. Raises BadSetting if they are not."""
+    """Set or remove a value, if the resulting settings are valid. Raises BadSetting otherwise."""
     from pagein.settings.layers import merge_layers, of_environment, of_file
     from pagein.settings.sources import NAME, user_file
     from pagein.settings.user_file import read_text, with_value, write_text

@@ -49,7 +49,7 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
 
 
 def _store_near(store: str | None, workspace: Path | None) -> str | Path | None:
-    """Return the store to use: the named one, that of the running gateway, or None for the folder's own."""
+    """Return the store: as named, else of the running gateway, else None for the folder's store."""
     from pagein.archive import find_store
 
     try:

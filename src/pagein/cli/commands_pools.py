@@ -27,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def pool(session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
-    """List the files and outputs that a session knows, and which of them are active.
+    """List the files and outputs known to a session, with the active ones marked.
 
     A pooled window shows the active ones whole, and a line for each of the others.
     """

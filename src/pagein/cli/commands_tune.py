@@ -1,4 +1,4 @@
-"""The command `tune`, registered by `cli`: one's own recorded sessions in, the settings that suit them out.
+"""The command `tune`, registered by `cli`: recommend settings by the user's recorded sessions.
 
 Heavy imports are inside the commands, as in `cli`.
 """

@@ -43,7 +43,7 @@ _PLAIN: Final = ("full", "baseline_fallback")
 
 @dataclass(frozen=True, slots=True)
 class ReceiptedRead:
-    """The answer to a read, and what proves it later.
+    """The answer to a read, with the receipt for later proof.
 
     receipt: tag of the answer; "" if it shows no text that a later answer may refer to.
     unknown: quoted receipts that no answer of this session has.
@@ -195,7 +195,7 @@ class ReceiptedReads:
         return {tag for tag, one in self._answers.items() if one.event.path == path} if path else set()
 
     def _base(self, entry: Entry, event: FileRead) -> frozenset[str]:
-        """Return the receipts of the earlier answers on which this one rests."""
+        """Return the receipts of earlier answers needed for this answer."""
         if event.mode in _PLAIN:
             return frozenset()
         base, place = set(), entry.parent
@@ -209,7 +209,7 @@ class ReceiptedReads:
 
 
 def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
-    """Return the read in this entry whose answer shows text of a file; None for any other entry."""
+    """Return the entry's read with visible text of a file; None for another entry."""
     note = entry.body.note if isinstance(entry.body, NoteEntry) else None
     if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead) or not note.event.emitted:
         return None

@@ -1,4 +1,4 @@
-"""Windows that a gateway on the same store sent: which receipts stand in the one that a model called a tool from.
+"""Windows sent by a gateway on the same store: the receipts visible to the model that called a tool.
 
 The gateway journals each message of a request before it sends the request, and the answer when it has come. A tool call
 in an answer therefore names a branch: the model saw what stands above that answer, and nothing else.
@@ -64,7 +64,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Link:
-    """What one entry adds to a window or takes from it, and the link of the entries above."""
+    """The changes to a window by an entry, linked to the entries above."""
 
     above: "_Link | None"
     receipts: tuple[tuple[str, StandingReceipt | None], ...] = ()
@@ -190,7 +190,7 @@ class SentWindows:
                     followed.take(entry)
 
     def _answers(self, asked: ToolRequest) -> Iterator[_Asked]:
-        """Return the open calls that this one may be."""
+        """Return the open calls that may be the given call."""
         for followed in self._followed.values():
             for name, one in followed.asked.items():
                 if name in followed.over or name in self._found or not _is_of(one.call, asked.name):

@@ -257,7 +257,7 @@ class Session(DelegatedQuestions):
 
     @cached_property
     def pools(self) -> SessionPools:
-        """The objects that the model knows, and those that it sees whole."""
+        """The pools: the objects known to the model, and the active ones."""
         parts, recalls = self._parts, self._window.recalls
         return SessionPools(self._log, parts.outside, self._files, recalls, parts.pools, self._folder or "")
 

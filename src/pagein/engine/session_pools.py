@@ -1,4 +1,4 @@
-"""The pools of a session: which objects its model knows, which are shown whole, and what a hand does about it.
+"""The pools of a session: known objects, active objects, and the user's changes to both.
 
 Rules of this file
 ------------------
@@ -90,7 +90,7 @@ class SessionPools:
         return self.state.sets()
 
     def text(self, object_id: str, version: str | None = None) -> str | None:
-        """Return the content of an object in the index; None if it has none, or if it is lost.
+        """Return the content of an object in the index; None for an object without content, or with lost content.
 
         version: None for the newest that the branch knows.
         """
@@ -111,7 +111,7 @@ class SessionPools:
     # --- acts ---
 
     def read(self, path: str, signal: Signal | None = None) -> PoolReply:
-        """Read a file: index it, list it, and show it whole. One that is shown already is refreshed if it changed.
+        """Read a file: index, list and activate the file. An active file is read again if the file has changed.
 
         A text that must not be stored is returned in the reply, and enters no pool.
         """
@@ -168,11 +168,11 @@ class SessionPools:
         return self._wish("unpin", one.id, f"Unpinned {one.id}")
 
     def begin_epoch(self) -> str | None:
-        """Write the metadata block anew. Returns why it is not stored, or None."""
+        """Write a new metadata block. Return the reason if the store refuses, else None."""
         return self._note(PoolNote((PoolAct("epoch"),)))
 
     def note_request(self, at: float | None = None) -> str | None:
-        """Note that a request is sent, with the messages so far. Returns why it is not stored, or None.
+        """Record that a request with the messages so far is sent. Return the reason if the store refuses, else None.
 
         at: seconds since 1970, None if unknown.
         """
@@ -224,7 +224,7 @@ class SessionPools:
         return PoolReply(f"Activated {one.id}", one.id, failure=self._note(PoolNote((told, *links))))
 
     def _seen(self, one: PooledObject, signal: Signal | None) -> PoolAct | None:
-        """Return the activation of a file as it is now; None for what is no file here. Raises CallerError."""
+        """Return the activation of the current state of a file; None without such a file. Raises CallerError."""
         if not one.path or one.deleted or self._files() is None:
             if one.content == "unread":
                 raise BadInput(f"{one.path or one.id} was not read yet, and this session cannot read it")
@@ -235,7 +235,7 @@ class SessionPools:
         return self._act_of_file("activate", key, document)
 
     def _document(self, path: str, signal: Signal | None) -> tuple[Document, str, bool]:
-        """Return a file, its path key, and whether its text must not be stored. Stores its text. Raises CallerError."""
+        """Store and return a file's text, with path key and privacy flag. Raises CallerError."""
         files = self._files()
         if files is None or self._outside is None:
             raise BadInput(f"this session has no working folder, so it cannot read {path}")

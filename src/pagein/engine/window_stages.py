@@ -214,7 +214,7 @@ class WindowStages:
         return replace(call, entry=entry, epoch=state.epoch, gained=saved, failure=failure)
 
     def choose_one_shots(self, call: C) -> C:
-        """Choose the results that the request shows once, where its last cache breakpoint can stand in front of them."""
+        """Choose results to show once, where the last cache breakpoint can stand in front."""
         parts, gate, least = self.parts, call.gate, self.parts.residency.shown_once
         if not parts.marks or gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
             return call

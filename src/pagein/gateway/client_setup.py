@@ -1,4 +1,4 @@
-"""The coding agents that the gateway knows. This is the one list of them: a new one is a module in `clients/` and a row here."""
+"""The coding agents known to the gateway, in a single list. A new agent is a module in `clients/` and a row here."""
 
 from typing import Final
 

@@ -188,7 +188,7 @@ class Gateway:
         }
 
     def _backlog(self) -> str:
-        """Return that calls are not stored, with the remedy; "" if they are."""
+        """Return the warning that calls are not stored, with the remedy, or ""."""
         seconds = self._guard.unstored
         return "" if seconds < _MOMENT else _NOT_STORED.format(seconds=seconds)
 

@@ -85,12 +85,12 @@ def _hook(command: list[str], seconds: int) -> Entry:
 
 
 def _guard(command: list[str]) -> Entry:
-    """Return the hook that looks at each call that writes a file."""
+    """Return the hook that checks each file write."""
     return {"matcher": "Write|Edit|MultiEdit|NotebookEdit|Bash", "hooks": [_hook(command, 10)]}
 
 
 def _memory(command: list[str]) -> Entry:
-    """Return the hook that takes what was said so far into the store."""
+    """Return the hook that stores the conversation so far."""
     return {"hooks": [_hook(command, 60)]}
 
 

@@ -67,7 +67,7 @@ class Installer:
 
     @classmethod
     def of(cls, agent: Agent, folders: Folders, notes: Path, *, project: bool = False) -> tuple["Installer", ...]:
-        """Return those of an agent's server and hooks, in the order in which they are put in.
+        """Return the installers of an agent's server and hooks, in the order of installation.
 
         They are taken out in the reverse order, because an entry may stand in what an earlier one made. Raises BadInput for
         an agent without such a file.

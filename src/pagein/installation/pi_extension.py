@@ -76,7 +76,7 @@ class ExtensionInstaller:
         return ExtensionChange(self._folder, {}, tuple(sorted(there)))
 
     def apply(self, change: ExtensionChange) -> None:
-        """Make a change, and note it. Raises BadInput if it cannot be made."""
+        """Make and record a change. Raises BadInput if the change is impossible."""
         notes = self._all_notes()
         known = notes.get(str(self._folder), {})
         made = list(known.get("folders", ())) or [str(one) for one in _missing(self._folder)]
@@ -122,7 +122,7 @@ class ExtensionInstaller:
 
 
 def pi_folder(at: Folders, *, project: bool) -> Path:
-    """Return the folder of the extension: for one project, or for all that a user does."""
+    """Return the folder of the extension: of a project, or of the user."""
     if project:
         return at.project / ".pi" / "extensions" / "pagein"
     return at.named("PI_CODING_AGENT_DIR", at.home / ".pi" / "agent") / "extensions" / "pagein"

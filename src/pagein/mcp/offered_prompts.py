@@ -97,5 +97,5 @@ PROMPTS: Final = (
 
 
 def prompts_for(tools: Names) -> tuple[OfferedPrompt, ...]:
-    """Return the prompts that can be followed with these tools."""
+    """Return the prompts for the offered tools."""
     return tuple(one for one in PROMPTS if set(one.needs) <= set(tools))

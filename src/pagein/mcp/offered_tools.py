@@ -157,7 +157,7 @@ INSTRUCTIONS: Final = (
 
 
 def chosen(more: tuple[str, ...]) -> tuple[OfferedTool, ...]:
-    """Return the usual tools and those that the setting `mcp_tools` adds. Raises BadInput for a tool that is none."""
+    """Return the default tools and the additions of the setting `mcp_tools`. Raises BadInput for an unknown name."""
     strange = sorted(set(more) - set(TOOLS))
     if strange:
         raise BadInput(f"mcp_tools: there is no tool {strange[0]!r}; the tools are {', '.join(sorted(TOOLS))}")

@@ -123,7 +123,7 @@ def _id_text(message: Mapping[str, Any]) -> str:
 
 
 def _problem(line: bytes, message: object) -> str:
-    """Return why nobody can answer a message; "" for one that can be. The SDK would drop it, and its client would wait."""
+    """Return why a message cannot be answered, or "". The SDK would drop such a message, and the client would wait."""
     if not isinstance(message, dict):
         return "Invalid request: a message is one JSON object; there are no batches"
     if "id" in message and (isinstance(message["id"], bool) or not isinstance(message["id"], str | int)):

@@ -85,7 +85,7 @@ class Window(Protocol):
     """What the window of the calling agent shows, as far as somebody can tell."""
 
     def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
-        """Return the receipts that the window shows at this call, by the ids of the calls that they answered.
+        """Return the receipts visible at a call, by the ids of the answered calls.
 
         Returns nothing if there is any doubt. Raises nothing.
         """
@@ -163,7 +163,7 @@ class ToolAnswers:
         return catalogue.answer(self._session(caller), "peek", call, enabled=not self._is_off())
 
     def _session(self, caller: Caller, path: object = None) -> Session:
-        """Return the session in which a call is journaled: one for each client and workspace, so that its receipts last."""
+        """Return the session for the journal of a call: one session per client and workspace, so that receipts survive restarts."""
         folders = caller.roots if self.follows_roots and caller.roots else self._workspaces
         folder = workspace_of(path, folders) if isinstance(path, str) else folders[0]
         return self._engine.session(_session_name(caller, "" if folder == self._workspaces[0] else folder), folder)

@@ -1,4 +1,4 @@
-"""The folders whose files an MCP client may read, and the one that a call means."""
+"""The folders readable for an MCP client, and the folder meant by a call."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from pagein.workspace.target_state import is_inside, root_of
 
 
 def workspace_of(path: str, folders: Sequence[str]) -> str:
-    """Return the folder in which a path is looked up: the innermost that holds it, else the first.
+    """Return the folder for looking up a path: the innermost folder around the path, else the first folder.
 
     A path outside of all is looked up in the first, and refused there.
     """

@@ -1,4 +1,4 @@
-"""Artifacts: the answers that `extract` keeps as objects, with what they were made from."""
+"""Artifacts: answers stored by `extract` as objects, with provenance."""
 
 from dataclasses import replace
 

@@ -109,7 +109,7 @@ def without_results(message: Message) -> Message | None:
 
 
 def without_pictures(message: Message) -> Message:
-    """Return a message without its pictures; its calls keep their whole arguments, because no object holds them yet."""
+    """Return a message without pictures. Calls keep the complete arguments, which no object stores yet."""
     blocks = (replace(one, data=None) if isinstance(one, Image) else one for one in message.blocks)
     return replace(message, blocks=tuple(blocks))
 

@@ -1,4 +1,4 @@
-"""Summaries of a chat, written by a model when someone asks for them: a long one, and a short one of the long one.
+"""Summaries of a chat, written by a model on demand: a long summary, and a short summary of the long text.
 
 They are additional fields of the chat, `long_summary` and `short_summary`, each with a hash of its own. A chat that goes on
 afterwards keeps them in the version that was summarised.

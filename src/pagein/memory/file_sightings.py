@@ -83,7 +83,7 @@ def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, 
 
 
 def verify_sighting(writer: ObjectWriter, entry: Entry) -> None:
-    """Compare the version that a sighting gave with its entry. writer: one that compares and writes nothing."""
+    """Compare the version made from a sighting with the journal entry. writer: a writer that only compares."""
     note = _sighting_in(entry)
     if note is not None:
         writer.answered(_request(entry), _text_of(writer.store, note))

@@ -170,7 +170,7 @@ class FileVersions:
         return moved
 
     def _path_before(self, deed: FileDeed, current: Version | None) -> object:
-        """Return the path that a moved file had before, by which people may still ask for it."""
+        """Return the former path of a moved file, still in use by people."""
         if deed.deed == "move" and self._follows:
             return deed.other
         return None if current is None else current.metadata.get("before")

@@ -115,7 +115,7 @@ class SessionIndex:
         return bool(self._open)
 
     def save_open_chats(self, order: EntryId) -> None:
-        """Write a version of each chat whose newest steps are in none.
+        """Write a version of each chat with steps newer than the last version.
 
         order: id of the entry with the order to do so.
         """
@@ -193,7 +193,7 @@ class SessionIndex:
         return thread
 
     def _last_answer(self, thread: ThreadState, entry: Entry, note: AnswerNote) -> ThreadState:
-        """Return the thread with the answer to its last request, which ends the turn if it calls nothing."""
+        """Return the thread with the answer to the last request. An answer without calls ends the turn."""
         message = decode_message(note.message.encode("utf-8", "surrogatepass"))
         if not thread.name or self._is_left(thread) or not isinstance(message, Message):
             return thread

@@ -1,4 +1,4 @@
-"""The sets of a session object: the ids of the objects that its window shows whole, of those listed, and of those pinned.
+"""The sets of a session object: ids of active, inactive and pinned objects.
 
 Rules of this file
 ------------------

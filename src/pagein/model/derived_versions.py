@@ -1,4 +1,4 @@
-"""Versions that follow from journals: how to tell them from others, by their writers and by the requests that asked for them."""
+"""Versions derived from journals, recognised by writer and by request."""
 
 from typing import Final
 

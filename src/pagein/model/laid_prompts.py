@@ -1,4 +1,4 @@
-"""An assembled prompt: what a caller puts into it, and the ordered blocks that a layout makes of it."""
+"""An assembled prompt: the caller's contents, and the ordered blocks of a layout."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class PromptContents:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFacts:
-    """What a layout is told of a request beside its own state.
+    """The facts of a request given to a layout beside the state.
 
     count: returns the tokens of a text.
     min_prefix: smallest prefix that the provider caches, in tokens.

@@ -80,7 +80,7 @@ class PiBranch:
         self._here = self._session.leaf
 
     def note_answered(self, call_id: str) -> None:
-        """Remember that the journal has the record of a call before its result."""
+        """Record that the journal has a call's record before the result."""
         self._noted.add(call_id)
         self.stay()
 

@@ -1,4 +1,4 @@
-"""Speak the protocol with the extension: read its lines, answer its requests one after the other, ask it in between.
+"""Speak the protocol with the extension: read lines, answer requests in order, and ask in between.
 
 Rules of this file
 ------------------
@@ -39,7 +39,7 @@ class Link:
 
 
 class Bridge:
-    """One extension at the other end of two streams.
+    """A connected extension, on two streams.
 
     answer: returns the reply to a request; may raise anything.
     """

@@ -1,4 +1,4 @@
-"""Answer the extension's requests: the one place that knows which part decides what.
+"""Dispatch each request of the extension to the deciding module.
 
 Where paging begins: `Window.edits` with `pages`, `commands.RECALLED`, and the `rlm-config` entries of `PiBranch`.
 """

@@ -12,7 +12,7 @@ _MILLISECONDS = 1000
 
 
 def message_of(entry: Row, cwd: str) -> Message | None:
-    """Return the message that an entry adds to the model's window; None for an entry that adds none.
+    """Return an entry's message in the model's window, or None.
 
     cwd: folder of the session; paths inside it are reported relative to it.
     """

@@ -158,7 +158,7 @@ class ContextEvent:
 
 @dataclass(frozen=True, slots=True)
 class WindowEdits:
-    """Changes of the messages of a request, against those that pi has.
+    """Changes of a request's messages against pi's own messages.
 
     reset: whether the changes of earlier replies are void; else these come on top.
     results: text to show instead of a tool's result, by the id of the call.
@@ -189,7 +189,7 @@ class ToolEvent:
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """An entry to append to pi's session, which carries it along its branch."""
+    """A custom entry to append to the current branch of pi's session."""
 
     type: str
     data: Row

@@ -49,7 +49,7 @@ class ReadCache:
         self._made_here = made_here
 
     def judge(self, call: ModelCall) -> CallVerdict:
-        """Return what becomes of a call before it runs."""
+        """Decide about a tool call before the call runs."""
         if call.name == "read":
             return self._with_range(call.input)
         if call.name not in _WRITES:
@@ -72,7 +72,7 @@ class ReadCache:
         return self._learned(event)
 
     def _with_range(self, given: Row) -> CallVerdict:
-        """Return the call with the lines that its path names as offset and limit, which pi's tool understands."""
+        """Return the call with the line range of the path as offset and limit, for pi's own tool."""
         path = given.get("path")
         if not isinstance(path, str) or given.get("offset") is not None or given.get("limit") is not None:
             return _AS_IT_IS

@@ -1,4 +1,4 @@
-"""Say how the messages of a request differ from those that pi has.
+"""Compute the edits between pi's own messages and the messages of a request.
 
 Rules of this file
 ------------------
@@ -23,7 +23,7 @@ _PAGES: Final[Gate] = replace(OPEN_GATE, way=Way("rlm_peek", "rlm_search"), argu
 
 
 class Window:
-    """The window of one session, as the extension makes it.
+    """The window of a session, as built by the extension.
 
     shown: the changes of the last request, by the id of the call.
     """
@@ -36,7 +36,7 @@ class Window:
         self.shown: dict[str, str] = {}
 
     def edits(self, at: float, *, pages: bool) -> WindowEdits:
-        """Return what changes with the next request, and journal that it is sent.
+        """Return the edits for the next request, and journal the request as sent.
 
         at: seconds since 1970. pages: whether results may leave the window.
         """

@@ -66,7 +66,7 @@ class Config:
 
     @property
     def fingerprint(self) -> str:
-        """Return a hash of all that a gateway does by these settings, with pagein's version; equal values have equal hashes.
+        """Return a hash of pagein's version and every setting that changes a gateway's behaviour.
 
         Left out are its own address and its store.
         """

@@ -102,7 +102,7 @@ def _kept_alive(row: BillRow) -> str:
 
 
 def _layout(row: BillRow) -> str:
-    """Return the layout; absent for the usual one, so that the column stands only where layouts are compared."""
+    """Return the layout; absent for the default, so that the column appears only in comparisons of layouts."""
     return ABSENT if row.figures["layout"] == "inline" else row.figures["layout"]
 
 

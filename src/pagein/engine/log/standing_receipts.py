@@ -1,4 +1,4 @@
-"""A receipt at the end of a text that a window shows, with what stands above it."""
+"""Receipts at the end of visible texts, with the text above each receipt."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CODEX_HEAD: Final = re.compile(r"\AWall time: [0-9.]+ seconds\nOutput:(?:\n|\Z|(
 
 @dataclass(frozen=True, slots=True)
 class StandingReceipt:
-    """A receipt in a window, with what stands above it.
+    """A receipt in a window, with the text above the receipt.
 
     traces: hashes of the text above, as far as that may be the answer.
     """

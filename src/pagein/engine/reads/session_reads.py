@@ -168,7 +168,7 @@ class SessionReads:
     def planned_refresh(
         self, path: str, *, offset: float | None = None, limit: float | None = None
     ) -> tuple[FileRefresh, str]:
-        """Return the event of a refresh, which nobody has journaled yet, and what to tell of it. Raises CallerError."""
+        """Return the event of a refresh, not journaled yet, and the reply. Raises CallerError."""
         located = self._files.locate(path, offset=offset, limit=limit)
         lines = refresh_range(located, self._files)
         what = "full scope" if lines is None else f"lines {lines[0]}-{lines[1]}"

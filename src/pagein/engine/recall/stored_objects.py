@@ -29,7 +29,7 @@ _OBJECTS: Final = Query()
 
 @dataclass(frozen=True, slots=True)
 class ShownLink:
-    """A link `[[name]]` in a shown text, and what it names now."""
+    """A link `[[name]]` in a shown text, and the object of this name."""
 
     name: str
     target: Resolution | UnresolvedReference
@@ -77,7 +77,7 @@ class StoredObjects:
         return turns_as_text([turn for _, turn in read_turns(self._store, chat, first, last)])
 
     def summaries(self, chat: Version) -> tuple[str, str] | None:
-        """Return the newest long and short summary of a chat; None if nobody asked for one. Raises StoreError."""
+        """Return the newest long and short summary of a chat, or None. Raises StoreError."""
         versions = (one for one in reversed(self._store.history(chat.id)) if "long_summary" in one.additional)
         found = next(versions, None)
         if found is None:

@@ -31,7 +31,7 @@ _SETTINGS_OPTION: Final = "--settings"
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What files and environment tell it.
+    """The settings of Claude Code from files and environment.
 
     variables: the environment, with the `env` of the settings files over it
     sources: the file of each variable that comes from one

@@ -32,7 +32,7 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
 
 
 def _login(places: ConfigPlaces) -> tuple[Path, str]:
-    """Return the user's settings file, and the kind of login in it or in the workspace's, which overrides it."""
+    """Return the user's settings file, and the login kind; the workspace's file overrides the user's."""
     user = Path(places.environment.get("GEMINI_CLI_HOME") or places.home) / ".gemini" / "settings.json"
     found = ""
     for file in (user, places.workspace / ".gemini" / "settings.json"):

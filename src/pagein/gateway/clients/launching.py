@@ -128,12 +128,12 @@ def is_same_upstream(first: str, second: str) -> bool:
 
 
 def versioned(url: str, address: str) -> str:
-    """Return the gateway's base URL for a client that puts no version before its paths, as its own address has one or not."""
+    """Return the gateway's base URL for a client without a version in its paths, with the version of the client's own address."""
     return f"{url}/v1" if not address or ends_in_version(address) else url
 
 
 def option(arguments: Sequence[str], *names: str) -> str:
-    """Return the value of the last of these options, "" without one."""
+    """Return the value of the last occurrence of the options, or ""."""
     found = ""
     for place, one in enumerate(arguments):
         if one == "--":

@@ -27,7 +27,7 @@ def _settings(url: str) -> tuple[str, ...]:
 
 
 def _files(places: ConfigPlaces) -> tuple[Path, ...]:
-    """Return its configuration files, a later one over an earlier one."""
+    """Return opencode's configuration files, in ascending precedence."""
     folder = Path(places.environment.get("XDG_CONFIG_HOME") or places.home / ".config") / "opencode"
     named = places.environment.get("OPENCODE_CONFIG")
     stems = (folder / "opencode.json", folder / "opencode.jsonc", *((Path(named),) if named else ()))
@@ -46,7 +46,7 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
 
 
 def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
-    """Return its providers whose library speaks to one of the vendors."""
+    """Return the configured providers with a library for a supported vendor."""
     libraries: dict[str, str] = {name: f"@ai-sdk/{name}" for name in _BUILT_IN}
     addresses: dict[str, str] = {}
     model = ""
@@ -82,7 +82,7 @@ def _content(places: ConfigPlaces) -> dict[str, Any]:
 
 
 def _plan(asked: LaunchRequest) -> LaunchPlan:
-    """Plan a start. A variable holds configuration that opencode puts over its files."""
+    """Plan a start. A variable with configuration overrides opencode's files."""
     told = _content(asked.places)
     providers = dict(told.get("provider") or {})
     for one in asked.endpoints.known:

@@ -1,1 +1,1 @@
-"""Run a coding agent with a gateway that starts before it and ends after it."""
+"""Run a coding agent behind a gateway with the same lifetime."""

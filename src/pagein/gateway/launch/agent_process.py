@@ -14,7 +14,7 @@ _FORWARDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 
 
 def run_agent(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command to its end. Return its exit status, or minus the number of the signal that ended it.
+    """Run a command to its end. Return the exit status, or minus the number of the terminating signal.
 
     When the agent stops itself (Ctrl-Z), this process stops, too, so that the shell gets its terminal back. Raises OSError if the command
     cannot be started.
@@ -45,7 +45,7 @@ def end_as(status: int) -> int:
 
 
 class _ForwardedSignals:
-    """Signals that are passed on to the agent, those too that came before it had a process id.
+    """Signals forwarded to the agent, including signals received before the agent had a process id.
 
     The handlers of this process do not reach the agent: a new program starts with the usual ones.
     """
@@ -56,7 +56,7 @@ class _ForwardedSignals:
         self._before: dict[int, Any] = {}
 
     def pass_to(self, agent: int) -> None:
-        """Pass on what came so far, and what comes."""
+        """Forward every signal received so far and later."""
         self._agent = agent
         for number in self._early:
             self._send(agent, number)

@@ -1,4 +1,4 @@
-"""Find the running gateway that an agent can use, or start one."""
+"""Find a running gateway for an agent, or start a gateway."""
 
 import contextlib
 import json
@@ -65,7 +65,7 @@ class GatewayPlaces:
 
 @dataclass(frozen=True, slots=True)
 class FoundGateway:
-    """A gateway that answers, with this launcher's share in it.
+    """A running gateway, with this launcher's lease.
 
     url: base URL for an agent, which may have the token in it
     page: link of its page, "" if it was not started here
@@ -81,7 +81,7 @@ class FoundGateway:
 
     @property
     def port(self) -> int:
-        """Return the port that it listens at."""
+        """Return the gateway's port."""
         return urlsplit(self.url).port or 0
 
     @property
@@ -91,7 +91,7 @@ class FoundGateway:
 
 
 def running_gateway(wish: GatewayWish, places: GatewayPlaces) -> AnnouncedStore | None:
-    """Return a healthy gateway of this user that fits, or None.
+    """Return a healthy gateway of this user with fitting settings, or None.
 
     One that a user started fits at the expected address, or for the same workspace and store, if its upstreams are the wanted ones. One
     that a launcher started fits if workspace, store and all settings are the same.
@@ -112,7 +112,7 @@ def agents_url(found: AnnouncedStore, token: Path) -> str:
 
 
 def find_or_start(wish: GatewayWish, places: GatewayPlaces) -> FoundGateway:
-    """Return a gateway that fits, with a share in it. Raises HostError if none can be started."""
+    """Return a fitting gateway, with a lease. Raises HostError if no gateway can be started."""
     found = running_gateway(wish, places)
     if found is not None:
         lease = take(Path(found.lease) if found.lease else lease_file(places.folder, urlsplit(found.url).port or 0))
@@ -122,7 +122,7 @@ def find_or_start(wish: GatewayWish, places: GatewayPlaces) -> FoundGateway:
 
 
 def start_gateway(wish: GatewayWish, places: GatewayPlaces, listener: socket.socket) -> FoundGateway:
-    """Start a gateway that runs until nobody has a share in it. Raises HostError with its last words if it does not start.
+    """Start a gateway that runs until the last lease is released. Raises HostError with the gateway's last output on failure.
 
     It is a session of its own, so that no key in the agent's terminal reaches it. With -P, Python imports nothing from the workspace.
     """
@@ -145,7 +145,7 @@ def start_gateway(wish: GatewayWish, places: GatewayPlaces, listener: socket.soc
 def _started(
     command: Sequence[str], folder: str, file: Path, listener: socket.socket
 ) -> "tuple[subprocess.Popen[str], Mapping[str, Any]]":
-    """Return a gateway's process and what it printed when it listened."""
+    """Start a gateway, and return the process with the line printed once listening."""
     with _log(file) as log:
         before = log.tell()
         process = subprocess.Popen(  # noqa: S603 -- ourselves
@@ -196,7 +196,7 @@ def _answers(url: str, wish: GatewayWish, token: Path) -> bool:
 
 
 def _listener(*ports: int) -> socket.socket:
-    """Return a socket that listens at the first of these ports that is free; 0 for any. Raises HostError if none is."""
+    """Return a socket listening on the first free port of a list; port 0 means any. Raises HostError without a free port."""
     for port in ports:
         with contextlib.suppress(OSError):
             return socket.create_server((HOST, port), backlog=_BACKLOG)
@@ -204,7 +204,7 @@ def _listener(*ports: int) -> socket.socket:
 
 
 def _greeting(process: "subprocess.Popen[str]") -> Mapping[str, Any] | None:
-    """Return what a gateway prints when it listens; None if it ends before that or takes too long."""
+    """Return the line that a gateway prints once listening; None after an early end or a timeout."""
     limit = threading.Timer(_STARTS_IN, process.kill)
     limit.start()
     try:
@@ -238,7 +238,7 @@ def _last_words(file: Path, before: int) -> str:
 def start_again(
     before: FoundGateway, wish: GatewayWish, places: GatewayPlaces, attempts: Sequence[float]
 ) -> FoundGateway | None:
-    """Start a gateway anew at the port of one that ended; None if it cannot be started or another launcher did it first.
+    """Start a gateway on the port of a gateway that has ended; None after a failure, or if another launcher was faster.
 
     attempts: seconds to wait before each attempt
     """

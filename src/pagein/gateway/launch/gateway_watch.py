@@ -1,4 +1,4 @@
-"""Keep a gateway running while an agent uses it: start it again at its port when it ends before its time."""
+"""Keep a gateway running while an agent uses the gateway: after a crash, start a new one on the same port."""
 
 import threading
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class GatewayWatch:
         self._thread.start()
 
     def end(self) -> None:
-        """Give the share in the gateway back, so that it ends if nobody else has one."""
+        """Release the lease. The gateway ends after the last lease."""
         self._over.set()
         self._refuse()
         for one in self._held:

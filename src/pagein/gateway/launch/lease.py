@@ -50,7 +50,7 @@ class LeaseWatch:
             self._number = os.open(file, os.O_RDWR | os.O_NOFOLLOW)
 
     def is_over(self) -> bool:
-        """Return whether nobody holds a share any more. From then on nobody can take one until this process ends."""
+        """Return whether the last lease is released. Afterwards, no process can take a lease until this process ends."""
         if self._number is None:
             return True
         try:

@@ -34,7 +34,7 @@ def _shortened(result: ToolResult, line: str) -> ToolResult:
 
 
 def _text(block: Block) -> str | None:
-    """Return the text by which a block is counted; None for a block that is left out."""
+    """Return the counted text of a block; None for an omitted block."""
     match block:
         case Text(text=text):
             return text if text.strip() else None
@@ -68,5 +68,5 @@ def marked_places(
 
 
 def beyond_lookback(place: int | None, final: int) -> int | None:
-    """Return the place if a provider that looks for an entry from `final` would miss it there, else None."""
+    """Return the place if the provider's look-back from `final` would miss an entry there, else None."""
     return place if place is not None and final - place > LOOKBACK else None

@@ -9,7 +9,7 @@ from pagein.policy.layouts.conversation_blocks import beyond_lookback, marked_pl
 
 @dataclass(frozen=True, slots=True)
 class InlineLayout:
-    """The layout of a conversation that only grows. It has no state."""
+    """The layout of an append-only conversation, without a state."""
 
     name: str = "inline"
 

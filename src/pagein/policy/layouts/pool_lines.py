@@ -50,7 +50,7 @@ def metadata_text(objects: Iterable[PooledObject]) -> str:
 
 
 def reference_line(call_id: str, tool: str, *, failed: bool, objects: Iterable[str] = ()) -> str:
-    """Return the lines that stand for a result in the conversation. objects: other objects that have its text."""
+    """Return the reference lines in place of a result. objects: further objects with the same text."""
     line = f"toolcall_ref id={quoted(call_id)} tool={quoted(tool or '?')} status={'fail' if failed else 'ok'}"
     return "\n".join((line, *(f"object_ref id={quoted(one)}" for one in objects)))
 
@@ -61,7 +61,7 @@ def content_text(object_id: str, content: str) -> str:
 
 
 def news_text(listed: Iterable[PooledObject], inactive: Iterable[str], changed: Iterable[str]) -> str:
-    """Return what a request tells at its end; "" without news."""
+    """Return the news at the end of a request; "" without news."""
     lines = [
         *(metadata_line(one) for one in listed),
         *(f"- inactive_ref id={quoted(one)}" for one in inactive),

@@ -113,7 +113,7 @@ class PooledWindow:
     saved: float = 0.0
 
     def reference(self, number: int, result: ToolResult) -> str | None:
-        """Return the text that stands for a result; None for a result that stands whole.
+        """Return the reference in place of a result; None for a result shown in full.
 
         number: of its message, from 1.
         """
@@ -243,7 +243,7 @@ def _reference(result: ToolResult, pools: PoolState, rules: PooledRules) -> str:
 
 
 def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:
-    """Return whether a result is so short that it stands in the conversation."""
+    """Return whether a short result stays in the conversation."""
     return one.type == "toolcall" and one.place is not None and one.chars < rules.whole_below
 
 
@@ -290,7 +290,7 @@ def _placed(entering: Iterable[ActiveContent], facts: WindowFacts, front: float)
 
 
 def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms: CacheTerms) -> ShownContent:
-    """Return a content one request later. version: the active version of its object; None if that is not active."""
+    """Return a content one request later. version: the active version of the object; None for an inactive object."""
     if version is not None and version != one.present and one.id in edited:
         one = replace(one, present=version)
     if version == one.present:
@@ -333,7 +333,7 @@ def _first_to_leave(
 
 
 def _listed(before: PooledWindow, now: PoolState, rules: PooledRules, messages: int) -> list[PooledObject]:
-    """Return the objects to tell of: new ones, and listed ones whose metadata changed."""
+    """Return the objects for the news: new objects, and listed objects with changed metadata."""
     named = [one.id for one in now.pool(before.pools.size)]
     for behind in range(before.messages + 1, messages + 1):
         named += [change.id for change in now.news_at(behind) if change.kind == "updated"]

@@ -1,1 +1,1 @@
-"""Pools: which objects a session knows, which of them its window shows whole, and what changes that."""
+"""Pools: the objects known to a session, and the active ones, whose content stands in the window."""

@@ -174,7 +174,7 @@ class PoolFold:
         return self._follow_links(walk, shown)
 
     def _as_new(self, walk: PoolWalk, call: ToolCall, result: ToolResult) -> ToolCall | None:
-        """Return a call under the id of its object; None for one that is known already."""
+        """Return a call under the id of its object; None for a known call."""
         known = walk.state.index.get(call.id)
         if known is None or known.content == "unread":
             return call
@@ -230,7 +230,7 @@ class PoolFold:
         return _with(walk, list_object(walk.state, object_id))
 
     def _follow_links(self, walk: PoolWalk, shown: Iterable[str]) -> PoolWalk:
-        """List what the texts that became active refer to, as far as the branch knows it."""
+        """List the targets of references in newly active texts, as far as the branch knows them."""
         for object_id in shown:
             one = walk.state.index[object_id]
             if one.type == "toolcall" or not walk.state.is_active(object_id):
@@ -299,7 +299,7 @@ class PoolFold:
 
 
 def _is_repeat(known: PooledObject, call: ToolCall, result: ToolResult) -> bool:
-    """Return whether a call is one that is known, where its id alone does not say so."""
+    """Return whether a call with a reused id is known already."""
     version = ContentHash.of(result.text.encode("utf-8", "surrogatepass")).hex
     told = toolcall_draft(call, result).metadata["args_display"]
     return (known.tool, known.args, known.version) == (call.name or result.name, told, version)

@@ -61,7 +61,7 @@ def index_object(state: PoolState, found: PooledObject) -> PoolState:
 
 
 def list_object(state: PoolState, object_id: str) -> PoolState:
-    """Add an indexed object to the metadata pool. Nothing changes for one that is there, or that is locked."""
+    """Add an indexed object to the metadata pool. Listed and locked objects stay as they are."""
     one = state.index[object_id]
     if one.place is not None or is_locked(one):
         return state
@@ -117,7 +117,7 @@ def activate(state: PoolState, object_id: str) -> PoolState:
 
 
 def deactivate(state: PoolState, object_id: str) -> PoolState:
-    """Put an object away by hand. It loses its pin, and no recent call brings it back."""
+    """Deactivate an object by hand. The pin goes, and no recent call activates the object again."""
     if object_id not in state.index or is_locked(state.index[object_id]):
         return state
     state = unpin(state, object_id)
@@ -203,12 +203,12 @@ def count_message(state: PoolState, *, is_answer: bool) -> PoolState:
 
 
 def note_request(state: PoolState) -> PoolState:
-    """Note that a request showed the messages so far. Nothing more can be told behind them."""
+    """Record that a request showed the messages so far. Later news stand behind later messages."""
     return state if state.ahead else replace(state, ahead=2)
 
 
 def clear_window(state: PoolState, kept: int) -> PoolState:
-    """Follow a compaction by the host: the messages are counted anew, from those that it kept, and an epoch begins.
+    """Follow a compaction by the host: restart the message count at the kept messages, and begin an epoch.
 
     The sets stay: what they hold was never in the messages.
     """

@@ -1,4 +1,4 @@
-"""The values of pools: the objects that a branch knows, those listed in its metadata pool, and those shown whole.
+"""The values of pools: objects known to a branch, objects in the metadata pool, and active objects.
 
 index: every object that the branch met. The metadata pool: those that the model sees as a line each. The active content:
 those that it sees whole. Each is a part of the one before. Objects enter the first two and never leave them.
@@ -118,7 +118,7 @@ class PoolEpoch:
 
 @dataclass(frozen=True, slots=True)
 class WindowSlot:
-    """A recent call, and the objects that it keeps active.
+    """A recent call, and the objects kept active by the call.
 
     call_id: id of the call; "" for a read whose call is not known yet.
     """

@@ -1,4 +1,4 @@
-"""A recorded session in a layout: what its prompts are, what they show, how a text comes back.
+"""A recorded session in a layout: prompts, shown texts, and recalls.
 
 The layouts themselves make the prompts. A text of the recording has the tokens of its recorded block.
 """
@@ -271,7 +271,7 @@ class PooledSession:
         return bool(known) and any(self._talk.words(text) in content for content in known)
 
     def _objects(self, call_id: str) -> list[str]:
-        """Return the objects that may have the text of a result: that of the call, and of the files that it read."""
+        """Return the candidates for the text of a result: the object of the call, and of each file read by the call."""
         call = self._calls.get(call_id)
         found = [call_id]
         if call is not None:

@@ -62,7 +62,7 @@ class TieredSession:
         self._place(changed, cold=cold)
 
     def _update_files(self) -> frozenset[str]:
-        """Take the present contents of the files that were read whole. Return the paths of those that changed."""
+        """Read the current contents of fully read files. Return the paths of changed files."""
         changed = set[str]()
         state = self._walk.state
         for one in state.active:

@@ -48,7 +48,7 @@ def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool 
 
 
 def total(rows: Sequence[Figures]) -> Figures:
-    """Return the sum of these figures; None for a figure without any value."""
+    """Return the sum of figures; None for a figure without a value."""
     summed: dict[str, object] = {"layout": rows[0]["layout"]}
     for name in Figures.__annotations__:
         if name == "layout":

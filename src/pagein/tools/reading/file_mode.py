@@ -95,7 +95,7 @@ def shorten_lines(document: Document, given: str, lines: tuple[int, int], most: 
 
 
 def _is_text(result: ReadResult) -> bool:
-    """Return whether an answer is one that shows text; a marker or a diff says all that it stands for."""
+    """Return whether an answer shows text of the file, rather than a marker or a diff."""
     record = result.details.get("readcache")
     return not isinstance(record, dict) or record.get("mode") in ("full", "baseline_fallback", "partly_known")
 
