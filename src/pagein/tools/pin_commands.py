@@ -36,7 +36,7 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
     if session.leaf is not None:
         return session
     names = known()
-    meant = [one for one in names if name and one.startswith(name)]
+    meant = [one for one in names if one.startswith(name)]
     if len(meant) != 1:
         raise BadInput(
             f"there is no session {name!r} in this store; those it holds: {', '.join((meant or names)[:_MOST_NAMES]) or 'none'}"
