@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test fuzz coverage clients tools install-trial check extension lint types imports docs bench bench-peers lock lock-peers clean
+.PHONY: help demo test fuzz coverage clients tools install-trial check extension lint types imports docs site bench bench-peers lock lock-site lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,15 @@ imports: $(STAMP)  ## The floors of docs/architecture.md
 docs: $(STAMP)  ## Generated parts of the docs are up to date
 	$(BIN)/python scripts/generate_docs.py --check
 
+SITE := out/site-env
+$(SITE)/.installed: scripts/site.lock
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r scripts/site.lock
+	@touch $@
+
+site: $(SITE)/.installed  ## The docs as a site, in out/site; a link that leads nowhere fails
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
+
 bench: $(STAMP)  ## Benchmarks, as ratios and counts
 	$(BIN)/python benchmarks/run.py
 
@@ -76,6 +85,10 @@ bench-peers: $(STAMP)  ## Others and pagein on the same sessions: docs/benchmark
 lock:  ## Write requirements.lock anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --no-header --extra tokens --extra symbols-all --extra git --group dev --output-file requirements.lock pyproject.toml
+
+lock-site:  ## Write scripts/site.lock anew (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --no-header --group pyproject.toml:site --output-file scripts/site.lock
 
 lock-peers:  ## Write benchmarks/peers/locks anew, at the versions of locks/*.in (needs uv)
 	for peer in benchmarks/peers/locks/*.in; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

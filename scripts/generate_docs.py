@@ -11,7 +11,8 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -71,18 +72,8 @@ RESIDENCY = ROOT / "docs" / "residency.md"
 READ = ROOT / "docs" / "read.md"
 LAYOUTS = ROOT / "docs" / "layouts.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
-MEASURED = ROOT / "docs" / "clients-measured.md"
-AGENTS = ("<!-- agents: written by scripts/generate_docs.py -->\n", "<!-- /agents -->")
-# Columns of docs/clients-measured.md that the README shows, and what it calls them.
-SHOWN = {
-    "agent": "agent",
-    "version": "version",
-    "format, model": "format, model",
-    "calls": "calls",
-    "bill without": "bill without, k BIT",
-    "bill through": "with pagein",
-    "of it": "ratio",
-}
+BENCHMARKS = ROOT / "docs" / "benchmarks.md"
+COMPARISON = ROOT / "docs" / "comparison.md"
 NOTICE = "<!-- Written by scripts/generate_docs.py (make docs checks it); edit the code, not this page. -->"
 
 
@@ -95,10 +86,11 @@ def main() -> int:
         REFERENCE / "notes.md": journal_notes(),
         REFERENCE / "rules.md": request_rules(),
         REFERENCE / "settings.md": settings(),
-        README: with_corpus_figures(with_agents(_read(README), _read(MEASURED)), figures_of_readme()),
+        README: with_corpus_figures(_read(README), figures_of_readme()),
         RESULTS: with_corpus_figures(_read(RESULTS), figures_of_results()),
         RESIDENCY: with_residency_rules(_read(RESIDENCY)),
         READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
+        COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         LAYOUTS: with_tiers(_read(LAYOUTS)),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
@@ -117,16 +109,21 @@ def _named(path: Path) -> Path:
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
-def with_agents(readme: str, measured: str) -> str:
-    """The README with the measured agents between its marks: the columns of their table that a newcomer needs."""
-    before, begin, rest = readme.partition(AGENTS[0])
-    _, end, after = rest.partition(AGENTS[1])
-    if not (begin and end):
-        raise SystemExit(f"the README has lost its marks: {AGENTS}")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in measured.splitlines() if line[:1] == "|"]
-    places = [rows[0].index(name) for name in SHOWN]
-    lines = [list(SHOWN.values()), ["---"] * len(places), *([row[place] for place in places] for row in rows[2:])]
-    return before + begin + "".join(f"| {' | '.join(line)} |\n" for line in lines) + end + after
+def peers(benchmarks: str) -> Iterator[str]:
+    """The columns of the first table of all programs that a newcomer needs."""
+    table = benchmarks[benchmarks.index("| row | whole bill |") :].partition("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    shown = {
+        "row": "program",
+        "whole bill": "whole bill",
+        "breakpoint moved": "breakpoint moved",
+        "prompt tokens": "prompt tokens",
+        "lost": "quotes lost",
+    }
+    shown |= {"faults": "faults", "refused": "refused"}
+    places = [rows[0].index(name) for name in shown]
+    lines = [[*shown.values()], ["---"] * len(places), *([row[place] for place in places] for row in rows[2:])]
+    yield from (f"| {' | '.join(line)} |" for line in lines)
 
 
 def with_corpus_figures(page: str, lines: Iterable[str]) -> str:
@@ -137,11 +134,10 @@ def with_corpus_figures(page: str, lines: Iterable[str]) -> str:
 def figures_of_readme() -> Iterator[str]:
     """The figures for a newcomer."""
     less, claude = (round(100 * (1 - one)) for one in (NO.cost, NO.claude_code))
+    median, bridged = (round(100 * (1 - one)) for one in (NO.median, YES.median))
     yield f"On {SESSIONS} recorded sessions of real users, with default settings, pagein lowers the bill by {less} % against append-only (mean"
-    median, with_requests = (round(100 * (1 - one)) for one in (NO.median, YES.median))
     yield f"of six sources), and by {claude} % for Claude Code alone. The median session of Claude Code saves {median} %, because most sessions are"
-    yield f"short; with the keep-alive requests that `pagein serve` offers, it saves {with_requests} %"
-    yield "([all figures](docs/residency-results.md#cache-lifetimes))."
+    yield f"short{'' if bridged == median else f', and {bridged} % with keep-alive requests'} ([all figures](docs/residency-results.md#cache-lifetimes))."
 
 
 def figures_of_results() -> Iterator[str]:
@@ -265,15 +261,25 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
+HEAD = ("| | takes | default | |", "|---|---|---|---|")
+FEW = 20
+"""Options of more commands than this are described once."""
+SHARED = ("## Options of many commands", "", "Each command names those that it has, behind its own options.", "")
+
+
 def command_line() -> str:
     """Every command: what it does, its arguments, its options, its examples."""
     root = typer.main.get_command(app)
     commands = getattr(root, "commands", {})
-    parts = [NOTICE, "", "# Command line", *_panels(commands), "", *_command("pagein", root, 2)]
+    shown = [("pagein", root, 2)]
     for name, command in sorted(commands.items()):
-        parts += _command(f"pagein {name}", command, 2)
-        for below, one in getattr(command, "commands", {}).items():
-            parts += _command(f"pagein {name} {below}", one, 3)
+        shown.append((f"pagein {name}", command, 2))
+        shown += [(f"pagein {name} {below}", one, 3) for below, one in getattr(command, "commands", {}).items()]
+    counts = Counter(row for _, command, _ in shown for row in _rows(command))
+    shared = [row for row, count in counts.most_common() if count > FEW and row.startswith("| `--")]
+    parts = [NOTICE, "", "# Command line", *_panels(commands), "", *SHARED, *HEAD, *shared, ""]
+    for path, command, level in shown:
+        parts += _command(path, command, level, shared)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -293,14 +299,20 @@ def _panel(command: object) -> str:
     return str(getattr(command, "rich_help_panel", ""))
 
 
-def _command(path: str, command: object, level: int) -> Iterator[str]:
+def _rows(command: object) -> list[str]:
+    return [row for parameter in getattr(command, "params", ()) if (row := _parameter(parameter))]
+
+
+def _command(path: str, command: object, level: int, shared: Container[str]) -> Iterator[str]:
     yield f"{'#' * level} `{path}`"
     yield ""
     yield inspect.cleandoc(getattr(command, "help", None) or "")
     yield ""
-    rows = [row for parameter in getattr(command, "params", ()) if (row := _parameter(parameter))]
-    if rows:
-        yield from ("| | takes | default | |", "|---|---|---|---|", *rows, "")
+    rows = _rows(command)
+    if own := [row for row in rows if row not in shared]:
+        yield from (*HEAD, *own, "")
+    if also := [row.split("|")[1].strip() for row in rows if row in shared]:
+        yield from (f"Also {', '.join(also)}.", "")
     epilog = getattr(command, "epilog", None)
     if epilog:
         kind, _, examples = str(epilog).partition(":")
@@ -317,7 +329,8 @@ def _parameter(parameter: object) -> str:
         "" if is_argument or getattr(parameter, "is_flag", False) else str(getattr(parameter, "metavar", None) or "")
     )
     told = str(getattr(parameter, "help", "") or "").replace("|", "\\|")
-    return f"| `{name.replace('|', chr(92) + '|')}` | {takes} | {_default(parameter)} | {told} |"
+    cells = (f"`{name}`", takes, _default(parameter))
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} | {told} |"
 
 
 def _default(parameter: object) -> str:

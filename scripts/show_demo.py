@@ -1,6 +1,6 @@
-"""Show the demo session in the README: replay it, draw docs/images/demo.svg and write the tables between the README's marks.
+"""Show the demo session: replay it, draw docs/images/demo.svg and write the tables between the marks of examples/README.md.
 
-`--check` writes nothing and fails where the README or the picture is not what a replay gives today.
+`--check` writes nothing and fails where the page or the picture is not what a replay gives today.
 """
 
 import io
@@ -21,7 +21,7 @@ from pagein.wiring import open as open_engine
 ROOT = Path(__file__).resolve().parents[1]
 SESSION = ROOT / "examples" / "demo-session.jsonl.gz"
 PICTURE = ROOT / "docs" / "images" / "demo.svg"
-README = ROOT / "README.md"
+PAGE = ROOT / "examples" / "README.md"
 BEGIN, END = "<!-- demo: written by scripts/show_demo.py -->\n", "<!-- /demo -->"
 
 WIDTH, HEIGHT, LEFT, TOP, GAP, PLOT_WIDTH, PLOT_HEIGHT = 880, 312, 56, 74, 56, 376, 208
@@ -39,8 +39,8 @@ def main() -> int:
     """Replay the demo session and write what it shows, or with --check compare. Returns the exit status."""
     replayed = replay(ReplayRequest(paths=(SESSION,), detail=True), open_engine)
     drawn = picture(replayed.bill, replayed.details[0])
-    told = with_tables(README.read_text(encoding="utf-8"), tables(replayed.bill))
-    made = {PICTURE: drawn, README: told}
+    told = with_tables(PAGE.read_text(encoding="utf-8"), tables(replayed.bill))
+    made = {PICTURE: drawn, PAGE: told}
     stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def tables(bill: Bill) -> str:
-    """What the terminal shows, as a block for the README."""
+    """What the terminal shows, as a block for the page."""
     out = io.StringIO()
     console = Console(file=out, width=112, highlight=False, markup=False, emoji=False, color_system=None)
     show(console, bill, TableOptions())
@@ -62,12 +62,12 @@ def tables(bill: Bill) -> str:
     return "\n".join(("```text", "$ make demo", *lines, "```", ""))
 
 
-def with_tables(readme: str, block: str) -> str:
-    """The README with another block between its marks."""
-    before, found, rest = readme.partition(BEGIN)
+def with_tables(page: str, block: str) -> str:
+    """The page with another block between its marks."""
+    before, found, rest = page.partition(BEGIN)
     _, closed, after = rest.partition(END)
     if not (found and closed):
-        raise SystemExit(f"README.md has lost its marks {BEGIN.strip()} and {END}")
+        raise SystemExit(f"examples/README.md has lost its marks {BEGIN.strip()} and {END}")
     return before + BEGIN + block + END + after
 
 
@@ -93,7 +93,7 @@ def _head() -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         'aria-label="The prompt of the scripted demo session, call by call, without pagein and with it">\n'
-        "<style>text{font:12px system-ui,sans-serif;fill:#1c1b1a}.s{fill:#64605b}.b{font-size:17px;font-weight:650}"
+        "<style>text{font:12px system-ui,sans-serif;fill:#1c1b1a}.s{fill:#64605b}.b{font-size:16px;font-weight:650}"
         f".h{{font-weight:600;font-size:13px}}.g{{stroke:#e4e0da}}.e{{stroke:#0a7d74;stroke-dasharray:5 3}}{light}"
         "@media(prefers-color-scheme:dark){text{fill:#e9e6e1}.s{fill:#a09b94}.g{stroke:#3a3e43}.e{stroke:#3dc2b4}"
         f"{dark}}}</style>"
@@ -106,7 +106,7 @@ def _title(bill: Bill) -> str:
     told = (
         f"{changed[1:]} less" if changed.startswith("-") else f"{changed[1:]} more" if changed[0] == "+" else "the same"
     )
-    said = f"The scripted demo session costs {told} with pagein --keep-alive, and {engine['unrecoverable_bytes']} bytes are lost"
+    said = f"The scripted demo session costs {told} with pagein, and {engine['unrecoverable_bytes']} bytes are lost"
     return f'<text class="b" x="{LEFT}" y="24">{escape(said)}</text>'
 
 

@@ -12,6 +12,8 @@ from tests.engine.window.sized_sessions import ASK, PRICED, begun, body, ids, sa
 
 import pagein
 from pagein.engine.engine import Engine, Settings
+from pagein.errors import BadInput
+from pagein.tools.pin_commands import existing_session
 
 SETTINGS = Settings(PRICED)
 
@@ -53,6 +55,32 @@ def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path
         says(session, turn("h"), turn("i"), turn("j"))
         assert "f" in whole(session)
         assert "a" not in whole(session)
+
+
+def test_one_session_is_switched_off_and_on_from_another_process(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        session = begun(engine)
+        assert run(tmp_path, "off", "--session", "one").stdout == "off for one, from its next call on\n"
+        says(session, turn("f"))
+        before = whole(session)
+        session.hand.drop("d")
+        session.hand.epoch()
+        says(session, turn("g"), turn("h"))
+        assert before <= whole(session)
+        assert run(tmp_path, "on", "--session", "one").returncode == 0
+        session.hand.epoch()
+        says(session, turn("i"))
+        assert "d" not in whole(session)
+
+
+def test_the_beginning_of_a_name_is_enough_if_only_one_session_has_it(tmp_path: Path) -> None:
+    names = ["one", "two-x", "two-y"]
+    with opened(tmp_path) as engine:
+        begun(engine, "a")
+        assert existing_session(engine, "on", lambda: names).name == "one"
+        for beginning, held in (("two-", "two-x, two-y"), ("three", "one, two-x, two-y")):
+            with pytest.raises(BadInput, match=f"those it holds: {held}$"):
+                existing_session(engine, beginning, lambda: names)
 
 
 def test_the_window_is_listed_for_people_and_for_programs(tmp_path: Path) -> None:

@@ -52,20 +52,15 @@ def test_a_stale_page_is_noticed_and_not_written(
     assert "pagein replay" in (tmp_path / "cli.md").read_text()
 
 
-def test_the_readme_has_the_measured_agents_between_its_marks_and_nothing_else_changes(
+def test_the_comparison_has_the_measured_programs_and_no_figure_of_its_own(
     script: Callable[[str], ModuleType], root: Path
 ) -> None:
-    module = script("generate_docs")
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    head = "| agent | version | format, model | calls | refused | bill without | bill through | of it |\n|---|\n"
-    changed = module.with_agents(
-        readme, f"words\n\n{head}| smith | 7 | Messages, m | 45 | 0 | 756 | 428 | 0.57 |\n\nmore\n"
-    )
-    assert "\n| smith | 7 | Messages, m | 45 | 756 | 428 | 0.57 |\n" in changed
-    measured = (root / "docs" / "clients-measured.md").read_text(encoding="utf-8")
-    assert module.with_agents(changed, measured) == readme
-    with pytest.raises(SystemExit, match="marks"):
-        module.with_agents("no marks", head)
+    measured = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    changed = measured.replace("| `trimtok` | -3.3 % | -3.3 %", "| `trimtok` | -4.4 % | -3.5 %", 1)
+    lines = [*script("generate_docs").peers(changed)]
+    assert lines[0] == "| program | whole bill | breakpoint moved | prompt tokens | quotes lost | faults | refused |"
+    assert "| `trimtok` | -4.4 % | -3.5 % | -3.3 % | 0 | 0 | 0 |" in lines
+    assert len(lines) == 17
 
 
 def test_every_policy_is_in_the_docs_and_has_a_meaning(root: Path) -> None:
@@ -127,8 +122,8 @@ def test_the_demo_is_shown_between_its_marks_and_nothing_else_changes(
     script: Callable[[str], ModuleType], root: Path
 ) -> None:
     module = script("show_demo")
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    changed = module.with_tables(readme, "TABLES\n")
+    page = (root / "examples" / "README.md").read_text(encoding="utf-8")
+    changed = module.with_tables(page, "TABLES\n")
     assert "TABLES" in changed
     assert module.with_tables(module.with_tables(changed, "OTHER\n"), "TABLES\n") == changed
     with pytest.raises(SystemExit, match="marks"):
@@ -144,7 +139,7 @@ def test_the_picture_of_the_demo_is_well_formed_and_loads_nothing(root: Path) ->
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_the_demo_gives_today(root: Path) -> None:
+def test_the_page_of_the_demo_shows_what_it_gives_today(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "scripts/show_demo.py", "--check"], cwd=root, check=False, capture_output=True, text=True
     )

@@ -26,15 +26,22 @@ _MOST_NAMES: Final = 10
 
 
 def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str]]) -> Session:
-    """Return a stored session. Raises BadInput for an unknown name.
+    """Return a stored session. A beginning that only one name has, as lists show it, is enough.
+
+    Raises BadInput for an unknown name.
 
     known: returns the names of stored sessions, newest first
     """
     session = engine.session(name)
-    if session.leaf is None:
-        names = ", ".join(known()[:_MOST_NAMES]) or "none"
-        raise BadInput(f"there is no session {name!r} in this store; those it holds: {names}")
-    return session
+    if session.leaf is not None:
+        return session
+    names = known()
+    meant = [one for one in names if one.startswith(name)]
+    if len(meant) != 1:
+        raise BadInput(
+            f"there is no session {name!r} in this store; those it holds: {', '.join((meant or names)[:_MOST_NAMES]) or 'none'}"
+        )
+    return engine.session(meant[0])
 
 
 def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict[str, Any]:
