@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test fuzz coverage clients tools check lint types imports docs bench bench-peers lock lock-peers clean
+.PHONY: help demo test fuzz coverage clients tools install-trial check extension lint types imports docs bench bench-peers lock lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,7 +46,13 @@ tools:  ## Install what else the tests run against: PostgreSQL and Chromium, whe
 	scripts/install_postgres.sh || echo "the tests of PostgreSQL will be skipped" >&2
 	scripts/install_chromium.sh || echo "the tests in a browser will be skipped" >&2
 
-check: lint types imports docs test  ## Everything that CI runs
+install-trial:  ## Build wheel and sdist, install in a fresh environment, and make a call of an agent there
+	scripts/try_install.sh
+
+check: lint types imports docs test extension  ## Everything that CI runs
+
+extension: clients  ## Types and style of pi's extension
+	scripts/check_extension.sh
 
 lint: $(STAMP)  ## Style
 	$(BIN)/ruff check .

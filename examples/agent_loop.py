@@ -1,6 +1,6 @@
 """An agent of one's own with pagein in its loop, against a simulated provider: no key, no network, no cost.
 
-    python examples/agent_loop.py              # needs pagein[gateway], for the provider
+    python examples/agent_loop.py
     python examples/agent_loop.py --plain      # the same without pagein
 
 With a real provider, `call` is the SDK's own: `client.messages.create(**request)`.

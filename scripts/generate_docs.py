@@ -12,12 +12,22 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import typer
 
 from pagein import errors, wiring
-from pagein.assembly import AssembledPrompt, PromptContents, Said, TieredPrompts, tiered
+from pagein.assembly import (
+    AssembledPrompt,
+    PooledAgent,
+    PooledCall,
+    PromptContents,
+    Said,
+    TieredPrompts,
+    pooled,
+    tiered,
+)
 from pagein.cli.cli import app
 from pagein.cli.corpus_figures import CLIENTS_TTLS, NO, SESSIONS, YES, share
 from pagein.engine.engine import Engine
@@ -25,6 +35,7 @@ from pagein.engine.engine import Settings as EngineSettings
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
+from pagein.engine.session_pools import PoolReply, SessionPools
 from pagein.engine.window.pin_actions import InWindow, Touch
 from pagein.model import bill
 from pagein.model.laid_prompts import LaidBlock
@@ -35,6 +46,8 @@ from pagein.policy.eviction.quote_odds import TERMS, QuoteOdds
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.eviction.residency_rules import USUAL, ResidencyRule
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS
+from pagein.policy.layouts.pooled_window import PooledRules
+from pagein.policy.pools.pool_values import PoolRules, PoolState
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.tiers.tier_rules import CHOICES
 from pagein.policy.tiers.tier_values import BANDS
@@ -43,7 +56,7 @@ from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
 from pagein.providers.wire import RULES, format_named
-from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP
+from pagein.settings.keys import CHILDREN, ENGINE, GATEWAY, MCP, PI
 from pagein.settings.kinds import Key
 from pagein.settings.sources import NAME, VARIABLE
 from pagein.tools.brief import answer_call, definitions
@@ -259,18 +272,25 @@ def command_line() -> str:
     parts = [NOTICE, "", "# Command line", *_panels(commands), "", *_command("pagein", root, 2)]
     for name, command in sorted(commands.items()):
         parts += _command(f"pagein {name}", command, 2)
+        for below, one in getattr(command, "commands", {}).items():
+            parts += _command(f"pagein {name} {below}", one, 3)
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _panels(commands: Mapping[str, object]) -> Iterator[str]:
     """The commands by the panels of the help, each with its first sentence."""
     panel = ""
-    for name, command in commands.items():
-        if panel != (now := str(getattr(command, "rich_help_panel", ""))):
+    places = {one: place for place, one in reversed(list(enumerate(map(_panel, commands.values()))))}
+    for name, command in sorted(commands.items(), key=lambda named: places[_panel(named[1])]):
+        if panel != (now := _panel(command)):
             panel = now
             yield from ("", f"**{panel}**", "")
         first = inspect.cleandoc(getattr(command, "help", None) or "").partition("\n")[0]
         yield f"- [`{name}`](#pagein-{name}): {first}"
+
+
+def _panel(command: object) -> str:
+    return str(getattr(command, "rich_help_panel", ""))
 
 
 def _command(path: str, command: object, level: int) -> Iterator[str]:
@@ -288,7 +308,7 @@ def _command(path: str, command: object, level: int) -> Iterator[str]:
 
 
 def _parameter(parameter: object) -> str:
-    if "completion" in str(getattr(parameter, "name", "")):
+    if "completion" in str(getattr(parameter, "name", "")) or getattr(parameter, "hidden", False):
         return ""
     names = [*getattr(parameter, "opts", ()), *getattr(parameter, "secondary_opts", ())]
     is_argument = getattr(parameter, "param_type_name", "") == "argument"
@@ -463,7 +483,7 @@ remedy when an engine or the gateway starts; nothing is passed over."""
 def settings() -> str:
     """Every key: what it takes, what holds where nobody says, what it means."""
     parts = [NOTICE, "", "# Settings", "", SETTINGS_INTRO, ""]
-    for title, keys in (("Engine", ENGINE), ("Gateway", GATEWAY), ("MCP", MCP), ("Child models", CHILDREN)):
+    for title, keys in (("Engine", ENGINE), ("Gateway", GATEWAY), ("MCP", MCP), ("Child models", CHILDREN), ("pi", PI)):
         parts += [f"## {title}", "", "| key | in the environment | takes | default | |", "|---|---|---|---|---|"]
         parts += [*(_key(one) for one in keys), ""]
     return "\n".join(parts).rstrip() + "\n"
@@ -483,8 +503,10 @@ API: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("A session", (Session,)),
     ("Requests and replies", (PreparedRequest, Observation, Diagnosis)),
     ("The user's hand", (Touch, InWindow)),
+    ("Pools", (SessionPools, PoolReply, PoolState, PoolRules)),
     ("Recall tools", (definitions, answer_call, ReadResult)),
     ("Assembled prompts", (tiered, TieredPrompts, PromptContents, Said, AssembledPrompt, LaidBlock)),
+    ("Pooled agents", (pooled, PooledAgent, PooledCall, PooledRules)),
 )
 # what hosts use, or pagein itself
 _HIDDEN = frozenset(
@@ -541,11 +563,10 @@ def python_api() -> str:
 
 
 def _path(thing: object) -> str:
-    return (
-        "pagein.open"
-        if thing is wiring.open
-        else f"{getattr(thing, '__module__', '')}.{getattr(thing, '__name__', '')}"
-    )
+    module = getattr(thing, "__module__", "")
+    if module.startswith("pagein.assembly."):
+        module = "pagein.assembly"  # what it offers is imported from there
+    return "pagein.open" if thing is wiring.open else f"{module}.{getattr(thing, '__name__', '')}"
 
 
 def _class(kind: type) -> Iterator[str]:
@@ -560,7 +581,7 @@ def _class(kind: type) -> Iterator[str]:
         if name.startswith("_") or name in _HIDDEN:
             continue
         inner = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if isinstance(inner, property):
+        if isinstance(inner, property | cached_property):
             yield from (f"#### `.{name}`", "", inspect.getdoc(inner) or "", "")
         elif inspect.isfunction(inner):
             yield from _function("####", f".{name}", inner)

@@ -35,6 +35,7 @@ _FLOORS = (
     "installation",
     "client_windows",
     "mcp",
+    "pi_host",
     "replay",
     "past_sessions",
 )

@@ -17,7 +17,7 @@ from pagein.settings.store_address import ADDRESSES, MEMORY, store_address, with
 
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine, Settings
-    from pagein.engine.reads.session_reads import Outside
+    from pagein.engine.reads.read_resources import Outside
     from pagein.engine.recall.recall_resources import RecallResources
     from pagein.engine.session import Session
     from pagein.memory.indexer import Indexer
@@ -73,7 +73,7 @@ def open_with_layers(
 
 
 def layers_of(store: "IndexedStore") -> "tuple[Indexer, SearchLayer]":
-    """Return the layers over a store, each behind those that it is made from."""
+    """Return the derived layers of a store, in the order of derivation."""
     from pagein.memory.indexer import Indexer
     from pagein.store.search.search_layer import SearchLayer
 
@@ -319,7 +319,7 @@ def _file(store: str | Path | None, place: str) -> Path:
 
 
 def _outside(blobs: "BlobStore", home: str, settings: "Settings", kept: "LayeredBlobs | None" = None) -> "Outside":
-    from pagein.engine.reads.session_reads import Outside
+    from pagein.engine.reads.read_resources import Outside
     from pagein.workspace.folder import Folder
     from pagein.workspace.symbols.symbol_source import SymbolSource
 

@@ -11,13 +11,16 @@ from tests.engine.receipt_reads import read
 
 import pagein
 from pagein.engine.receipts import ReceiptedReads
+from pagein.installation.agents import AGENTS
+from pagein.tools import catalogue
+from pagein.tools.calls import Call
 
 LINES = "".join(f"value_{number} = compute({number})\n" for number in range(40))
 MARKER = "[readcache: unchanged, 41 lines]"
 
 
-def ask(folder: Path, told: object, **environment: str) -> tuple[int, str]:
-    """The exit status for a call, and what stands on standard error."""
+def ask(folder: Path, told: object, **environment: str) -> str:
+    """Why a call is denied; "" for one that is let through. The exit status tells nothing."""
     done = subprocess.run(
         [sys.executable, "-m", "pagein", "hook", "claude-code"],
         input=told if isinstance(told, str) else json.dumps(told),
@@ -28,7 +31,12 @@ def ask(folder: Path, told: object, **environment: str) -> tuple[int, str]:
         check=False,
         timeout=60,
     )
-    return done.returncode, done.stderr
+    assert done.returncode == 0
+    if not done.stdout:
+        return ""
+    said = json.loads(done.stdout)["hookSpecificOutput"]
+    assert (said["hookEventName"], said["permissionDecision"]) == ("PreToolUse", "deny")
+    return str(said["permissionDecisionReason"])
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +79,62 @@ LET_THROUGH: dict[str, object] = {
 
 @pytest.mark.parametrize("told", BLOCKED.values(), ids=BLOCKED)
 def test_a_served_marker_does_not_get_into_a_file(served: Path, told: object) -> None:
-    status, said = ask(served, told)
-    assert status == 2
+    said = ask(served, told)
     assert said.startswith("This call would write text into a file that only stands for other text.")
     assert MARKER in said
 
 
 @pytest.mark.parametrize("told", LET_THROUGH.values(), ids=LET_THROUGH)
 def test_everything_else_is_let_through(served: Path, told: object) -> None:
-    assert ask(served, told)[0] == 0
+    assert ask(served, told) == ""
 
 
 def test_without_a_store_and_while_off_calls_are_let_through(served: Path, tmp_path: Path) -> None:
-    assert ask(tmp_path, BLOCKED["write"])[0] == 0
-    assert ask(served, BLOCKED["write"], PAGEIN_OFF="1")[0] == 0
+    assert ask(tmp_path, BLOCKED["write"]) == ""
+    assert ask(served, BLOCKED["write"], PAGEIN_OFF="1") == ""
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, 127])
+def test_a_pagein_that_does_not_know_the_hook_blocks_nothing(tmp_path: Path, status: int) -> None:
+    old = tmp_path / "pagein"
+    if status != 127:  # then there is none
+        old.write_text(f"#!/bin/sh\necho 'No such command' >&2\nexit {status}\n")
+        old.chmod(0o700)
+    entries = [one.entry([str(old), "mcp"]) for one in AGENTS["claude-code"].user_hooks]
+    for entry in entries:
+        command = json.loads(json.dumps(entry))["hooks"][0]["command"]
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603, S607
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "SessionEnd"])
+def test_what_a_session_said_is_in_the_store_before_its_window_is_gone(
+    served: Path, tmp_path: Path, event: str
+) -> None:
+    transcript = tmp_path / "projects" / "-app" / f"{event}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    common = {"sessionId": event, "cwd": str(served), "version": "2.1.197", "isSidechain": False}
+    words = f"the invoice rounding of {event} is wrong"
+    rows: list[dict[str, object]] = [
+        {"type": "user", "uuid": "1", "parentUuid": None, "message": {"role": "user", "content": words}},
+        {
+            "type": "assistant",
+            "uuid": "2",
+            "parentUuid": "1",
+            "message": {
+                "id": "m",
+                "model": "x",
+                "role": "assistant",
+                "content": [{"type": "text", "text": "I mend it."}],
+            },
+        },
+    ]
+    times = {"timestamp": "2026-11-23T10:00:00.000Z"}
+    transcript.write_text("".join(json.dumps({**one, **common, **times}) + "\n" for one in rows))
+    told = {"hook_event_name": event, "transcript_path": str(transcript), "cwd": str(served), "session_id": event}
+    assert ask(served, told) == ""
+    with pagein.open(served / "s.pagein", workspace=served) as engine:
+        found = engine.session("later", workspace=served)
+        text = catalogue.answer(found, "search", Call({"pattern": words, "everything": True})).text
+    assert words in text
+    assert ask(served, {**told, "transcript_path": str(tmp_path / "missing.jsonl")}) == ""

@@ -97,12 +97,3 @@ def test_a_port_that_is_taken_is_said() -> None:
         with started("--port", port) as second:
             _, err = second.communicate(timeout=120)
     assert (second.returncode, f"cannot listen at 127.0.0.1 port {port}" in err) == (2, True)
-
-
-def test_where_the_extra_is_missing_that_is_said() -> None:
-    code = (
-        "import sys; sys.modules['aiohttp'] = None; sys.argv = ['pagein', 'provider']; "
-        "from pagein.cli.cli import main; main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)  # noqa: S603 - our own
-    assert (done.returncode, "pip install 'pagein[gateway]'" in done.stderr) == (2, True)

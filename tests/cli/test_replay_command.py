@@ -66,6 +66,19 @@ def test_pagein_without_a_layer_is_one_more_row(run: Run, session: Path) -> None
     assert all(f"\n{name} " in ran.out for name in ("append", "pagein", "without-birth", "without-epochs+cold"))
 
 
+def test_layouts_are_rows_beside_the_baseline_and_say_so(run: Run, session: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    ran = run("replay", session, "--layout", "pooled,tiered", "--json", "--html", page)
+    policies = json.loads(ran.out)["policies"]
+    assert {name: row["layout"] for name, row in policies.items()} == {
+        "append": "inline",
+        "pooled": "pooled",
+        "pooled-spec": "pooled",
+        "tiered": "tiered",
+    }
+    assert ">layout</th>" in page.read_text(encoding="utf-8")
+
+
 def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) -> None:
     told = run("replay", session, "--why").out
     assert "\nWhy" in told
@@ -99,6 +112,7 @@ def test_quiet_prints_the_verdict_alone(run: Run, session: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["--layout", "inline,round"], "there is no layout 'round'; the layouts are inline, pooled, tiered"),
         (["--policy", "magic"], "there is no policy 'magic'; the policies are none, append,"),
         (["--baseline", "magic"], "there is no policy 'magic'"),
         (["--without", "magic"], "there is no layer 'magic'; the layers are birth, "),

@@ -13,8 +13,9 @@ from tests.engine.receipt_reads import read
 
 import pagein
 from pagein.client_windows.own_window import OwnWindow
+from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads import testimony
-from pagein.engine.receipts import ReceiptedRead, ReceiptedReads, StandingReceipt
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
 from pagein.model import read_records
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead

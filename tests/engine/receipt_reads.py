@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from pagein.engine.receipts import ReceiptedRead, ReceiptedReads, StandingReceipt
+from pagein.engine.log.standing_receipts import StandingReceipt
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
 
 
 def read(

@@ -12,8 +12,9 @@ from tests.tools.recall_sessions import Room
 
 import pagein
 from pagein.engine.engine import Engine
+from pagein.engine.log.standing_receipts import standing_receipt
 from pagein.engine.reads import testimony
-from pagein.engine.receipts import ReceiptedRead, ReceiptedReads, standing_receipt
+from pagein.engine.receipts import ReceiptedRead, ReceiptedReads
 from pagein.model import read_records
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead

@@ -229,24 +229,6 @@ def test_doctor_looks_at_the_providers_that_the_running_gateway_sends_to(tmp_pat
         assert found["openai"]["level"] == "fine"
 
 
-def test_doctor_in_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
-    without = "import sys; sys.modules['aiohttp'] = None; from pagein.cli.cli import main; main()"
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
-    asked = ("doctor", "--json", "--url", "http://127.0.0.1:9", "--store", str(tmp_path / "s.pagein"))
-    ran = subprocess.run(  # noqa: S603 -- our own command
-        [sys.executable, "-c", without, *asked, "--anthropic", "http://127.0.0.1:9", "--openai", "http://127.0.0.1:9"],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=60,
-        check=False,
-    )
-    assert ran.returncode == 1
-    assert ran.stderr == ""
-    found = {one["what"]: one["told"] for one in json.loads(ran.stdout)["findings"]}
-    assert "pip install 'pagein[gateway]'" in found["round trip"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "environment", "word"),
     [

@@ -54,7 +54,11 @@ def installer(tmp_path: Path, name: str, *, project: bool = False) -> tuple[Inst
     at, agent = folders(tmp_path), AGENTS[name]
     place = agent.project if project else agent.user
     assert place is not None
-    return Installer(agent, at, tmp_path / "data" / "installed.json", project=project), place.path(at)
+    return Installer.of(agent, at, tmp_path / "data" / "installed.json", project=project)[0], place.path(at)
+
+
+def hook_installers(tmp_path: Path) -> tuple[Installer, ...]:
+    return Installer.of(AGENTS["claude-code"], folders(tmp_path), tmp_path / "data" / "installed.json")[1:]
 
 
 def write(file: Path, text: str) -> None:
@@ -197,24 +201,27 @@ HOOK_FILES = {
 
 
 @pytest.mark.parametrize("text", HOOK_FILES.values(), ids=HOOK_FILES)
-def test_a_hook_is_added_to_those_there_and_goes_without_a_trace(tmp_path: Path, text: str) -> None:
-    made = Installer(AGENTS["claude-code"], folders(tmp_path), tmp_path / "data" / "installed.json", hook=True)
-    file = tmp_path / "home" / ".claude" / "settings.json"
+def test_hooks_are_added_to_those_there_and_go_without_a_trace(tmp_path: Path, text: str) -> None:
+    made, file = hook_installers(tmp_path), tmp_path / "home" / ".claude" / "settings.json"
     write(file, text)
-    made.apply(made.plan_install(COMMAND))
+    for one in made:
+        one.apply(one.plan_install(COMMAND))
     before, after = parse_json(text), parse_json(file.read_bytes().decode())
-    entry = after["hooks"]["PreToolUse"].pop()
-    assert entry["hooks"][0]["command"] == "/opt/bin/pagein hook claude-code"
-    assert after == {**before, "hooks": {"PreToolUse": [], **before.get("hooks", {})}}
-    assert made.plan_install(COMMAND).done
-    made.apply(made.plan_removal())
+    empty: dict[str, list[object]] = {"PreToolUse": [], "PreCompact": [], "SessionEnd": []}
+    for event in empty:
+        entry = after["hooks"][event].pop()
+        assert entry["hooks"][0]["command"] == "/opt/bin/pagein hook claude-code || true"
+    assert after == {**before, "hooks": {**empty, **before.get("hooks", {})}}
+    assert all(one.plan_install(COMMAND).done for one in made)
+    for one in reversed(made):
+        one.apply(one.plan_removal())
     assert file.read_bytes().decode() == text
-    assert made.plan_removal().done
+    assert all(one.plan_removal().done for one in made)
 
 
 @pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": {"PreToolUse": {}}}', '{"hooks": {"PreToolUse": "x"}}'])
 def test_hooks_in_another_form_are_left_alone(tmp_path: Path, text: str) -> None:
-    made = Installer(AGENTS["claude-code"], folders(tmp_path), tmp_path / "data" / "installed.json", hook=True)
+    made = hook_installers(tmp_path)[0]
     write(tmp_path / "home" / ".claude" / "settings.json", text)
     with pytest.raises(BadInput):
         made.plan_install(COMMAND)

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
-from tests.agents import GatewayProcess, Job, Place, agent_named, commands_folder, work
-from tests.agents.agent_drivers import Agent, Setup
+from tests.agents import GatewayProcess, Job, Place, commands_folder, work
+from tests.agents.agent_drivers import Setup
 from tests.agents.branching_runs import AgentDesk
 from tests.agents.jobs import CallStep, FillStep, JobPrompt, SayStep, Screenplay, WriteStep
+from tests.agents.mcp_servers import SERVED, environment
 
 import pagein
 from pagein.installation.agents import AGENTS
@@ -27,65 +27,9 @@ RECEIPT: Final = r"\[known=([0-9a-f]{10})\]"
 MARKER: Final = "[readcache: unchanged, 81 lines]"
 
 
-def _server(store: Path) -> tuple[str, list[str]]:
-    return sys.executable, ["-c", "from pagein.cli.cli import main; main()", "mcp", "--store", str(store)]
-
-
-def _with_claude(agent: Agent, store: Path) -> Agent:
-    command, arguments = _server(store)
-    servers = {
-        "mcpServers": {"pagein": {"command": command, "args": arguments, "env": _environment(), "alwaysLoad": True}}
-    }
-
-    def told(model: str, goes_on: bool) -> list[str]:  # noqa: FBT001 - the shape of all of these
-        return [*agent.arguments(model, goes_on), "mcp__pagein", "--mcp-config", json.dumps(servers)]
-
-    return replace(agent, arguments=told)
-
-
-def _with_codex(agent: Agent, store: Path) -> Agent:
-    command, arguments = _server(store)
-    lines = ["[mcp_servers.pagein]", f"command = {json.dumps(command)}", f"args = {json.dumps(arguments)}"]
-    lines += ['default_tools_approval_mode = "approve"', "required = true", 'env_vars = ["CODEX_HOME"]']
-    lines += ["[mcp_servers.pagein.env]"]
-    lines += [f"{name} = {json.dumps(value)}" for name, value in _environment().items()]
-
-    def setup(address: str, model: str) -> Setup:
-        before = agent.setup(address, model)
-        return replace(before, files={name: "\n".join([text, *lines, ""]) for name, text in before.files.items()})
-
-    return replace(agent, setup=setup)
-
-
-def _with_opencode(agent: Agent, store: Path) -> Agent:
-    command, arguments = _server(store)
-    server = {"type": "local", "command": [command, *arguments], "enabled": True, "environment": _environment()}
-
-    def setup(address: str, model: str) -> Setup:
-        before = agent.setup(address, model)
-        files = {
-            name: json.dumps({**json.loads(text), "mcp": {"pagein": server}}) for name, text in before.files.items()
-        }
-        return replace(before, files=files)
-
-    return replace(agent, setup=setup)
-
-
-def _environment() -> dict[str, str]:
-    return {"PYTHONPATH": str(Path(pagein.__file__).parents[1])}
-
-
 SMALL: Final = LINES[: LINES.index("value_60 ")]
 OWN_MARKER: Final = "[readcache: unchanged, 61 lines]"
 MAIN, FORK, FULL = "main", "fork", 250_000
-
-
-CLIENTS: Final[Mapping[str, tuple[Callable[[Agent, Path], Agent], str, str]]] = {
-    "claude-code": (_with_claude, "mcp__pagein__{}", ""),
-    "codex": (_with_codex, "{}", "mcp__pagein"),
-    "opencode-anthropic": (_with_opencode, "pagein_{}", ""),
-}
-"""How each agent is told of the server, the name that it gives to a tool, and the namespace."""
 
 
 def _earlier_session(store: Path, workspace: Path) -> None:
@@ -96,16 +40,13 @@ def _earlier_session(store: Path, workspace: Path) -> None:
         session.advance(at=1000.0)
 
 
-@pytest.mark.parametrize("name", CLIENTS)
+@pytest.mark.parametrize("name", SERVED)
 def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: str) -> None:
     commands = commands_folder()
     if commands is None:
         pytest.skip("coding agents are not installed: make clients")
-    tell, form, namespace = CLIENTS[name]
-
-    def call(tool: str, quotes: Mapping[str, str] | None = None, **arguments: object) -> CallStep:
-        return CallStep(form.format(tool), arguments, quotes or {}, namespace)
-
+    served = SERVED[name]
+    call = served.call
     with TemporaryDirectory(prefix="pagein-agents-") as folder:
         place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
         _earlier_session(store, place.workspace)
@@ -117,7 +58,7 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
             SayStep("Rounded to five centimes."),
         ]
         prompt = JobPrompt("mcp", "What about the table?", tuple((one,) for one in calls))
-        done = work(tell(agent_named(name), store), Job("mcp", {"table.py": LINES}, (prompt,)), place)
+        done = work(served.agent(store), Job("mcp", {"table.py": LINES}, (prompt,)), place)
     assert (done.answers, done.files, done.bill.refused) == (("Rounded to five centimes.",), {"table.py": LINES}, 0)
     sent = [one.body for one in done.records if one.body is not None]
     last = json.dumps(sent[-1])
@@ -133,8 +74,8 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
     commands = commands_folder()
     if commands is None:
         pytest.skip("coding agents are not installed: make clients")
-    tell, form, namespace = CLIENTS[name]
-    read = (CallStep(form.format("read"), {"mode": "file", "target": "table.py"}, {}, namespace),)
+    served = SERVED[name]
+    read = (served.call("read", mode="file", target="table.py"),)
 
     def prompt(words: str, *steps: tuple[CallStep, ...], more: tuple[FillStep, ...] = ()) -> JobPrompt:
         return JobPrompt(words, "What about the table?", (*steps, (SayStep(f"{words} done."), *more)))
@@ -153,7 +94,7 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
         place.home.mkdir(parents=True)
         place.workspace.mkdir(parents=True)
         (place.workspace / "table.py").write_text(SMALL)
-        agent = tell(agent_named(name), store)
+        agent = served.agent(store)
         play = Screenplay(agent.speech, place.workspace, thinks=agent.thinks, by_tool=agent.lists_tools)
         gateway = GatewayProcess(Path(folder) / "gateway", store=str(store)) if has_gateway else None
         with (
@@ -184,10 +125,10 @@ def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:
     steps = (read, read, WriteStep("copy.py", f"# {OWN_MARKER}\n"), WriteStep("own.py", SMALL), SayStep("Done."))
     with TemporaryDirectory(prefix="pagein-agents-") as folder:
         place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
-        agent = _with_claude(agent_named("claude-code"), store)
+        agent = SERVED["claude-code"].agent(store)
         settings = {
-            "env": {"PAGEIN_STORE": str(store), **_environment()},
-            "hooks": {"PreToolUse": [AGENTS["claude-code"].user_hook.entry(["PAGEIN", "mcp"])]},  # type: ignore[union-attr]
+            "env": {"PAGEIN_STORE": str(store), **environment()},
+            "hooks": {"PreToolUse": [AGENTS["claude-code"].user_hooks[0].entry(["PAGEIN", "mcp"])]},
         }
         text = json.dumps(settings).replace("PAGEIN hook", f"{sys.executable} -m pagein hook")
 

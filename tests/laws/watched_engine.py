@@ -21,7 +21,7 @@ from pagein.engine.log.request_draft import UNANSWERED, pieces_since
 from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.engine.prepared_request import OPEN_GATE, Gate, WindowRequest
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.engine.reads.testimony import make_testimony
 from pagein.engine.session import Session
 from pagein.errors import MissingBlob

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pytest
 
+from pagein.mcp.first_answers import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.offered_tools import INSTRUCTIONS, LONGEST, TOOLS, USUAL, offered
-from pagein.mcp.stdio_server import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -162,10 +162,11 @@ def test_the_handshake_is_answered_before_the_sdk_is_there_and_only_once(folder:
     assert (called["id"], called["result"]["content"][0]["text"].startswith(LINES)) == (2, True)
 
 
-def test_first_answers_import_nothing_of_the_sdk() -> None:
+def test_first_answers_and_http_import_nothing_of_the_sdk() -> None:
     """The import alone takes over a second; a client that waits for the handshake must not wait for it."""
     script = (
-        "import sys; from pagein.mcp.stdio_server import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
+        "import sys; from pagein.mcp.first_answers import FirstAnswers; from pagein.mcp.offered_tools import offered, USUAL\n"
+        "import pagein.mcp.http_endpoint\n"
         "first = FirstAnswers(offered(USUAL))\n"
         "assert first.answer({'id': 1, 'method': 'tools/list'}) is not None\n"
         "print('mcp' in sys.modules, 'pydantic' in sys.modules)"
@@ -178,11 +179,11 @@ def test_first_answers_import_nothing_of_the_sdk() -> None:
 
 @pytest.mark.parametrize("more", [(), ("expand", "ingest", "stats")])
 def test_the_sdk_lists_the_same_tools_as_the_first_answer(more: tuple[str, ...]) -> None:
-    from pagein.mcp.protocol import make_server
+    from pagein.mcp.protocol import ClientCalls, make_server
     from pagein.mcp.tool_answers import ToolAnswers
 
     tools = offered((*USUAL, *more))
-    server = make_server(tools, ToolAnswers.__new__(ToolAnswers))
+    server = make_server(tools, ClientCalls(ToolAnswers.__new__(ToolAnswers)))
     handler = server.get_request_handler("tools/list")
     assert handler is not None
     listed = asyncio.run(cast("Any", handler.handler)(None, None))
@@ -233,6 +234,27 @@ def test_wrong_arguments_get_an_answer_that_says_what_to_do(
         answers = ToolAnswers(engine, str(folder))
         found = answers.answer("read", arguments, Caller("tester"), threading.Event())
     assert (found.is_error, told in found.text) == (True, True), found.text
+
+
+def test_an_error_repeats_no_huge_argument(folder: Path) -> None:
+    import threading
+
+    import pagein
+    from pagein.mcp.tool_answers import Caller, ToolAnswers
+
+    with pagein.open(folder / "store.db", workspace=folder) as engine:
+        answers = ToolAnswers(engine, str(folder))
+
+        def ask(name: str, **arguments: object) -> str:
+            return answers.answer(name, arguments, Caller("tester"), threading.Event()).text
+
+        huge = "x" * 1_000_000
+        told = [ask("read", mode="file", target=huge), ask("peek", id=huge), ask("search", pattern=huge), ask(huge)]
+        assert all(len(one) < 3_000 for one in told)
+        known = [f"{number:010x}" for number in range(10_000)]
+        shown = ask("read", mode="file", target="a.py", known=[*known, "x]\n[known=0123456789"])
+        assert len(shown) < len(LINES) + 300
+        assert shown.count("[known=") == 1
 
 
 def test_a_recalled_part_that_the_model_still_sees_is_one_line(folder: Path) -> None:
@@ -350,29 +372,31 @@ def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled
         assert ask("read", mode="file", target="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
 
 
-def test_broken_lines_end_nothing(folder: Path) -> None:
+NO_REQUESTS = {
+    b"[1, 2]": "one JSON object",
+    b"7": "one JSON object",
+    b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}': "an id is",
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}': "params must be",
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"target":"\\ud800"}}}': "surrogate",
+}
+
+
+def test_broken_lines_end_nothing_and_the_end_of_the_input_ends_the_process(folder: Path) -> None:
     with started(folder) as process:
         say(process, b"{broken")
         assert hear(process)["error"]["code"] == -32700
         say(process, b"")
-        say(process, b"[1, 2]")
+        for line, told in NO_REQUESTS.items():
+            say(process, line)
+            answer = hear(process)
+            assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32600, True), answer
+        say(process, b'{"a":' + b"[" * 100_000)
+        assert hear(process)["error"]["code"] == -32700
         say(process, initialize(name="one"))
-        answers = [hear(process)]
-        while answers[-1].get("id") != "one":
-            answers.append(hear(process))
-        assert answers[-1]["result"]["serverInfo"]["name"] == "pagein"
+        assert hear(process)["result"]["serverInfo"]["name"] == "pagein"
         say(process, {"method": "notifications/initialized"})
         say(process, {"id": 7, "method": "no/such"})
         assert hear(process)["error"]["code"] == -32601
-        arguments = {"mode": "file", "target": "half \ud83d whole \U0001f600"}  # written as \ud83d by json
-        say(process, {"id": 8, "method": "tools/call", "params": {"name": "read", "arguments": arguments}})
-        assert hear(process)["result"]["content"][0]["text"].startswith("There is no file half ? whole \U0001f600.")
-
-
-def test_the_end_of_the_input_ends_the_process(folder: Path) -> None:
-    with started(folder) as process:
-        say(process, initialize())
-        hear(process)
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
@@ -445,4 +469,4 @@ def test_an_unknown_tool_in_the_settings_is_named(folder: Path) -> None:
         timeout=PATIENCE,
     )
     assert done.returncode == 2
-    assert "there is no tool 'zap'; the tools are expand, ingest, peek, read, search, stats" in done.stderr
+    assert "there is no tool 'zap'; the tools are " + ", ".join(sorted(TOOLS)) in done.stderr

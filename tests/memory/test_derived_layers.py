@@ -21,11 +21,11 @@ from pagein.cli.cli import app
 from pagein.errors import BadInput, StoreError
 from pagein.gateway.curation.layer_follower import LayerFollower
 from pagein.memory.indexer import Indexer
-from pagein.memory.object_names import object_name
 from pagein.memory.projection_check import projection_faults
 from pagein.model.entries import Entry, MessageEntry
 from pagein.model.layer_report import LayerReport
 from pagein.model.messages import Message, Text, UnreadableLine
+from pagein.model.object_names import object_name
 from pagein.model.references import Reference
 from pagein.model.search_query import Search
 from pagein.model.versions import Draft, Provenance, Writer

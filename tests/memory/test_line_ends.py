@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pagein.memory.known_files import NO_TEXTS, FileDeed, KnownTexts, file_deeds
 from pagein.model.messages import ToolCall, ToolResult
+from pagein.policy.clients.known_files import NO_TEXTS, FileDeed, KnownTexts, file_deeds
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import CLAUDE_CODE, CODEX, OPENCODE
 

@@ -14,8 +14,8 @@ from tests.memory.told_journal import UNIQUE, Journal
 
 from pagein import wiring
 from pagein.memory.indexer import Indexer
-from pagein.memory.object_names import object_name
 from pagein.memory.projection_check import projection_faults
+from pagein.model.object_names import object_name
 from pagein.model.versions import Draft, Writer
 from pagein.model.writes import Query, Write
 from pagein.store.sqlite.sqlite_store import SqliteStore

@@ -42,6 +42,7 @@ from pagein.model.journal_notes import (
 )
 from pagein.model.memory_notes import (
     AnswerNote,
+    ChatSummaryNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -54,6 +55,7 @@ from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, decode_note, encode_note, kind_of
 from pagein.model.pins import Wish
+from pagein.model.pool_notes import PoolAct, PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.spans import Spans
 from pagein.model.tier_notes import TierNote
@@ -148,6 +150,7 @@ STORED: list[tuple[Note, str]] = [
     (ObjectViewNote("o", ("path", "summary")), '{"object_id":"o","fields":["path","summary"]}'),
     (OpenChatsNote("one"), '{"session":"one"}'),
     (AnswerNote('{"v":1,"role":"assistant","blocks":[]}'), '{"v":1,"role":"assistant","blocks":[]}'),
+    (ChatSummaryNote("o", "long", "short", 3), '{"object_id":"o","long":"long","short":"short","turns":3}'),
     (ObjectViewNote("o"), '{"object_id":"o","fields":null}'),
     (
         ReadMeasureNote("snippet", "/w/a.py", 3, 9, 5, 80, 4, "ab", degraded=True, unrelated=True),
@@ -183,6 +186,13 @@ STORED: list[tuple[Note, str]] = [
     (
         TierNote(seen=(("a.py", "ab12", 3.5),), gone=("b.py",), restarted=True, covered=3),
         '{"seen":[["a.py","ab12",3.5]],"gone":["b.py"],"restarted":true,"covered":3}',
+    ),
+    (
+        PoolNote((PoolAct("activate", "o-1", "file", "text", "ab12", 3, "/a.py", "python"), PoolAct("epoch")), "cd34"),
+        (
+            '{"acts":[{"act":"activate","id":"o-1","type":"file","content":"text","version":"ab12","chars":3,"path":"/a.py",'
+            '"file_type":"python"},{"act":"epoch","content":"unread"}],"trace":"cd34"}'
+        ),
     ),
 ]
 

@@ -40,7 +40,6 @@ ROWS = {
 }
 
 OF_OTHER_RECIPES = {
-    "cli/commands_replay.py": "a replay reader: the agents whose sessions can be found",
     "policy/clients/profiles.py": "a client profile: the one file of data that the recipe for profiles names",
     "policy/eviction/residency.py": "a client profile: its name for a web search",
     "replay/readers/detection.py": "a replay reader",

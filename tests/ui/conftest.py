@@ -48,6 +48,7 @@ def figures(cost: float, **known: float | None) -> Figures:
         "prompt_tokens": int(cost * 6.2) + 160,
         "floor_tokens": int(cost * 1.1),
         "calls": CALLS,
+        "layout": "inline",
         "faults": None,
         "recall_cost": None,
         "stress_recalls": None,

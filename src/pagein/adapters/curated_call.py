@@ -45,7 +45,7 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Run this function, which may take long, and give its value back."""
+    """Run a possibly slow function, and return the value."""
 
     work: Callable[[], Any]
 
@@ -114,7 +114,7 @@ class CuratedCall:
 
     @property
     def has_tools(self) -> bool:
-        """Whether the model was offered recall tools, so that its answer must be readable here."""
+        """Whether the model was offered recall tools. Such an answer must be readable here."""
         return bool(self._curated.tools)
 
     def stream(self) -> Generator[Step, Any, None]:
@@ -147,7 +147,7 @@ class CuratedCall:
         yield Show(merger.end_frames())
 
     def _pass(self) -> Generator[Step, Any, None]:
-        """Yield the steps of a stream that nobody continues: the provider's own bytes."""
+        """Yield the steps of a stream without recall: the provider's own bytes."""
         tee = Tee(self._api, [("content-type", "text/event-stream")])
         self._read.append(tee.reply)
         while piece := (yield _NEXT):
@@ -165,7 +165,7 @@ class CuratedCall:
         return answered
 
     def _turn(self, merger: StreamMerger) -> Generator[Step, Any, ModelTurn | None]:
-        """Show a turn, and return its content; None if the answer ended with it."""
+        """Show a turn, and return the content; None after the last turn."""
         tee = Tee(self._api, [("content-type", "text/event-stream")])
         self._read.append(tee.reply)
         try:

@@ -19,7 +19,7 @@ _made: Final[WeakSet[Any]] = WeakSet()
 
 
 def wrap(client: ClientT, *, session: str | None = None, engine: Engine | None = None, recall: bool = True) -> ClientT:
-    """Return a client like the given one, whose model calls go through pagein.
+    """Return a copy of a client that sends model calls through pagein.
 
         client = pagein.wrap(anthropic.Anthropic(), session="fix-login")
 

@@ -52,7 +52,7 @@ _UNSENT: Final = ("ConnectError", "ConnectTimeout")
 
 
 def child_error(problem: BaseException, model: str) -> ChildModelError | None:
-    """Return the error that a failed call stands for; None for a failure that is a bug.
+    """Return the error for a failed call; None for a bug.
 
     model: as named by the caller.
     """
@@ -83,7 +83,7 @@ def _is_unsent(problem: BaseException) -> bool:
 
 
 def _words(problem: BaseException) -> str:
-    """Return what the provider said, without the frame that the library puts around it."""
+    """Return the provider's message, without the library's frame."""
     body = getattr(problem, "body", None)
     if isinstance(body, dict):
         error = body.get("error", body)

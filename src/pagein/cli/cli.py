@@ -14,19 +14,24 @@ import typer
 
 from pagein.cli import (
     commands_blame,
+    commands_config,
     commands_delegation,
     commands_doctor,
     commands_forget,
     commands_hook,
     commands_install,
     commands_mcp,
+    commands_pi,
     commands_pins,
+    commands_pools,
     commands_provider,
     commands_reads,
     commands_recall,
     commands_remember,
     commands_replay,
+    commands_run,
     commands_serve,
+    commands_service,
     commands_sessions,
     commands_status,
     commands_store,
@@ -151,8 +156,12 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
 _add_to("Measure", commands_replay.add_to, commands_tune.add_to)
 _add_to(
     "Serve",
+    commands_run.add_to,
     commands_serve.add_to,
+    commands_service.add_to,
+    commands_config.add_to,
     commands_mcp.add_to,
+    commands_pi.add_to,
     commands_install.add_to,
     commands_hook.add_to,
     commands_doctor.add_to,
@@ -166,7 +175,7 @@ _add_to(
     commands_recall.add_to,
     commands_delegation.add_to,
 )
-_add_to("The user's hand on a session", commands_pins.add_to)
+_add_to("The user's hand on a session", commands_pins.add_to, commands_pools.add_to)
 _add_to(
     "Memory",
     commands_remember.add_to,

@@ -113,13 +113,9 @@ def _cache_findings(store: str | None, workspace: Path) -> "list[CheckupNote]":
 
 def _round_trip() -> "CheckupNote":
     from pagein import wiring
-    from pagein.gateway.setup.checkup import CheckupNote, round_trip
-
-    try:
-        from pagein.gateway.curation.engine_curator import EngineCurator
-        from pagein.simulator import SimulatedProvider
-    except ModuleNotFoundError as problem:
-        return CheckupNote("wrong", "round trip", f"the gateway needs more: pip install 'pagein[gateway]' ({problem})")
+    from pagein.gateway.curation.engine_curator import EngineCurator
+    from pagein.gateway.setup.checkup import round_trip
+    from pagein.simulator import SimulatedProvider
 
     with SimulatedProvider([[{"text": "well"}]]) as provider:
         return round_trip(provider.url, EngineCurator(wiring.open(":memory:")))

@@ -1,9 +1,11 @@
-"""The command that agents run before they write a file, registered by `cli`.
+"""The command that agents run before they write a file, and when their window or session ends, registered by `cli`.
 
 Rules of this file
 ------------------
 1. A call is blocked only if it is proven that its text is pagein's own. Whatever goes wrong lets it through (law 7).
-2. Most calls hold nothing that looks like pagein's text. They cost the start of this process, and open no store.
+2. The exit status blocks nothing: an older pagein that does not know this command ends with the status that would. What
+   stands on standard output does.
+3. Most calls hold nothing that looks like pagein's text. They cost the start of this process, and open no store.
 
 Heavy imports are inside the command, as in `cli`.
 """
@@ -17,9 +19,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-_BLOCK: Final = 2
-"""Exit status by which a hook of Claude Code blocks a call; the model is shown what stands on standard error."""
 _REFUSED: Final = 1
+_ENDS: Final = frozenset({"PreCompact", "SessionEnd"})
+"""Events after which the window, or the session, is gone."""
 _LONGEST: Final = 16 * 1024 * 1024
 _LARGEST: Final = 8 * 1024 * 1024
 _WRITES: Final = ("<<", "*** Begin Patch")
@@ -32,22 +34,47 @@ def add_to(app: typer.Typer) -> None:
 
 
 def hook(agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code.")]) -> None:
-    """Block a call that would write a stub or a marker of pagein's into a file, as a hook of an agent.
+    """Answer a hook of an agent: block a call that would write pagein's own text into a file, and remember sessions.
 
-    Reads the call as JSON on standard input. Exit status 2 blocks it, with the remedy on standard error. In doubt it
-    lets the call through.
+    Reads the event as JSON on standard input. Before a tool is used, a call that would write a stub or a marker of pagein's
+    into a file is denied, with the remedy, as JSON on standard output. Before a compaction and at the end of a session, what
+    the session's transcript has is taken into the store. Whatever goes wrong lets the agent go on.
     """
     if agent != "claude-code":
         sys.stderr.write(f"pagein: there is no hook for {agent!r}; there is claude-code\n")
         raise typer.Exit(_REFUSED)
     try:
-        found = _remedy(json.loads(sys.stdin.buffer.read(_LONGEST)))
+        told = json.loads(sys.stdin.buffer.read(_LONGEST))
+        if told.get("hook_event_name") in _ENDS:
+            _remember(told)
+            return
+        found = _remedy(told)
     except Exception as problem:  # noqa: BLE001 - rule 1
-        sys.stderr.write(f"pagein: the call was not looked at: {type(problem).__name__}: {problem}\n")
+        sys.stderr.write(f"pagein: the event was not looked at: {type(problem).__name__}: {problem}\n")
         return
     if found:
-        sys.stderr.write(found + "\n")
-        raise typer.Exit(_BLOCK)
+        denied = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": found}
+        sys.stdout.write(json.dumps({"hookSpecificOutput": denied}) + "\n")
+
+
+def _remember(told: dict[str, Any]) -> None:
+    """Take a session's transcript into the store of its folder, if there is one. Raises PageinError."""
+    from pagein.gateway.kill_switch import Switch, default_switch
+
+    if Switch(default_switch(), os.environ).is_off():
+        return
+    from pagein import wiring
+    from pagein.archive import find_store
+
+    transcript = Path(str(told["transcript_path"])).expanduser()
+    os.chdir(_folder(told))
+    place = find_store()
+    with wiring.open_intake(place.store, workspace=place.workspace, jobs=1) as intake:
+        intake.remember([transcript], named=True)
+
+
+def _folder(told: dict[str, Any]) -> Path:
+    return Path(os.environ.get("CLAUDE_PROJECT_DIR") or told.get("cwd") or ".")
 
 
 def _remedy(told: dict[str, Any]) -> str:
@@ -68,8 +95,7 @@ def _remedy(told: dict[str, Any]) -> str:
     from pagein.model.messages import ToolCall
     from pagein.policy.reads.echo_guard import OwnTexts, echoes, remedy
 
-    folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or told.get("cwd") or ".")
-    os.chdir(folder)
+    os.chdir(_folder(told))
     place = find_store()
     with closing(wiring.open_for_upkeep(place.store, workspace=place.workspace)) as store:
         secret = store.secret()

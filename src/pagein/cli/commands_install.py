@@ -16,20 +16,22 @@ from pagein.errors import BadInput
 
 if TYPE_CHECKING:
     from pagein.installation.installer import Change, Installer
+    from pagein.installation.pi_extension import ExtensionChange, ExtensionInstaller
 
 AgentName: TypeAlias = Annotated[
-    str, typer.Argument(metavar="AGENT", help="claude-code, codex, cursor, opencode or vscode.")
+    str, typer.Argument(metavar="AGENT", help="claude-code, codex, cursor, opencode, pi or vscode.")
 ]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Make the change; else it is only shown.")]
 ForProject: TypeAlias = Annotated[
     bool, typer.Option("--project", help="In the current folder's own file, for everyone who works in it.")
 ]
+_PI = "pi"
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(
-        epilog="Examples:\n\npagein install claude-code\n\npagein install codex --yes\n\npagein install vscode --project --yes"
+        epilog="Examples:\n\npagein install claude-code\n\npagein install codex --yes\n\npagein install pi --yes\n\npagein install vscode --project --yes"
     )(install)
     app.command(epilog="Example: pagein uninstall claude-code --yes")(uninstall)
 
@@ -37,12 +39,20 @@ def add_to(app: typer.Typer) -> None:
 def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
     """Tell an agent of pagein's MCP server (`pagein mcp`), in the agent's own configuration file.
 
-    For Claude Code also the hook that keeps pagein's stubs and markers out of files (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
+    For pi, puts pagein's extension into pi's folder instead.
+
+    For Claude Code also the hooks that keep pagein's stubs and markers out of files, and its sessions in the store (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
     """
     command = _command(project=project)
-    planned = [(one, one.plan_install(command)) for one in _installers(agent, project=project)]
-    for one, change in planned:
-        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+    if agent == _PI:
+        pi = _pi_installer(project=project)
+        _change_pi(pi, pi.plan_install([command[0], _PI]), yes=yes, as_json=as_json)
+        return
+    installers = _installers(agent, project=project)
+    for one in installers:
+        one.plan_install(command)  # nothing is written where one of them is refused
+    for one in installers:
+        _carry_out(one, one.plan_install(command), agent, yes=yes, as_json=as_json)
 
 
 def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
@@ -50,12 +60,15 @@ def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False
 
     Shows the change, and makes it with --yes.
     """
-    planned = [(one, one.plan_removal()) for one in _installers(agent, project=project)]
-    for one, change in planned:
-        _carry_out(one, change, agent, yes=yes, as_json=as_json)
+    if agent == _PI:
+        pi = _pi_installer(project=project)
+        _change_pi(pi, pi.plan_removal(), yes=yes, as_json=as_json)
+        return
+    for one in reversed(_installers(agent, project=project)):
+        _carry_out(one, one.plan_removal(), agent, yes=yes, as_json=as_json)
 
 
-def _installers(name: str, *, project: bool) -> "list[Installer]":
+def _installers(name: str, *, project: bool) -> "tuple[Installer, ...]":
     from platformdirs import user_data_path
 
     from pagein.installation.agents import AGENTS, Folders
@@ -63,12 +76,44 @@ def _installers(name: str, *, project: bool) -> "list[Installer]":
 
     agent = AGENTS.get(name)
     if agent is None:
-        raise BadInput(f"there is no agent {name!r}; there are {', '.join(AGENTS)}")
+        raise BadInput(f"there is no agent {name!r}; there are {', '.join(sorted([*AGENTS, _PI]))}")
     folders = Folders(Path.home(), Path.cwd(), os.environ)
     notes = user_data_path("pagein", appauthor=False) / "installed.json"
-    project = project or agent.user is None
-    hooks = (False, True) if (agent.project_hook if project else agent.user_hook) is not None else (False,)
-    return [Installer(agent, folders, notes, project=project, hook=one) for one in hooks]
+    return Installer.of(agent, folders, notes, project=project or agent.user is None)
+
+
+def _pi_installer(*, project: bool) -> "ExtensionInstaller":
+    from platformdirs import user_data_path
+
+    from pagein.installation.agents import Folders
+    from pagein.installation.pi_extension import ExtensionInstaller, pi_folder
+
+    folder = pi_folder(Folders(Path.home(), Path.cwd(), os.environ), project=project)
+    return ExtensionInstaller(folder, user_data_path("pagein", appauthor=False) / "pi-extensions.json")
+
+
+def _change_pi(installer: "ExtensionInstaller", change: "ExtensionChange", *, yes: bool, as_json: bool) -> None:
+    """Show a change of pi's extension, and make it if the person agrees."""
+    from pagein.ui.figures import plain
+
+    made = yes and not change.done
+    if made:
+        installer.apply(change)
+    folder = plain(str(change.folder))
+    if as_json:
+        told = {"agent": _PI, "file": str(change.folder), "changed": made, "done": change.done or made}
+        sys.stdout.write(
+            json.dumps({**told, "written": sorted(change.written), "removed": list(change.removed)}) + "\n"
+        )
+    elif change.done:
+        sys.stdout.write(f"nothing to do: {folder} is as it should be\n")
+    else:
+        sys.stdout.write(
+            "".join(f"+ {folder}/{name}, {len(text)} characters\n" for name, text in change.written.items())
+        )
+        sys.stdout.write("".join(f"- {folder}/{name}\n" for name in change.removed))
+        then = "done; start pi anew, `/readcache-status` answers then" if change.written else "done"
+        sys.stdout.write(f"\n{then if made else 'nothing was written; --yes makes this change'}\n")
 
 
 def _command(*, project: bool) -> list[str]:

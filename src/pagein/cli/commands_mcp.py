@@ -13,6 +13,8 @@ from pagein.cli.options import Store
 from pagein.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pagein.mcp.offered_tools import OfferedTool
 
 
@@ -27,16 +29,19 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
     For agents whose requests do not pass the gateway, or beside it on the same store. The agent starts this command
     itself; `docs/mcp.md` shows its configuration. The setting `mcp_tools` chooses the tools.
     """
+    from pagein.cli.standard_streams import take_standard_streams
+    from pagein.mcp.first_answers import FirstAnswers
     from pagein.mcp.offered_tools import chosen
-    from pagein.mcp.stdio_server import FirstAnswers, StdioServer, take_standard_streams
+    from pagein.mcp.stdio_server import StdioServer
     from pagein.settings.sources import load_config
 
     folder = Path() if workspace is None else workspace
-    tools = chosen(load_config(folder).values["mcp_tools"])  # type: ignore[arg-type]
+    config = load_config(folder).values
+    tools = chosen(config["mcp_tools"])  # type: ignore[arg-type]
     source, sink = take_standard_streams()
     served = StdioServer(
         FirstAnswers(tools),
-        lambda taken, given: _serve(tools, folder, _store_near(store, workspace), taken, given),
+        lambda taken, given: _serve(tools, workspace, config, _store_near(store, workspace), taken, given),
         source,
         sink,
     )
@@ -44,7 +49,7 @@ def mcp(workspace: GivenWorkspace = None, store: Store = None) -> None:
 
 
 def _store_near(store: str | None, workspace: Path | None) -> str | Path | None:
-    """Return the store to use: the named one, that of the running gateway, or None for the folder's own."""
+    """Return the store: as named, else of the running gateway, else None for the folder's store."""
     from pagein.archive import find_store
 
     try:
@@ -54,22 +59,30 @@ def _store_near(store: str | None, workspace: Path | None) -> str | Path | None:
 
 
 def _serve(
-    tools: "tuple[OfferedTool, ...]", folder: Path, store: str | Path | None, source: BinaryIO, sink: BinaryIO
+    tools: "tuple[OfferedTool, ...]",
+    workspace: Path | None,
+    config: "Mapping[str, object]",
+    store: str | Path | None,
+    source: BinaryIO,
+    sink: BinaryIO,
 ) -> None:
     import os
 
     from pagein import wiring
     from pagein.client_windows.own_window import OwnWindow
     from pagein.gateway.kill_switch import Switch, default_switch
-    from pagein.mcp.protocol import make_server, serve_streams
+    from pagein.mcp.protocol import ClientCalls, make_server, serve_streams
     from pagein.mcp.tool_answers import ToolAnswers
 
+    folder = Path() if workspace is None else workspace
     with wiring.open(store, workspace=folder) as engine:
         answers = ToolAnswers(
             engine,
-            str(folder),
+            (str(folder), *config["mcp_workspaces"]),  # type: ignore[misc]
             tuple(one.name for one in tools),
             Switch(default_switch(), os.environ).is_off,
             OwnWindow(os.environ, Path.home()),
+            follows_roots=workspace is None,
         )
-        serve_streams(make_server(tools, answers), source, sink)
+        calls = ClientCalls(answers, has_structure=config["mcp_structured"] is True)
+        serve_streams(make_server(tools, calls), source, sink)

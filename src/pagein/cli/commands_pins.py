@@ -48,7 +48,7 @@ def window(
     from pagein.tools import pin_commands as commands
 
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
-        _print(commands.window(opened), as_json=as_json)
+        print_answer(commands.window(opened), as_json=as_json)
 
 
 def pin(
@@ -75,7 +75,7 @@ def pin(
     wanted = _either(target, text)
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         done = commands.say(opened, wanted) if target is None else commands.touch(opened, "pin", wanted, now=now)
-        _print(done, as_json=as_json)
+        print_answer(done, as_json=as_json)
 
 
 def unpin(
@@ -98,7 +98,7 @@ def unpin(
     wanted = _either(target, text)
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
         done = commands.unsay(opened, wanted) if target is None else commands.touch(opened, "unpin", wanted)
-        _print(done, as_json=as_json)
+        print_answer(done, as_json=as_json)
 
 
 def drop(
@@ -140,7 +140,7 @@ def epoch(session: SessionName, *, workspace: Workspace = Path(), store: Store =
     from pagein.tools import pin_commands as commands
 
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
-        _print(commands.epoch(opened), as_json=as_json)
+        print_answer(commands.epoch(opened), as_json=as_json)
 
 
 def _touch(
@@ -150,7 +150,7 @@ def _touch(
     from pagein.tools import pin_commands as commands
 
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
-        _print(commands.touch(opened, act, target, now=now), as_json=as_json)
+        print_answer(commands.touch(opened, act, target, now=now), as_json=as_json)
 
 
 def _either(target: str | None, text: str | None) -> str:
@@ -159,7 +159,8 @@ def _either(target: str | None, text: str | None) -> str:
     return target if target is not None else text or ""
 
 
-def _print(answer: dict[str, Any], *, as_json: bool) -> None:
+def print_answer(answer: dict[str, Any], *, as_json: bool) -> None:
+    """Print the answer of a command. Raises StoreError for one that is not stored."""
     if answer["failure"] is not None:
         raise StoreError(f"the store could not be written, so nothing is changed: {answer['failure']}")
     if as_json:

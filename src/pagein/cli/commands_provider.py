@@ -134,12 +134,9 @@ def _date(text: str | None) -> date | None:
 
 
 def _settings(given: dict[str, Any]) -> "ProviderSettings":
-    try:
-        from pagein.simulator.provider_settings import ProviderSettings
+    from pagein.simulator.provider_settings import ProviderSettings
 
-        given = {**given, "apis": _apis(given["apis"])}
-    except ImportError as problem:
-        raise BadSetting(f"the simulated provider needs more: pip install 'pagein[gateway]' ({problem})") from problem
+    given = {**given, "apis": _apis(given["apis"])}
     if given["cache"] not in CACHES:
         raise BadSetting(f"--cache {given['cache']}: one of {', '.join(CACHES)}")
     if not given["speed"] > 0:

@@ -36,6 +36,7 @@ def add_to(app: typer.Typer) -> None:
         "pagein replay sessions/ --html report.html\n\n"
         "pagein replay sessions/ --json > bill.json\n\n"
         "pagein replay session.jsonl --prices generic:r=.05,w=1 --policy pagein --policy clear\n\n"
+        "pagein replay sessions/ --layout inline,pooled,tiered\n\n"
         "pagein replay sessions/ --without birth --without cold,user-turn"
     )(replay)
 
@@ -81,6 +82,16 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         list[str] | None,
         typer.Option(
             "--policy", metavar="NAME", help="Replay this policy only; may be given several times.", show_default="all"
+        ),
+    ] = None,
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layout",
+            metavar="NAME[,NAME]",
+            help="Compare layouts of the prompt: inline (the conversation as it stands, with pagein's batches), pooled, "
+            "tiered; may be given several times.",
+            show_default="inline",
         ),
     ] = None,
     without: Annotated[
@@ -139,9 +150,10 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     """
     from pagein.replay.policies.ablation import ablation
     from pagein.replay.run import ReplayRequest
-    from pagein.replay.session_bill import EVERY_POLICY
+    from pagein.replay.session_bill import EVERY_POLICY, policies_of_layouts
 
-    for name in (*(policy or ()), baseline):
+    policy = [*(policy or ()), *policies_of_layouts(layout or ())]
+    for name in (*policy, baseline):
         _check_known(name, EVERY_POLICY)
     if preset != "careful" and not without:
         raise BadSetting(f"--preset goes with --without; the preset as a whole is --policy pagein-{preset}")
@@ -153,7 +165,7 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
     asked = ReplayRequest(
         paths=tuple(paths or _own_sessions()),
         prices=prices,
-        policies=tuple(policy or ()),
+        policies=tuple(policy),
         without=tuple(without or ()),
         preset=preset,
         baseline=baseline,
@@ -241,13 +253,13 @@ def _today() -> date:
 
 def _own_sessions() -> list[Path]:
     """Return the sessions of this machine picked by a person, or raise an error with an example."""
+    from pagein.replay.readers import AGENTS
     from pagein.ui.choice import parse_choice, show_candidates
 
     found = _candidates()
     if not found:
         raise BadInput(
-            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine; "
-            "name a file or a folder: pagein replay FILE"
+            f"no recorded session of {AGENTS} was found on this machine; name a file or a folder: pagein replay FILE"
         )
     show_candidates(console(error=True), found, _OFFERED)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

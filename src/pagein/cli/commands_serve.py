@@ -5,10 +5,12 @@ Heavy imports are inside the commands, as in `cli`.
 
 import json
 import os
+import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -19,6 +21,7 @@ from pagein.errors import BadInput, BadSetting
 
 if TYPE_CHECKING:
     from pagein.engine.engine import Engine
+    from pagein.gateway.announced_store import AnnouncedStore
     from pagein.gateway.http.access import Handler
     from pagein.gateway.kill_switch import Switch
     from pagein.gateway.pages.session_views import HitView, Search
@@ -96,6 +99,14 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         Path | None,
         typer.Option("--log", metavar="FILE", help="Where JSON lines are logged.", show_default="standard error"),
     ] = None,
+    lease: Annotated[
+        Path | None,
+        typer.Option("--lease", metavar="FILE", hidden=True, help="End when no process holds a lock on this file."),
+    ] = None,
+    listener: Annotated[
+        int | None,
+        typer.Option("--listener", metavar="FD", hidden=True, help="Listen at this socket of the parent process."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object with the address and what to set, and nothing else.")
     ] = False,
@@ -118,35 +129,56 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         said_to_all = store == os.environ.get("PAGEIN_STORE")
         _refuse_idle(given | {"store": None if said_to_all else store})
     settings = _settings(given, workspace, may_ask=None if measure else not as_json)
+    from pagein.gateway.http.addresses import is_this_machine
+
     sys.setswitchinterval(_SWITCH_INTERVAL)
     parts = _parts(store, workspace, log, settings, measure=measure)
+    if listener is not None:
+        parts = replace(parts, listener=socket.socket(fileno=listener))
     with ExitStack() as open_until_the_end:
 
         def announce(url: str) -> None:
             if not measure:
-                _announce(open_until_the_end, store, workspace, url)
+                is_open = not is_this_machine(settings.host)
+                told = _announcement(store, workspace, url, upstreams, lease, is_open=is_open)
+                open_until_the_end.enter_context(_announced(told))
 
-        whole = _run(settings, parts, announce, as_json=as_json)
+        whole = _run(settings, parts, announce, lease, as_json=as_json)
     if not whole:
         sys.stderr.write("pagein: ended before all calls had come to their end\n")
 
 
-def _announce(until: ExitStack, store: str | None, workspace: Path, url: str) -> None:
-    """Tell the commands of this user which store the gateway uses, until the gateway ends."""
+def _announcement(
+    store: str | None, workspace: Path, url: str, upstreams: Mapping[str, str], lease: Path | None, *, is_open: bool
+) -> "AnnouncedStore | None":
+    """Return what this user's commands are told of the gateway; None for a store in memory."""
     from pagein import wiring
-    from pagein.gateway.announced_store import AnnouncedStore, announce, default_folder
+    from pagein.gateway.announced_store import AnnouncedStore
+    from pagein.settings.sources import load_config
 
     address = wiring.public_address(store, workspace=workspace)
     if address is None:
-        return
-    told = AnnouncedStore(address, str(workspace.resolve()), url, time.time())  # noqa: TID251 - the rim reads the clock
-    try:
-        until.enter_context(announce(default_folder(), told))
-    except OSError as problem:
-        typer.echo(
-            f"warning: {problem}; commands in other folders need --store {address} to find this gateway's store",
-            err=True,
-        )
+        return None
+    now = time.time()  # noqa: TID251 - the rim reads the clock
+    settings = load_config(workspace, upstreams).fingerprint
+    return AnnouncedStore(address, str(workspace.resolve()), url, now, settings, str(lease or ""), is_open)
+
+
+@contextmanager
+def _announced(told: "AnnouncedStore | None") -> Iterator[None]:
+    """Tell the commands of this user which store the gateway uses, until the gateway ends."""
+    from pagein.gateway.announced_store import announce, default_folder
+
+    with ExitStack() as until:
+        try:
+            if told is not None:
+                until.enter_context(announce(default_folder(), told))
+        except OSError as problem:
+            typer.echo(
+                f"warning: {problem}; commands in other folders need --store {told.store if told else ''} to find this gateway's store",
+                err=True,
+            )
+        yield
 
 
 def _refuse_idle(given: dict[str, Any]) -> None:
@@ -173,12 +205,9 @@ def _parts(
     store: str | None, workspace: Path, log: Path | None, settings: "GatewaySettings", *, measure: bool
 ) -> "GatewayParts":
     """Return the parts of the gateway."""
-    try:
-        from pagein.gateway.server import GatewayParts
-    except ImportError as problem:
-        raise BadSetting(f"the gateway needs more: pip install 'pagein[gateway]' ({problem})") from problem
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.gateway.pages.json_logs import logger_to
+    from pagein.gateway.server import GatewayParts
 
     switch, logger, token = Switch(default_switch(), os.environ), logger_to(_log_stream(log)), _token()
     if measure:
@@ -232,15 +261,18 @@ def _parts(
 
 def _services(engine: "Engine", workspace: Path, switch: "Switch") -> "Mapping[str, Handler]":
     """Return pagein's tools over MCP, on the gateway's engine."""
+    from pagein.mcp.first_answers import FirstAnswers
     from pagein.mcp.http_endpoint import PATH, HttpEndpoint
     from pagein.mcp.offered_tools import chosen
-    from pagein.mcp.stdio_server import FirstAnswers
     from pagein.mcp.tool_answers import ToolAnswers
     from pagein.settings.sources import load_config
 
-    tools = chosen(load_config(workspace).values["mcp_tools"])  # type: ignore[arg-type]
-    answers = ToolAnswers(engine, str(workspace), tuple(one.name for one in tools), switch.is_off)
-    return {PATH: HttpEndpoint(FirstAnswers(tools), answers).handle}
+    config = load_config(workspace).values
+    tools = chosen(config["mcp_tools"])  # type: ignore[arg-type]
+    folders = (str(workspace), *config["mcp_workspaces"])  # type: ignore[misc]
+    answers = ToolAnswers(engine, folders, tuple(one.name for one in tools), switch.is_off)
+    endpoint = HttpEndpoint(FirstAnswers(tools), answers, has_structure=config["mcp_structured"] is True)
+    return {PATH: endpoint.handle}
 
 
 def _retention(store: str | None, workspace: Path, days: float) -> "Callable[[float], Sequence[str]]":
@@ -306,8 +338,16 @@ def _log_stream(log: Path | None) -> TextIO:
         raise BadSetting(f"--log {log}: {problem.strerror}") from problem
 
 
-def _run(settings: "GatewaySettings", parts: "GatewayParts", announce: Callable[[str], None], *, as_json: bool) -> bool:
+def _run(
+    settings: "GatewaySettings",
+    parts: "GatewayParts",
+    announce: Callable[[str], None],
+    lease: Path | None,
+    *,
+    as_json: bool,
+) -> bool:
     from pagein.gateway.farewell import at_the_end
+    from pagein.gateway.launch.lease import LeaseWatch
     from pagein.gateway.process import serve_until_signal
     from pagein.gateway.server import Gateway
 
@@ -332,7 +372,7 @@ def _run(settings: "GatewaySettings", parts: "GatewayParts", announce: Callable[
 
     gateway = Gateway(settings, parts)
     try:
-        whole = serve_until_signal(gateway, tell, waits)
+        whole = serve_until_signal(gateway, tell, waits, None if lease is None else LeaseWatch(lease).is_over)
     except OSError as problem:
         raise BadSetting(
             f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"

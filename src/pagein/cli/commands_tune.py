@@ -1,4 +1,4 @@
-"""The command `tune`, registered by `cli`: one's own recorded sessions in, the settings that suit them out.
+"""The command `tune`, registered by `cli`: recommend settings by the user's recorded sessions.
 
 Heavy imports are inside the commands, as in `cli`.
 """
@@ -143,7 +143,7 @@ def _own_files(limit: int, since: float | None) -> list[Path]:
     """Return the newest files with sessions on this machine. Raises BadInput if there are none."""
     import time
 
-    from pagein.replay.readers import discover
+    from pagein.replay.readers import AGENTS, discover
 
     oldest = 0.0 if since is None else time.time() - since * _DAY  # noqa: TID251 - the rim reads the clock
     found = dict.fromkeys(
@@ -151,7 +151,7 @@ def _own_files(limit: int, since: float | None) -> list[Path]:
     )
     if not found:
         raise BadInput(
-            "no recorded session of Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI was found on this machine"
+            f"no recorded session of {AGENTS} was found on this machine"
             f"{'' if since is None else f' of the last {since:g} days'}; name a file or a folder: pagein tune FILE"
         )
     return list(found)[:limit]

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from pagein.errors import BadSetting
 
@@ -24,6 +24,18 @@ def open_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end of the process
         # an unprintable file name must not prevent the table around it
         getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def take_standard_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Return the process's input and output, and let everything else that is printed go to standard error."""
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return source, sink
 
 
 def drop_output() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.client_windows.transcript_tail import Row
-from pagein.engine.receipts import StandingReceipt, standing_receipt
+from pagein.engine.log.standing_receipts import StandingReceipt, standing_receipt
 
 _REPLACEMENT: Final = "content-replacement"
 _BOUNDARY: Final = "_boundary"
@@ -88,7 +88,7 @@ def _blocks(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def _receipt(content: object) -> StandingReceipt | None:
-    """Return the receipt of a result that is one text."""
+    """Return the receipt of a result with a single text."""
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         content = content[0].get("text")
     return standing_receipt(content) if isinstance(content, str) else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pagein.client_windows.transcript_tail import Row
-from pagein.engine.receipts import StandingReceipt, standing_receipt
+from pagein.engine.log.standing_receipts import StandingReceipt, standing_receipt
 
 _BOUNDARIES: Final = frozenset(("compacted", "thread_rolled_back", "compaction", "context_compaction"))
 _HEAD: Final = re.compile(r"Wall time: [0-9.]+ seconds\nOutput:(?:\n|\Z)")

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from pagein.client_windows.claude_code import ClaudeCodeTranscript
 from pagein.client_windows.codex import CodexRollout
 from pagein.client_windows.transcript_tail import Row, TranscriptTail
-from pagein.engine.receipts import StandingReceipt
+from pagein.engine.log.standing_receipts import StandingReceipt
 
 _THREAD: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^0-9A-Za-z]")
@@ -34,10 +34,10 @@ _PAUSE: Final = 0.02
 
 
 class Transcript(Protocol):
-    """The rows of one agent's transcript so far."""
+    """The rows of a transcript read so far."""
 
     def take(self, row: Row | None) -> None:
-        """Take the next row; None for a row that is no JSON object."""
+        """Take the next row; None for a row without a JSON object."""
         ...
 
     def standing(self, call_id: str) -> Mapping[str, StandingReceipt] | None:
@@ -47,7 +47,7 @@ class Transcript(Protocol):
 
 @dataclass(slots=True)
 class _Followed:
-    """A file with what was read of it."""
+    """A file, and the part read so far."""
 
     make: Callable[[], Transcript]
     tail: TranscriptTail
@@ -76,7 +76,7 @@ class OwnWindow:
         self._lock = Lock()
 
     def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
-        """Return the receipts that the window shows at this call, by the ids of the calls that they answered."""
+        """Return the receipts visible at a call, by the ids of the answered calls."""
         try:
             with self._lock:
                 return self._look(call_id, thread)

@@ -1,4 +1,4 @@
-"""The budget of an operation: one account for all its children, at every depth.
+"""The budget of an operation, shared by the children of every depth.
 
 Rules of this file
 ------------------
@@ -43,7 +43,7 @@ class Budget:
 
     @property
     def child_seconds(self) -> float:
-        """Seconds that a child may take that begins now."""
+        """The time limit of a child that begins now, seconds."""
         return min(self.limits.child_seconds, self.seconds_left)
 
     def admit_child(self) -> BudgetSpent | None:

@@ -1,4 +1,4 @@
-"""The tree of calls: which operations run in this process, what their children do, and how to cancel them.
+"""The call tree: running operations of this process, the state of each child, and cancellation.
 
 Rules of this file
 ------------------
@@ -66,7 +66,7 @@ class OperationView:
     calls: tuple[CallNode, ...] = ()
 
     def below(self, parent: str | None) -> Iterator[CallNode]:
-        """Yield the calls that another call made; with None those that none made, or one that is no longer shown."""
+        """Yield the children of a call. None: the top-level calls, and calls below a call that has been dropped."""
         known = {one.call_id for one in self.calls}
         for one in self.calls:
             if one.parent == parent or (parent is None and one.parent not in known):

@@ -82,7 +82,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One child that is to be asked.
+    """A pending question to a child.
 
     texts: its targets. content: what it is shown; "" to show the whole texts.
     shown: characters of the one target that it is shown; None for all. extra: further instructions, behind the question.
@@ -98,7 +98,7 @@ class Asking:
 
 
 class ChildCalls:
-    """Asks the children of one operation. Used from one event loop."""
+    """Asks the children of an operation. Used from a single event loop."""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around

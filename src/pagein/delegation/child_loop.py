@@ -1,4 +1,4 @@
-"""The loop of one child: it is asked, calls tools, and is asked again, until it answers or its turns are over."""
+"""The loop of a child: ask, run the called tools, ask again, until an answer or the last turn."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,7 +21,7 @@ ToolAnswer: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[tuple[st
 
 @dataclass(frozen=True, slots=True)
 class LoopTool:
-    """A tool of a child, with what answers it."""
+    """A tool of a child, with the answering function."""
 
     offer: ChildTool
     answer: ToolAnswer

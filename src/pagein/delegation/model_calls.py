@@ -42,7 +42,7 @@ USUAL_RETRIES: Final = Retries()
 
 
 class ModelCalls:
-    """The calls of one operation. Used from one event loop.
+    """The model calls of an operation. Used from a single event loop.
 
     spend: receives the cost of each call.
     """
@@ -126,7 +126,7 @@ class ModelCalls:
 
 
 def _asked_wait(state: "RetryCallState") -> float | None:
-    """Return the seconds that the provider asks to wait; None if it does not say."""
+    """Return the provider's Retry-After in seconds, or None."""
     problem = None if state.outcome is None else state.outcome.exception()
     if not isinstance(problem, Overloaded) or problem.retry_after is None:
         return None

@@ -11,7 +11,7 @@ from pagein.policy.recall.pattern_search import Pattern
 
 @dataclass(frozen=True, slots=True)
 class SurveyedTarget:
-    """A target, without its text: ten thousand of them take no room.
+    """A target without text, so that ten thousand targets need little memory.
 
     asked: the name that was given. name: id of the object, with the number of its version.
     why: why it cannot be read; None if it can. has_hit: whether the text to find stands in it; True if none is looked for.

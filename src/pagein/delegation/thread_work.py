@@ -1,4 +1,4 @@
-"""Work in a thread that a cancellation waits for, so that nothing outlives the operation."""
+"""Run work in a thread. A cancellation waits for the thread, so that no work outlives the operation."""
 
 import asyncio
 import threading

@@ -19,7 +19,7 @@ from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall
@@ -33,6 +33,7 @@ from pagein.model.messages import Usage
 from pagein.policy.eviction.overflow import SAFE, Valve
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
+from pagein.policy.pools.pool_values import USUAL, PoolRules
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.policy.reads.read_request import DEFAULTS, ReadingSettings
 from pagein.policy.stubs.manifest import BUDGET
@@ -61,7 +62,7 @@ class Settings:
     excluded: name patterns of files whose content is never stored, neither by reads nor by evictions.
     valve: settings of the overflow.
     recall, ingest: limits of recall, and of one ingest.
-    guards: how the reads of a model are guarded.
+    guards: how the reads of a model are guarded. pools: bounds of the active content.
     manifest: whether evicted objects are listed for the model at each epoch's edge. manifest_budget: tokens of a page.
     witness: whether an independent checker judges each answer and request first (law 2); rejected ones are undone.
     rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
@@ -83,6 +84,7 @@ class Settings:
     marks: Literal["respected", "extended"] = "extended"
     floor_paging: bool = False
     guards: GuardSettings = DEFAULT_GUARDS
+    pools: PoolRules = USUAL
     deprecated_tools: bool = False
 
     def __post_init__(self) -> None:
@@ -96,8 +98,7 @@ class Engine:
     evidence: what pauses showed about caches.
     blobs: store of content.
     counter: token counter.
-    journals: store of sessions; None for sessions that end with this process.
-    snapshots: store of session states; None for no snapshots.
+    journals, snapshots: stores of sessions and of their states; None for sessions that end with this process.
     settings: settings; None for the defaults.
     workspace: workspace whose objects may be recalled.
     outside: resources of reads; None for sessions that read no files.
@@ -189,6 +190,7 @@ class Engine:
             settings.floor_paging,
             self._tool_uses,
             settings.guards,
+            settings.pools,
         )
 
     def _make_recall(self, log: SessionLog) -> SessionRecall:
@@ -231,16 +233,14 @@ class Engine:
         hint: the client's own name for its session, which no other conversation shares, or a function that finds this
             name among the fields of the body; None to use the first message.
         context: further input of the provider's cache (beta headers, account), in any stable form.
-        offers: recall tools; None if recall is the caller's own business. The caller answers their calls (see
-            `splice_answer`).
+        offers: recall tools, which the caller answers (see `splice_answer`); None if recall is the caller's business.
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
         documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
 
-        Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
-        reported in `failure`.
+        Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up; `failure` has the rest.
         """
         envelope, name = self._parse(body, api, hint, path_model)
         try:

@@ -12,11 +12,11 @@ Rules of this file
    before or beside it, is known there.
 3. A receipt is derived from the journaled answer, so that it outlives the process. One that no answer of the session
    has is ignored, and the result says so: the model gets the text.
-4. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+4. After a refresh of a file, no answer about it proves anything until it was given again.
+5. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
    if the text above it is, to the last character, the answer that it was made for.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -24,35 +24,26 @@ from pathlib import PurePath
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
-from pagein.engine.log.read_notes import trace_of
+from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import StoreError
 from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.note_forms import encode_note
-from pagein.model.read_events import FileRead
-from pagein.policy.reads.receipt_lines import LONGEST_RECEIPT_LINE, RECEIPT_DIGITS, RECEIPT_LINE
+from pagein.model.read_events import FileRead, FileRefresh
+from pagein.policy.reads.receipt_lines import RECEIPT_DIGITS
 
+_NAMED: Final = 8
+"""Quoted receipts without an answer that are named."""
+_LONGEST_TAG: Final = 40
 _PLAIN: Final = ("full", "baseline_fallback")
 """Modes of answers that show nothing but text, and rest on no other answer."""
-_UNKNOWN: Final = re.compile(r"\n\[not known: [^\n]*\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class StandingReceipt:
-    """A receipt in a window, with what stands above it.
-
-    traces: hashes of the text above, as far as that may be the answer.
-    """
-
-    tag: str
-    traces: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptedRead:
-    """The answer to a read, and what proves it later.
+    """The answer to a read, with the receipt for later proof.
 
     receipt: tag of the answer; "" if it shows no text that a later answer may refer to.
     unknown: quoted receipts that no answer of this session has.
@@ -65,7 +56,9 @@ class ReceiptedRead:
     @property
     def text(self) -> str:
         """The answer with its receipt, as the model gets it (see `standing_receipt`)."""
-        unknown = [f"[not known: {', '.join(self.unknown)}]"] if self.unknown else []
+        named = [one if one.isalnum() and len(one) <= _LONGEST_TAG else "..." for one in self.unknown[:_NAMED]]
+        more = ["..."] if len(self.unknown) > _NAMED else []
+        unknown = [f"[not known: {', '.join((*named, *more))}]"] if self.unknown else []
         receipt = [f"[known={self.receipt}]"] if self.receipt else []
         return "\n".join((self.result.text, *unknown, *receipt))
 
@@ -92,6 +85,7 @@ class ReceiptedReads:
         self._session = session
         self._answers: dict[str, _Answer] = {}
         self._newest: dict[str, _Answer] = {}
+        self._refreshed: set[str] = set()
         self._last: EntryId | None = None
 
     def is_of(self, session: Session) -> bool:
@@ -128,6 +122,7 @@ class ReceiptedReads:
                 before = session.leaf
                 result = work(bypass)
                 receipt = self._receipt(before)
+                self._refreshed.discard(receipt)  # an answer that was given before has no new entry
         except StoreError as problem:  # the text is the answer without a store (law 7)
             session.move(None)
             bypass = True
@@ -155,7 +150,7 @@ class ReceiptedReads:
             known = dict(self._answers)
             helps = any(not about or PurePath(one).name in about for one in self._newest)
         shown = standing() if helps else {}
-        gone = self._session.evicted_among(shown)
+        gone = self._session.sent_windows.evicted_among(shown)
         found = (one for call, one in shown.items() if call not in gone)
         return [one.tag for one in found if one.tag in known and known[one.tag].note.trace in one.traces]
 
@@ -169,7 +164,7 @@ class ReceiptedReads:
         proven: dict[str, _Answer] = {}
         doubtful = set()
         for one in found:
-            if any(base <= proven.keys() for base in one.bases):
+            if one.tag not in self._refreshed and any(base <= proven.keys() for base in one.bases):
                 proven[one.tag] = one
             else:
                 doubtful.add(one.event.path)
@@ -187,15 +182,20 @@ class ReceiptedReads:
         for name in reversed(news):
             found = _text_read(entries[name])
             if found is None:
+                self._refreshed |= self._tags_of(_refreshed_path(entries[name]))
                 continue
             note, event = found
             tag, base = _tag(note), self._base(entries[name], event)
+            self._refreshed.discard(tag)
             known = self._answers.get(tag) or _Answer(tag, len(self._answers), note, event)
             self._answers[tag] = self._newest[event.path] = replace(known, bases=known.bases | {base})
         self._last = news[0] if news else self._last
 
+    def _tags_of(self, path: str) -> set[str]:
+        return {tag for tag, one in self._answers.items() if one.event.path == path} if path else set()
+
     def _base(self, entry: Entry, event: FileRead) -> frozenset[str]:
-        """Return the receipts of the earlier answers on which this one rests."""
+        """Return the receipts of earlier answers needed for this answer."""
         if event.mode in _PLAIN:
             return frozenset()
         base, place = set(), entry.parent
@@ -208,23 +208,18 @@ class ReceiptedReads:
         return frozenset(base)
 
 
-def standing_receipt(text: str) -> StandingReceipt | None:
-    """Return the receipt at the end of a text that a window shows; None if there is none."""
-    found = RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0))
-    if found is None:
-        return None
-    above = text[: found.start()]
-    beside = _UNKNOWN.search(above)
-    forms = (above,) if beside is None else (above, above[: beside.start()])
-    return StandingReceipt(found[1], frozenset(map(trace_of, forms)))
-
-
 def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
-    """Return the read in this entry whose answer shows text of a file; None for any other entry."""
+    """Return the entry's read with visible text of a file; None for another entry."""
     note = entry.body.note if isinstance(entry.body, NoteEntry) else None
     if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead) or not note.event.emitted:
         return None
     return note, note.event
+
+
+def _refreshed_path(entry: Entry) -> str:
+    """Return the path that this entry asks to show again; "" for any other entry."""
+    note = entry.body.note if isinstance(entry.body, NoteEntry) else None
+    return note.event.path if isinstance(note, ReadNote) and isinstance(note.event, FileRefresh) else ""
 
 
 def _tag(note: ReadNote) -> str:

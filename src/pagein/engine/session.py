@@ -6,12 +6,12 @@ at its current entry.
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from os import PathLike, fspath
 
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.intake.request_fields import Request
-from pagein.engine.log.evicted_calls import EvictedCalls
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.privacy import Privacy
 from pagein.engine.log.request_draft import Repairs, pieces_since, shared_length
@@ -28,7 +28,9 @@ from pagein.engine.reads.session_reads import OwnWrite, ReadResult, SessionReads
 from pagein.engine.recall.delegated_questions import DelegatedQuestions
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.recall.stored_objects import StoredObjects
+from pagein.engine.sent_windows import SentWindows
 from pagein.engine.session_parts import SessionParts
+from pagein.engine.session_pools import SessionPools
 from pagein.engine.window.pin_actions import Touch
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
@@ -43,11 +45,10 @@ from pagein.providers.validity import Api
 
 
 class Session(DelegatedQuestions):
-    """A session of an agent.
-
-    Messages are appended and requests prepared by one thread; reads and other turns may come from any.
+    """A session of an agent. One thread appends messages and prepares requests; reads and other turns may come from any.
 
     traffic: its provider requests.
+    sent_windows: the windows that gateways on the same store sent.
     begin: opens a new session of the same engine, for forks; None for a session without an engine.
     again: reopens the session of a name after an erasure; None for a session without an engine.
     resumes: True to continue from the last snapshot.
@@ -69,9 +70,8 @@ class Session(DelegatedQuestions):
         self._log = SessionLog(name, rules, parts.pager, parts.journals, parts.snapshots, resumes=resumes)
         self._window = WindowStages(self._log, parts)
         self.traffic = Traffic(self._window)
-        self._evicted = EvictedCalls(parts.journals)
+        self.sent_windows = SentWindows(parts.journals)
         self._folder: str | None = None
-        self._guards: SessionGuards | None = None
         self._residents: tuple[ResidentSet, frozenset[str]] = (EMPTY, frozenset())
         self._successor: Session | None = None
 
@@ -84,9 +84,9 @@ class Session(DelegatedQuestions):
         begin: "Callable[[str], Session] | None" = None,
         again: "Callable[[str], Session] | None" = None,
     ) -> "Session":
-        """Return the session as its journal was stored. Skips unreadable entries and their descendants.
+        """Return the session as its journal was stored, without unreadable entries and their descendants.
 
-        If the store is unavailable, the session begins as new, and catches up at its first turn (law 7).
+        Without the store, the session begins as new, and catches up at its first turn (law 7).
         """
         session = cls(name, parts, begin=begin, again=again, resumes=True)
         session._caught_up()
@@ -182,9 +182,8 @@ class Session(DelegatedQuestions):
         done = self._window.decide(call)
         keep = shared_length(before, self._window.sent)
         tail = tuple(self._log.privacy.shows(one.message) for one in pieces_since(self._window.sent, keep))
-        return WindowRequest(
-            keep, tail, done.epoch, done.opened, done.failure, done.previewed, done.crowded, done.shots
-        )
+        rest = done.epoch, done.opened, done.failure, done.previewed, done.crowded, done.shots
+        return WindowRequest(keep, tail, *rest)
 
     def last_request(self) -> list[Message]:
         """Return the messages of the last prepared request; empty before the first."""
@@ -224,18 +223,13 @@ class Session(DelegatedQuestions):
             self._residents = (standing, frozenset(one.call_id for one in standing.all()))
         return call_id in self._residents[1]
 
-    def evicted_among(self, calls: Collection[str]) -> frozenset[str]:
-        """Return those of the calls of which any late session of the store evicted a part. Raises StoreError."""
-        return self._evicted.among(calls)
-
     def work_in(self, folder: str) -> None:
         """Set the folder for relative paths of reads."""
-        outside = self._parts.outside
+        outside, proofs = self._parts.outside, self._window.proofs
         with self._log.lock:
             if folder != self._folder:
                 self._folder = folder
                 files = None if outside is None else outside.folder(folder)
-                proofs = self._window.proofs
                 self._window.reads = (
                     None if outside is None or files is None else SessionReads(self._log, proofs, outside, files)
                 )
@@ -256,13 +250,16 @@ class Session(DelegatedQuestions):
         """Return the estimated tokens of a tool result with this text."""
         return math.ceil(self._parts.counter.count(text))
 
-    @property
+    @cached_property
     def guards(self) -> SessionGuards:
         """The guards of the session's reads: budget, relevance and metrics."""
-        with self._log.lock:
-            if self._guards is None:
-                self._guards = SessionGuards(self._log, self._parts.guards, self._files)
-            return self._guards
+        return SessionGuards(self._log, self._parts.guards, self._files)
+
+    @cached_property
+    def pools(self) -> SessionPools:
+        """The pools: the objects known to the model, and the active ones."""
+        parts, recalls = self._parts, self._window.recalls
+        return SessionPools(self._log, parts.outside, self._files, recalls, parts.pools, self._folder or "")
 
     @property
     def recalls(self) -> SessionRecall:
@@ -350,8 +347,8 @@ class Session(DelegatedQuestions):
         try:
             with self.turn():
                 self.note_compaction()
-        except StoreError:
-            self.note_compaction()  # holds in memory at once; the next `keep` stores it
+        except StoreError:  # holds in memory at once; the next `keep` stores it
+            self.note_compaction()
 
     def note_write(self, path: str | PathLike[str], text: str) -> OwnWrite:
         """Record a write of a whole file by the model (see `SessionReads.note_write`)."""
@@ -367,10 +364,9 @@ class Session(DelegatedQuestions):
         return self.reads.status(self.journal.branch(self.leaf))
 
     def fork(self, name: str) -> "Session":
-        """Return a new session with the same branch so far, independent from here on. Raises BadInput for a name in
-        use.
+        """Return a new, independent session with the same branch so far, with the entries of other processes.
 
-        Includes entries that other processes added before the fork.
+        Raises BadInput for a name in use.
         """
         if self._begin is None:
             raise HostError(f"session {self.name!r} stands alone and cannot be forked; open it from an engine")

@@ -7,11 +7,12 @@ from pagein.engine.engine_resources import EngineResources
 from pagein.engine.log.pageout import Pager
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.tool_uses import ToolUses
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
+from pagein.policy.pools.pool_values import USUAL, PoolRules
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
 
@@ -36,6 +37,7 @@ class SessionParts:
     floor_paging: True to send an attachment that the window shows already as a stub.
     tool_uses: the tools that the store's sessions used; None to defer no tools.
     guards: how reads are guarded.
+    pools: bounds of the active content.
     """
 
     pager: Pager
@@ -54,3 +56,4 @@ class SessionParts:
     floor_paging: bool = False
     tool_uses: ToolUses | None = None
     guards: GuardSettings = DEFAULT_GUARDS
+    pools: PoolRules = USUAL

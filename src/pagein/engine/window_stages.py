@@ -214,7 +214,7 @@ class WindowStages:
         return replace(call, entry=entry, epoch=state.epoch, gained=saved, failure=failure)
 
     def choose_one_shots(self, call: C) -> C:
-        """Choose the results that the request shows once, where its last cache breakpoint can stand in front of them."""
+        """Choose results to show once, where the last cache breakpoint can stand in front."""
         parts, gate, least = self.parts, call.gate, self.parts.residency.shown_once
         if not parts.marks or gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
             return call
@@ -236,7 +236,12 @@ class WindowStages:
             self.log.note(OneShotNote(call.shots.calls, call.shots.saved))
 
     def decide(self, call: WindowCall) -> WindowCall:
-        """Run the stages of a decision without those of a provider's request."""
+        """Run the stages of a decision without those of a provider's request.
+
+        With a closed gate nothing is decided, so the request is only journaled, at the session's account so far.
+        """
+        if call.gate is CLOSED_GATE:
+            return self.record_request(replace(call, account=self.log.states[self.log.leaf].account))
         for stage in (
             self.enter_previews,
             self.evict_results,

@@ -27,12 +27,18 @@ class AnnouncedStore:
     workspace: the folder that the gateway was started for.
     url: address of the gateway.
     since: start of the gateway, seconds since 1970.
+    settings: fingerprint of the settings that it was started with; "" for a gateway of an older version.
+    lease: path of the file whose holders keep it running (`gateway.launch.lease`); "" for a gateway that a user ends.
+    is_open: whether other machines reach it, so that every call needs its token.
     """
 
     store: str
     workspace: str
     url: str
     since: float
+    settings: str = ""
+    lease: str = ""
+    is_open: bool = False
 
 
 def default_folder() -> Path:
@@ -101,5 +107,6 @@ def _decode(data: bytes) -> AnnouncedStore | None:
         return None
     match told:
         case {"store": str(store), "workspace": str(workspace), "url": str(url), "since": float(since)}:
-            return AnnouncedStore(store, workspace, url, since)
+            settings, lease = str(told.get("settings", "")), str(told.get("lease", ""))
+            return AnnouncedStore(store, workspace, url, since, settings, lease, told.get("is_open") is True)
     return None

@@ -41,7 +41,7 @@ class ChildRoute:
         return self._asker is not None and not is_subscription(given)
 
     def questions(self, outgoing: OutgoingRequest, curated: CuratedRequest, address: str) -> ChildQuestions | None:
-        """Return how the questions in the answer to a request are answered; None if it may ask none.
+        """Return the answering function for questions in an answer; None if questions are not allowed.
 
         address: of the request at the upstream.
         """

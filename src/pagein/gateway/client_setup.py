@@ -1,4 +1,4 @@
-"""The coding agents that the gateway knows. This is the one list of them: a new one is a module in `clients/` and a row here."""
+"""The coding agents known to the gateway, in a single list. A new agent is a module in `clients/` and a row here."""
 
 from typing import Final
 
@@ -6,7 +6,8 @@ from pagein.gateway.clients import claude_code, codex, gemini_cli, opencode, pi
 from pagein.gateway.clients.client import ClientSetup, ConfigPlaces
 from pagein.gateway.clients.config_files import UnreadableConfig
 
-CLIENTS: Final = (claude_code.CLIENT, codex.CLIENT, opencode.CLIENT, pi.CLIENT, gemini_cli.CLIENT)
+LAUNCHES: Final = (claude_code.LAUNCH, codex.LAUNCH, opencode.LAUNCH, pi.LAUNCH, gemini_cli.LAUNCH)
+CLIENTS: Final = tuple(one.client for one in LAUNCHES)
 
 
 def read_client_setups(url: str, places: ConfigPlaces) -> list[ClientSetup]:

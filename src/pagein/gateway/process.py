@@ -14,23 +14,34 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _THREADS: Final = 16
 _HURRY: Final = 0.5
 """Seconds for the store and pending reports when the user does not want to wait."""
+_LOOK: Final = 0.5
+"""Seconds between two looks whether the gateway is still wanted."""
 
 
 def serve_until_signal(
-    gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None] = lambda _: None
+    gateway: Gateway,
+    tell: Callable[[Gateway], None],
+    waits: Callable[[int], None] = lambda _: None,
+    is_over: Callable[[], bool] | None = None,
 ) -> bool:
     """Serve until SIGINT or SIGTERM. A second signal ends running calls, a third signal the process.
 
     tell: called once the gateway listens
     waits: called with the number of running calls at the end
+    is_over: asked again and again whether to end without a signal; None for never
 
     Returns whether every call was completed. Raises OSError if the address is unavailable.
     """
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_serve(gateway, tell, waits))
+        return runner.run(_serve(gateway, tell, waits, is_over))
 
 
-async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Callable[[int], None]) -> bool:
+async def _serve(
+    gateway: Gateway,
+    tell: Callable[[Gateway], None],
+    waits: Callable[[int], None],
+    is_over: Callable[[], bool] | None,
+) -> bool:
     first, second = asyncio.Event(), asyncio.Event()
 
     def on_signal() -> None:
@@ -49,6 +60,8 @@ async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Calla
     for number in _SIGNALS:
         loop.add_signal_handler(number, on_signal)
     tell(gateway)
+    if is_over is not None:
+        _look_again(loop, first, is_over)
     await first.wait()
     if gateway.under_way:
         waits(gateway.under_way)
@@ -62,6 +75,14 @@ async def _serve(gateway: Gateway, tell: Callable[[Gateway], None], waits: Calla
     await asyncio.wait([ending])
     await gateway.stop(0, settle=_HURRY)
     return False
+
+
+def _look_again(loop: asyncio.AbstractEventLoop, first: asyncio.Event, is_over: Callable[[], bool]) -> None:
+    """Set the event once the gateway is not wanted any more."""
+    if first.is_set() or is_over():
+        first.set()
+    else:
+        loop.call_later(_LOOK, _look_again, loop, first, is_over)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

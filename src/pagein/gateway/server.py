@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -70,6 +71,7 @@ class GatewayParts:
     files: notes the machines of sessions, and follows their files if set; None for neither
     services: handlers of other services at this address, by path
     children: answers questions to child models; None for none
+    listener: the socket to listen at, in place of the address in the settings; None for that address
     """
 
     curator: Curator | None = None
@@ -84,6 +86,7 @@ class GatewayParts:
     files: FileFollower | None = None
     services: Mapping[str, Handler] = field(default_factory=dict)
     children: ChildAsker | None = None
+    listener: socket.socket | None = None
 
 
 class Gateway:
@@ -98,6 +101,7 @@ class Gateway:
         self._follower = given.follower
         self._services = given.services
         self._children = given.children
+        self._listener = given.listener
         self._threads = [one for one in (given.follower, given.keeper, given.files) if one is not None]
         self._guard = Guard(given.curator if given.curator is not None else PassThrough(), settings.budget)
         self.metrics = Metrics()
@@ -117,7 +121,7 @@ class Gateway:
         self._http: ClientSession | None = None
         self._relay: Relay | None = None
         self._runner: web.AppRunner | None = None
-        self._site: web.TCPSite | None = None
+        self._site: web.BaseSite | None = None
         self.token = given.token or access_token.fresh()
         self.began = 0.0
         self.port = 0
@@ -184,7 +188,7 @@ class Gateway:
         }
 
     def _backlog(self) -> str:
-        """Return that calls are not stored, with the remedy; "" if they are."""
+        """Return the warning that calls are not stored, with the remedy, or ""."""
         seconds = self._guard.unstored
         return "" if seconds < _MOMENT else _NOT_STORED.format(seconds=seconds)
 
@@ -229,7 +233,10 @@ class Gateway:
             shutdown_timeout=1.0,
         )
         await self._runner.setup()
-        self._site = web.TCPSite(self._runner, settings.host, settings.port, reuse_address=True)
+        if self._listener is not None:
+            self._site = web.SockSite(self._runner, self._listener)
+        else:
+            self._site = web.TCPSite(self._runner, settings.host, settings.port, reuse_address=True)
         try:
             await self._site.start()
         except OSError:

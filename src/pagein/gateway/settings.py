@@ -130,6 +130,11 @@ def join_address(base: str, path: str) -> str:
     return base.rstrip("/") + path
 
 
+def ends_in_version(address: str) -> bool:
+    """Return whether the last segment of an address is a version such as `v1`."""
+    return _VERSION.fullmatch(address.rstrip("/").rpartition("/")[2]) is not None
+
+
 def is_set(told: str | None) -> bool:
     """Return whether an environment variable is true: set, and not empty, 0, no, off or false."""
     return (told or "").strip().lower() not in {"", "0", "no", "off", "false"}

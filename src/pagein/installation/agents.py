@@ -54,7 +54,7 @@ class Agent:
 
     user, project: its files for all folders, and for one; None if it has none.
     after: what a person has to do then.
-    user_hook, project_hook: its files for the hook that guards what it writes (see `pagein hook`).
+    user_hooks, project_hooks: its files for the hooks (see `pagein hook`), in the order in which they are put in.
     """
 
     name: str
@@ -62,8 +62,8 @@ class Agent:
     user: AgentFile | None
     project: AgentFile | None
     after: str
-    user_hook: AgentFile | None = None
-    project_hook: AgentFile | None = None
+    user_hooks: tuple[AgentFile, ...] = ()
+    project_hooks: tuple[AgentFile, ...] = ()
 
 
 def _stdio(command: list[str]) -> Entry:
@@ -79,10 +79,28 @@ def _plain(command: list[str]) -> Entry:
     return {"command": command[0], "args": command[1:]}
 
 
+def _hook(command: list[str], seconds: int) -> Entry:
+    """Return a command that lets the agent go on whatever becomes of it: an older pagein, or none, blocks nothing."""
+    return {"type": "command", "command": f"{shlex.join([command[0], *_HOOK])} || true", "timeout": seconds}
+
+
 def _guard(command: list[str]) -> Entry:
-    """Return the hook that looks at each call that writes a file."""
-    hook = {"type": "command", "command": shlex.join([command[0], *_HOOK]), "timeout": 10}
-    return {"matcher": "Write|Edit|MultiEdit|NotebookEdit|Bash", "hooks": [hook]}
+    """Return the hook that checks each file write."""
+    return {"matcher": "Write|Edit|MultiEdit|NotebookEdit|Bash", "hooks": [_hook(command, 10)]}
+
+
+def _memory(command: list[str]) -> Entry:
+    """Return the hook that stores the conversation so far."""
+    return {"hooks": [_hook(command, 60)]}
+
+
+def _hooks(path: Callable[[Folders], Path]) -> tuple[AgentFile, ...]:
+    mark = " ".join(_HOOK)
+    return (
+        AgentFile("json", ("hooks", "PreToolUse"), path, _guard, mark),
+        AgentFile("json", ("hooks", "PreCompact"), path, _memory, mark),
+        AgentFile("json", ("hooks", "SessionEnd"), path, _memory, mark),
+    )
 
 
 def _opencode_file(at: Folders) -> Path:
@@ -98,7 +116,6 @@ def _claude_code_file(at: Folders) -> Path:
 
 _SERVERS: Final = ("mcpServers", "pagein")
 _HOOK: Final = ("hook", "claude-code")
-_GUARDS: Final = ("hooks", "PreToolUse")
 
 AGENTS: Final = {
     one.name: one
@@ -114,15 +131,9 @@ AGENTS: Final = {
                 lambda at: at.project / ".mcp.json",
                 lambda command: {**_stdio(command), "alwaysLoad": True},
             ),
-            "Start claude anew; `/mcp` shows the server, `/hooks` the hook.",
-            AgentFile(
-                "json",
-                _GUARDS,
-                lambda at: at.named("CLAUDE_CONFIG_DIR", at.home / ".claude") / "settings.json",
-                _guard,
-                " ".join(_HOOK),
-            ),
-            AgentFile("json", _GUARDS, lambda at: at.project / ".claude" / "settings.json", _guard, " ".join(_HOOK)),
+            "Start claude anew; `/mcp` shows the server, `/hooks` the hooks.",
+            _hooks(lambda at: at.named("CLAUDE_CONFIG_DIR", at.home / ".claude") / "settings.json"),
+            _hooks(lambda at: at.project / ".claude" / "settings.json"),
         ),
         Agent(
             "codex",

@@ -59,17 +59,23 @@ class Installer:
     notes: file with what was put in.
     """
 
-    def __init__(
-        self, agent: Agent, folders: Folders, notes: Path, *, project: bool = False, hook: bool = False
-    ) -> None:
-        users, projects = (agent.user_hook, agent.project_hook) if hook else (agent.user, agent.project)
-        found = projects if project else users
-        if found is None:
-            other = "--project" if projects is not None else "no --project"
-            raise BadInput(f"{agent.title} has no such file; use {other}")
-        self._place: AgentFile = found
-        self._file = found.path(folders)
+    def __init__(self, place: AgentFile, folders: Folders, notes: Path) -> None:
+        self._place = place
+        self._file = place.path(folders)
         self._notes = notes
+        self._name = f"{self._file}#{'.'.join(place.keys)}"
+
+    @classmethod
+    def of(cls, agent: Agent, folders: Folders, notes: Path, *, project: bool = False) -> tuple["Installer", ...]:
+        """Return the installers of an agent's server and hooks, in the order of installation.
+
+        They are taken out in the reverse order, because an entry may stand in what an earlier one made. Raises BadInput for
+        an agent without such a file.
+        """
+        server, hooks = (agent.project, agent.project_hooks) if project else (agent.user, agent.user_hooks)
+        if server is None:
+            raise BadInput(f"{agent.title} has no such file; use {'no --project' if project else '--project'}")
+        return tuple(cls(place, folders, notes) for place in (server, *hooks))
 
     def plan_install(self, command: list[str]) -> Change:
         """Return the change that tells the agent of the server. Raises BadInput for a file that must be left alone."""
@@ -107,7 +113,7 @@ class Installer:
         """Make a change, and note it. Raises BadInput if the file has changed since, or cannot be written."""
         if self._text() != change.before:
             raise BadInput(f"{self._file} has changed meanwhile; run the command again")
-        notes = {name: one for name, one in self._all_notes().items() if name != str(self._file)}
+        notes = {name: one for name, one in self._all_notes().items() if name != self._name}
         try:
             if change.after is None:
                 self._file.unlink()
@@ -117,7 +123,7 @@ class Installer:
                 replace_file(real, change.after, real.stat().st_mode & 0o777 if real.exists() else _NEW_FILE)
             if change.after is not None and change.note and change.note in change.after:
                 made = InstallNote(str(self._file), change.note, change.before is None)
-                notes[made.file] = asdict(made)
+                notes[self._name] = asdict(made)
             elif change.done:
                 return
             self._notes.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
@@ -169,7 +175,7 @@ class Installer:
             raise BadInput(f"{self._file} has a form that pagein cannot add to; add the entry by hand (docs/mcp.md)")
 
     def _note(self) -> InstallNote | None:
-        found = self._all_notes().get(str(self._file))
+        found = self._all_notes().get(self._name)
         return None if found is None else InstallNote(**found)
 
     def _all_notes(self) -> dict[str, Any]:

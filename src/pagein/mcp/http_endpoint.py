@@ -19,7 +19,9 @@ from typing import Any, Final, TypeAlias
 from aiohttp import web
 
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.mcp.stdio_server import LONGEST_LINE, STATELESS, VERSION_FIELD, FirstAnswers, Message
+from pagein.mcp.call_results import result_fields
+from pagein.mcp.first_answers import STATELESS, VERSION_FIELD, FirstAnswers, Message
+from pagein.mcp.stdio_server import LONGEST_LINE
 from pagein.mcp.tool_answers import Caller, ToolAnswers, caller_ids
 
 PATH: Final = "/mcp"
@@ -37,11 +39,15 @@ _PARSE, _INVALID, _NO_METHOD, _BAD_PARAMS, _MISMATCH, _VERSION = -32700, -32600,
 
 
 class HttpEndpoint:
-    """The tools of one engine over HTTP."""
+    """The tools of one engine over HTTP.
 
-    def __init__(self, first: FirstAnswers, answers: ToolAnswers) -> None:
+    has_structure: whether answers also have a structured form.
+    """
+
+    def __init__(self, first: FirstAnswers, answers: ToolAnswers, *, has_structure: bool = False) -> None:
         self._first = first
         self._answers = answers
+        self._has_structure = has_structure
         self._free = asyncio.Semaphore(_AT_ONCE)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -75,29 +81,41 @@ class HttpEndpoint:
             return _json(found, {_SESSION: _session_id(told)} if told is not None else {})
         if message["method"] == "ping":
             return _json({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+        client = _told_name(meta.get(_CLIENT_FIELD)) or request.headers.get(_SESSION, "").rpartition(".")[0]
+        if message["method"] == "resources/read":
+            return await self._resource(message, params, Caller(client), is_stateless=VERSION_FIELD in meta)
         if message["method"] != "tools/call":
             status = 404 if VERSION_FIELD in meta else 200  # clients of older versions take 404 for a lost session
             return _error(message["id"], _NO_METHOD, f"there is no method {message['method']!r}", status=status)
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
             return _error(message["id"], _BAD_PARAMS, "tools/call has a name and arguments, an object", status=400)
-        connection = request.headers.get(_SESSION, "")
-        client = _told_name(meta.get(_CLIENT_FIELD)) or connection.rpartition(".")[0]
-        caller = Caller(client, *caller_ids(meta), connection=connection[:_LONGEST_SESSION])
-        result = await self._call(name, arguments, caller)
-        whole = _call_result(result)
+        connection = request.headers.get(_SESSION, "")[:_LONGEST_SESSION]
+        caller = Caller(client, *caller_ids(meta), connection=connection)
+        result = await self._in_thread(lambda cancelled: self._answers.answer(name, arguments, caller, cancelled))
+        whole = result_fields(result, has_structure=self._has_structure)
         if VERSION_FIELD in meta:
             whole["resultType"] = "complete"
         return _json({"jsonrpc": "2.0", "id": message["id"], "result": whole})
 
-    async def _call(self, name: str, arguments: Mapping[str, object], caller: Caller) -> ReadResult:
+    async def _resource(
+        self, message: Message, params: Message, caller: Caller, *, is_stateless: bool
+    ) -> web.StreamResponse:
+        uri = params.get("uri")
+        if not isinstance(uri, str):
+            return _error(message["id"], _BAD_PARAMS, "resources/read has a uri, a text", status=400)
+        result = await self._in_thread(lambda cancelled: self._answers.resource(uri, caller, cancelled))
+        if result.is_error:
+            return _error(message["id"], _BAD_PARAMS, result.text, {"uri": uri}, status=200)
+        whole: Message = {"contents": [{"uri": uri, "mimeType": "text/plain", "text": result.text}]}
+        more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if is_stateless else {}
+        return _json({"jsonrpc": "2.0", "id": message["id"], "result": {**whole, **more}})
+
+    async def _in_thread(self, work: Callable[[threading.Event], ReadResult]) -> ReadResult:
         cancelled = threading.Event()
-        loop = asyncio.get_running_loop()
         try:
             async with self._free:
-                return await loop.run_in_executor(
-                    None, lambda: self._answers.answer(name, arguments, caller, cancelled)
-                )
+                return await asyncio.get_running_loop().run_in_executor(None, lambda: work(cancelled))
         finally:
             cancelled.set()
 
@@ -115,12 +133,6 @@ def _refusal(request: web.Request, message: Message, params: Message, meta: Mess
         if request.headers.get(name, value) != value:
             return _error(message["id"], _MISMATCH, f"the header {name} says something else than the body", status=400)
     return None
-
-
-def _call_result(result: ReadResult) -> Message:
-    content: list[Message] = [{"type": "text", "text": result.text}]
-    content += [{"type": "image", "data": one.data or "", "mimeType": one.media_type} for one in result.images]
-    return {"content": content, "isError": result.is_error}
 
 
 def _told_name(client: object) -> str:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from pagein.errors import BadInput
-from pagein.tools.calls import schema
-from pagein.tools.delegation_tools import DELEGATION
-from pagein.tools.expand import EXPAND
+from pagein.tools import catalogue
+from pagein.tools.calls import Offer, schema
 from pagein.tools.ingest import INGEST
 from pagein.tools.reading.argument_matrix import MATRIX, Argument
-from pagein.tools.stats import STATS
 
 USUAL: Final = ("peek", "read", "search")
 """Names of the tools that a client is offered unless the user chooses others."""
@@ -45,11 +43,12 @@ class OfferedTool:
     @property
     def definition(self) -> dict[str, Any]:
         """The tool in the protocol's own form."""
+        hints = {"readOnlyHint": not self.writes, "idempotentHint": True, "openWorldHint": False}
         return {
             "name": self.name,
             "description": self.description,
             "inputSchema": {**self.schema, "additionalProperties": False},
-            "annotations": {"readOnlyHint": not self.writes, "idempotentHint": True, "openWorldHint": False},
+            "annotations": {**hints, "destructiveHint": False} if self.writes else hints,
         }
 
 
@@ -126,19 +125,29 @@ PEEK: Final = OfferedTool(
     ),
 )
 
-TOOLS: Final = {
-    one.name: one
-    for one in (
-        PEEK,
-        READ,
-        SEARCH,
-        OfferedTool("expand", EXPAND.description, EXPAND.schema),
-        OfferedTool("ingest", INGEST.description, INGEST.schema, writes=True),
-        OfferedTool("stats", STATS.description, STATS.schema),
-        *(OfferedTool(one.name, one.description, one.schema, writes=True) for one in DELEGATION),
-    )
+CONFIRM: Final = "confirm"
+"""Argument of `ingest` by which a client without a dialogue says that the user agreed."""
+_INGEST: Final = {
+    **INGEST.schema,
+    "properties": {
+        **INGEST.schema["properties"],
+        CONFIRM: {**_TEXT, "description": "What an earlier answer asked for, once the user agreed."},
+    },
 }
-"""Every tool that can be offered, by its name."""
+_WRITING: Final = frozenset({"activate", "batch", "deactivate", "extract", "ingest", "pin", "query", "unpin"})
+"""Tools that change what pagein stores or shows later."""
+
+
+def _as_offered(tool: Offer) -> OfferedTool:
+    shown = _INGEST if tool is INGEST else tool.schema
+    return OfferedTool(tool.name, tool.description, shown, writes=tool.name in _WRITING)
+
+
+TOOLS: Final = {
+    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *catalogue.DEPRECATED)},
+    **{one.name: one for one in (PEEK, READ, SEARCH)},
+}
+"""Every tool that can be offered, by its name: those of the catalogue, the usual ones in fewer words."""
 
 INSTRUCTIONS: Final = (
     "Memory of this and of all earlier sessions. Look here before you say that you do not know or no longer see something: "
@@ -148,7 +157,7 @@ INSTRUCTIONS: Final = (
 
 
 def chosen(more: tuple[str, ...]) -> tuple[OfferedTool, ...]:
-    """Return the usual tools and those that the setting `mcp_tools` adds. Raises BadInput for a tool that is none."""
+    """Return the default tools and the additions of the setting `mcp_tools`. Raises BadInput for an unknown name."""
     strange = sorted(set(more) - set(TOOLS))
     if strange:
         raise BadInput(f"mcp_tools: there is no tool {strange[0]!r}; the tools are {', '.join(sorted(TOOLS))}")

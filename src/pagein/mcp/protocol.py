@@ -1,60 +1,132 @@
 """Speak MCP with the official SDK, on any pair of streams. Imported late: the SDK takes over a second."""
 
+import contextlib
 import io
 import threading
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final, TypeVar
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 
 from pagein import __version__
 from pagein.engine.reads.session_reads import ReadResult
+from pagein.mcp.call_results import result_fields
 from pagein.mcp.offered_tools import INSTRUCTIONS, OfferedTool
 from pagein.mcp.tool_answers import Caller, ToolAnswers, caller_ids
+from pagein.mcp.workspaces import folders_of
 
-_AT_ONCE = 8
+_AT_ONCE: Final = 8
 """Calls of one client that are answered at the same time."""
 _CONNECTION = "streams"
 """Name of the one connection that a server on streams has."""
+_ROOTS_PATIENCE: Final = 2.0
+"""Seconds for which a client may take to tell its roots."""
+_AGREE: Final = "agree"
+_CONSENT: Final = {"type": "object", "properties": {_AGREE: {"type": "boolean"}}, "required": [_AGREE]}
+
+Context = ServerRequestContext[Any]
+T = TypeVar("T")
 
 
-def make_server(tools: tuple[OfferedTool, ...], answers: ToolAnswers) -> "Server[Any]":
-    """Return the protocol's server of these tools."""
-    limiter = anyio.CapacityLimiter(_AT_ONCE)
+class ClientCalls:
+    """The calls of one client, answered in threads.
 
-    async def list_tools(
-        _: ServerRequestContext[Any], __: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[types.Tool.model_validate(one.definition) for one in tools])
+    has_structure: whether answers also have a structured form.
+    """
 
-    async def call_tool(
-        context: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    def __init__(self, answers: ToolAnswers, *, has_structure: bool = False) -> None:
+        self._answers = answers
+        self._has_structure = has_structure
+        self._limiter = anyio.CapacityLimiter(_AT_ONCE)
+        self._roots: tuple[str, ...] | None = None
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Answer a call of a tool."""
+        caller = await self._caller(context, params)
+
+        def work(cancelled: threading.Event) -> ReadResult:
+            return self._answers.answer(params.name, params.arguments or {}, caller, cancelled)
+
+        result = await self._in_thread(work)
+        return types.CallToolResult.model_validate(result_fields(result, has_structure=self._has_structure))
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Show a stored object."""
+        caller, uri = await self._caller(context, params), str(params.uri)
+        result = await self._in_thread(lambda cancelled: self._answers.resource(uri, caller, cancelled))
+        if result.is_error:
+            raise MCPError(types.INVALID_PARAMS, result.text, {"uri": uri})
+        shown = types.TextResourceContents(uri=uri, mime_type="text/plain", text=result.text)
+        return types.ReadResourceResult(contents=[shown], ttl_ms=0, cache_scope="private")
+
+    async def forget_roots(self, _: Context, __: types.NotificationParams) -> None:
+        """Ask for the roots again at the next call."""
+        self._roots = None
+
+    async def _in_thread(self, work: Callable[[threading.Event], T]) -> T:
         cancelled = threading.Event()
-        meta = params.model_dump(by_alias=True).get("_meta")
-        caller = Caller(_client_name(context), *caller_ids(meta), connection=_CONNECTION)
         try:
-            result = await anyio.to_thread.run_sync(
-                lambda: answers.answer(params.name, params.arguments or {}, caller, cancelled),
-                abandon_on_cancel=True,
-                limiter=limiter,
+            return await anyio.to_thread.run_sync(
+                lambda: work(cancelled), abandon_on_cancel=True, limiter=self._limiter
             )
         except anyio.get_cancelled_exc_class():
             cancelled.set()
             raise
-        return _call_result(result)
 
-    return Server(
+    async def _caller(self, context: Context, params: types.RequestParams) -> Caller:
+        meta = params.model_dump(by_alias=True).get("_meta")
+        told = context.session.client_params
+        name = "" if told is None else told.client_info.name
+        dialogue = (
+            _dialogue(context)
+            if _can(context, types.ClientCapabilities(elicitation=types.ElicitationCapability()))
+            else None
+        )
+        wants = isinstance(meta, dict) and meta.get("progressToken") is not None
+        tell = _teller(context) if wants else None
+        return Caller(
+            name,
+            *caller_ids(meta),
+            connection=_CONNECTION,
+            roots=await self._known_roots(context),
+            tell=tell,
+            confirm=dialogue,
+        )
+
+    async def _known_roots(self, context: Context) -> tuple[str, ...]:
+        if self._roots is None:
+            self._roots = ()
+            if self._answers.follows_roots and _can(context, types.ClientCapabilities(roots=types.RootsCapability())):
+                with contextlib.suppress(MCPError, TimeoutError, ValueError), anyio.fail_after(_ROOTS_PATIENCE):
+                    self._roots = folders_of(str(one.uri) for one in (await context.session.list_roots()).roots)
+        return self._roots
+
+
+def make_server(tools: tuple[OfferedTool, ...], calls: ClientCalls) -> "Server[Any]":
+    """Return the protocol's server of these tools."""
+
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool.model_validate(one.definition) for one in tools])
+
+    server: Server[Any] = Server(
         "pagein",
         version=__version__,
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        on_call_tool=calls.call_tool,
+        on_read_resource=calls.read_resource,
     )
+    server.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, calls.forget_roots)
+    return server
 
 
 def serve_streams(server: "Server[Any]", source: BinaryIO, sink: BinaryIO) -> None:
@@ -69,14 +141,35 @@ def serve_streams(server: "Server[Any]", source: BinaryIO, sink: BinaryIO) -> No
     anyio.run(serve)
 
 
-def _client_name(context: ServerRequestContext[Any]) -> str:
-    told = context.session.client_params
-    return "" if told is None else told.client_info.name
+def _can(context: Context, capability: types.ClientCapabilities) -> bool:
+    """Return whether this client can be asked for something."""
+    return context.session.can_send_request and context.session.check_client_capability(capability)
 
 
-def _call_result(result: ReadResult) -> types.CallToolResult:
-    content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
-    content += [
-        types.ImageContent(type="image", data=one.data or "", mime_type=one.media_type) for one in result.images
-    ]
-    return types.CallToolResult(content=content, is_error=result.is_error)
+def _teller(context: Context) -> Callable[[str], None]:
+    """Return how a worker thread tells its progress."""
+    count = 0
+
+    def tell(words: str) -> None:
+        nonlocal count
+        count += 1
+        with contextlib.suppress(Exception):  # a client that is gone needs no progress
+            anyio.from_thread.run(context.session.report_progress, float(count), None, words)
+
+    return tell
+
+
+def _dialogue(context: Context) -> Callable[[str], bool]:
+    """Return how a worker thread asks the client's user."""
+
+    async def ask(question: str) -> bool:
+        done = await context.session.elicit_form(question, _CONSENT, context.request_id)
+        return done.action == "accept" and (done.content or {}).get(_AGREE) is True
+
+    def confirm(question: str) -> bool:
+        try:
+            return anyio.from_thread.run(ask, question)
+        except Exception:  # noqa: BLE001 - no answer is no consent
+            return False
+
+    return confirm

@@ -1,12 +1,11 @@
 """Serve MCP on standard input and output.
 
 The official SDK speaks the protocol, in both of its eras. Importing the SDK takes over a second, and clients wait for the
-first answers before they start, so three questions are answered here, at once: `initialize`, `server/discover` and
-`tools/list`. Their answers depend on nothing that the SDK knows.
+first answers before they start, so these are given here, at once (`first_answers`).
 
 ```
  client ──lines──▶ front ──pipe──▶ SDK ──pipe──▶ pump ──lines──▶ client
-                     └── the three answers ────────────────────────▲
+                     └─── first answers ───────────────────────────▲
 ```
 
 Rules of this file
@@ -19,26 +18,15 @@ Rules of this file
 import contextlib
 import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final, TypeAlias
 
-from pagein import __version__
-from pagein.mcp.offered_tools import INSTRUCTIONS, OfferedTool
+from pagein.mcp.first_answers import FirstAnswers, Message
 
-HANDSHAKES: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Protocol versions that begin with a handshake, the newest last."""
-STATELESS: Final = ("2026-07-28",)
-"""Protocol versions without a handshake: each request says its version."""
-VERSION_FIELD: Final = "io.modelcontextprotocol/protocolVersion"
-SERVER_FIELD: Final = "io.modelcontextprotocol/serverInfo"
-FRESH_MS: Final = 24 * 3600 * 1000
-"""Milliseconds for which clients may keep the lists: they change with pagein's version or settings alone."""
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """Bytes of one message; no call of these tools needs more."""
 
-Message: TypeAlias = dict[str, Any]
 Serve: TypeAlias = Callable[[BinaryIO, BinaryIO], None]
 """Speaks the protocol on an input and an output until the input ends."""
 
@@ -47,62 +35,8 @@ _NOT_JSON: Final[Message] = {
     "id": None,
     "error": {"code": -32700, "message": "Parse error: a message is one line of JSON"},
 }
-_CAPABILITIES: Final = {"tools": {"listChanged": False}}
 
-
-class FirstAnswers:
-    """The answers that need no SDK."""
-
-    def __init__(self, tools: tuple[OfferedTool, ...]) -> None:
-        self._tools = [one.definition for one in tools]
-
-    def answer(self, message: Mapping[str, Any]) -> Message | None:
-        """Return the response to a request; None for any other message, and for a version that the SDK must refuse."""
-        method, params = message.get("method"), message.get("params")
-        if "id" not in message or not isinstance(params, dict | None):
-            return None
-        params = params or {}
-        meta = params.get("_meta")
-        version = meta.get(VERSION_FIELD) if isinstance(meta, dict) else None
-        if method == "initialize" and isinstance(params.get("protocolVersion"), str):
-            return _response(message, self._initialized(params["protocolVersion"]))
-        if version is not None and version not in STATELESS:
-            return None
-        if method == "tools/list" and params.get("cursor") is None:
-            return _response(message, _with_envelope({"tools": self._tools}, version))
-        if method == "server/discover" and version is not None:
-            found = {
-                "supportedVersions": list(STATELESS),
-                "capabilities": _CAPABILITIES,
-                "instructions": INSTRUCTIONS,
-            }
-            return _response(message, _with_envelope(found, version))
-        return None
-
-    def _initialized(self, version: str) -> Message:
-        return {
-            "protocolVersion": version if version in HANDSHAKES else HANDSHAKES[-1],
-            "capabilities": _CAPABILITIES,
-            "serverInfo": {"name": "pagein", "version": __version__},
-            "instructions": INSTRUCTIONS,
-        }
-
-
-def _with_envelope(result: Message, version: str | None) -> Message:
-    """Return a result with the fields that stateless versions of the protocol add."""
-    if version is None:
-        return result
-    return {
-        **result,
-        "resultType": "complete",
-        "ttlMs": FRESH_MS,
-        "cacheScope": "private",
-        "_meta": {SERVER_FIELD: {"name": "pagein", "version": __version__}},
-    }
-
-
-def _response(request: Mapping[str, Any], result: Message) -> Message:
-    return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+_INVALID: Final = -32600
 
 
 class StdioServer:
@@ -145,8 +79,14 @@ class StdioServer:
             return
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._tell(_NOT_JSON)
+            return
+        problem = _problem(line, message)
+        if problem:
+            name = message.get("id") if isinstance(message, dict) else None
+            known = name if isinstance(name, str | int) else None
+            self._tell({"jsonrpc": "2.0", "id": known, "error": {"code": _INVALID, "message": problem}})
             return
         found = self._first.answer(message) if isinstance(message, dict) else None
         if found is not None:
@@ -182,19 +122,23 @@ def _id_text(message: Mapping[str, Any]) -> str:
     return "" if "method" in message and "id" not in message else json.dumps(message.get("id"))
 
 
+def _problem(line: bytes, message: object) -> str:
+    """Return why a message cannot be answered, or "". The SDK would drop such a message, and the client would wait."""
+    if not isinstance(message, dict):
+        return "Invalid request: a message is one JSON object; there are no batches"
+    if "id" in message and (isinstance(message["id"], bool) or not isinstance(message["id"], str | int)):
+        return "Invalid request: an id is a text or a whole number"
+    if not isinstance(message.get("params", {}), dict):
+        return "Invalid request: params must be an object"
+    if b"\\ud" in line.lower():
+        try:
+            json.dumps(message, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return "Invalid request: a text has half of a surrogate pair, which is no character"
+    return ""
+
+
 def _pipe() -> tuple[BinaryIO, BinaryIO]:
     """Return the two ends of a pipe, that to read first."""
     reader, writer = os.pipe()
     return os.fdopen(reader, "rb"), os.fdopen(writer, "wb")
-
-
-def take_standard_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return the process's input and output, and let everything else that is printed go to standard error."""
-    source = os.fdopen(os.dup(0), "rb")
-    sink = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return source, sink

@@ -3,26 +3,36 @@
 Rules of this file
 ------------------
 1. Nothing counts as known but what the call itself proves, and what stands in the client's window where that can be
-   looked at (see `engine.receipts`).
+   looked at (see `engine.receipts`): in the request of a gateway on the same store, else in the client's transcript.
 2. A failure in pagein is an answer with the text that can still be had, or an error that names the remedy; never an
    exception.
 """
 
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, Protocol
 
 from pagein.engine.engine import Engine
 from pagein.engine.log.read_notes import trace_of
+from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads.session_guards import GuardTally
 from pagein.engine.reads.session_reads import ReadResult
-from pagein.engine.receipts import ReceiptedReads, StandingReceipt
-from pagein.mcp.offered_tools import LONGEST_ANSWER, TOOLS, USUAL
+from pagein.engine.receipts import ReceiptedReads
+from pagein.engine.sent_windows import ToolRequest
+from pagein.engine.session import Session
+from pagein.errors import BadInput
+from pagein.mcp.confirmations import ConfirmedCount
+from pagein.mcp.object_resources import peek_arguments
+from pagein.mcp.offered_tools import CONFIRM, LONGEST_ANSWER, TOOLS, USUAL
+from pagein.mcp.workspaces import workspace_of
 from pagein.ports import Signal
 from pagein.tools import catalogue
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
+from pagein.tools.read import REFRESH
+from pagein.tools.reading.legacy_tools import legacy_arguments
 from pagein.tools.reading.unified_read import answer_unified_read
 
 
@@ -34,14 +44,25 @@ class Caller:
     id: the client's id of the call; "" if it tells none.
     thread: the client's id of the conversation; "" if it tells none.
     connection: name of the connection, unique among those of the server; "" if calls cannot be told apart by it.
+    roots: the folders in which the client works; empty if it tells none.
+    tell: receives progress, in words; None if the client wants none.
+    confirm: asks the client's user whether to continue; None if the client has no dialogue.
     """
 
     client: str = ""
     id: str = ""
     thread: str = ""
     connection: str = ""
+    roots: tuple[str, ...] = ()
+    tell: Callable[[str], None] | None = None
+    confirm: Callable[[str], bool] | None = None
 
 
+_PATIENCE: Final = 0.4
+"""Seconds for which a gateway may take to journal an answer after its client has it."""
+_PAUSE: Final = 0.02
+_ALWAYS: Final[Mapping[str, Mapping[str, object]]] = {"search": {"everything": True}}
+_LONGEST_ERROR: Final = 2_000
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
 _MOST_TALLIES: Final = 4_096
@@ -64,7 +85,7 @@ class Window(Protocol):
     """What the window of the calling agent shows, as far as somebody can tell."""
 
     def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
-        """Return the receipts that the window shows at this call, by the ids of the calls that they answered.
+        """Return the receipts visible at a call, by the ids of the answered calls.
 
         Returns nothing if there is any doubt. Raises nothing.
         """
@@ -74,46 +95,78 @@ class Window(Protocol):
 class ToolAnswers:
     """The tools of one engine for MCP clients. Thread-safe.
 
+    workspaces: folders whose files may be read; relative paths are looked up in the first.
     names: the tools that may be called.
-    workspace: folder in which relative paths are looked up.
+    follows_roots: whether the folders that a client tells take the place of `workspaces`.
     is_off: tells whether the user has switched pagein off; then files are shown as they are, and nothing is recalled.
-    window: tells what the caller's window shows; None if nobody can tell.
+    window: tells what the caller's window shows, where no gateway on the same store does; None if nobody can tell.
+    now: returns seconds since 1970.
     """
 
     def __init__(
         self,
         engine: Engine,
-        workspace: str,
+        workspaces: str | Sequence[str],
         names: tuple[str, ...] = USUAL,
         is_off: Callable[[], bool] = lambda: False,
         window: Window | None = None,
+        now: Callable[[], float] = time.time,  # noqa: TID251 - the rim reads the clock
+        *,
+        follows_roots: bool = False,
     ) -> None:
         self._engine = engine
-        self._workspace = workspace
+        self._workspaces = (workspaces,) if isinstance(workspaces, str) else tuple(workspaces)
+        self.follows_roots = follows_roots
         self._names = names
         self._is_off = is_off
         self._window = window
+        self._now = now
         self._reads: dict[str, ReceiptedReads] = {}
         self._tallies = Tallies()
         self._lock = Lock()
 
     def answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         """Answer a call of a tool. Raises nothing for any arguments."""
+        result = self._answer(name, arguments, caller, signal)
+        if not result.is_error or len(result.text) <= _LONGEST_ERROR:
+            return result
+        half = _LONGEST_ERROR // 2  # an error repeats arguments, and ends with the remedy
+        return replace(result, text=f"{result.text[:half]} [...] {result.text[-half:]}")
+
+    def _answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         if name not in self._names:
             return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(self._names)}.")
         strange = sorted(set(arguments) - set(TOOLS[name].schema["properties"]))
         if strange:
             known = ", ".join(TOOLS[name].schema["properties"])
             return refusal_result(f"{name} has no argument {strange[0]!r}; its arguments are {known}.")
-        if name == "read":
-            return self._read(arguments, caller, signal)
-        session = self._engine.session(_session_name(caller), workspace=self._workspace)
-        given = {**arguments, "everything": True} if name == "search" else arguments
+        given = arguments if name == "read" else legacy_arguments(name, arguments)
+        if given is not None:
+            return self._read(given, caller, signal)
+        session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
+        consent = ConfirmedCount(name, arguments, caller.confirm)
+        asked = {one: value for one, value in arguments.items() if one != CONFIRM}
+        call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)
+        result = catalogue.answer(session, name, call, enabled=not self._is_off())
+        if consent.refused:
+            return refusal_result(consent.refused)
         seen = ArgumentReader(name, arguments).text("if_not") if name == "peek" else ""
-        call = Call(given, id=caller.id, signal=signal)
-        with session.guards.counted_in(self._tallies.of(caller)):
-            result = catalogue.answer(session, name, call, enabled=not self._is_off())
         return _with_hash(result, seen) if name == "peek" else result
+
+    def resource(self, uri: str, caller: Caller, signal: Signal) -> ReadResult:
+        """Show a stored object by its address. Raises nothing for any address."""
+        try:
+            arguments = peek_arguments(uri)
+        except BadInput as problem:
+            return refusal_result(str(problem))
+        call = Call(arguments, signal=signal)
+        return catalogue.answer(self._session(caller), "peek", call, enabled=not self._is_off())
+
+    def _session(self, caller: Caller, path: object = None) -> Session:
+        """Return the session for the journal of a call: one session per client and workspace, so that receipts survive restarts."""
+        folders = caller.roots if self.follows_roots and caller.roots else self._workspaces
+        folder = workspace_of(path, folders) if isinstance(path, str) else folders[0]
+        return self._engine.session(_session_name(caller, "" if folder == self._workspaces[0] else folder), folder)
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         given = ArgumentReader("read", arguments)
@@ -123,7 +176,8 @@ class ToolAnswers:
             return problem
         asked = {name: value for name, value in arguments.items() if name not in ("known", "fresh")}
         asked.setdefault("max_preview_chars", LONGEST_ANSWER)
-        session = self._engine.session(_session_name(caller), workspace=self._workspace)
+        about = asked.get("path" if asked.get("mode") == "symbol" else "target")
+        session = self._session(caller, about)
         tally = self._tallies.of(caller)
 
         def work(bypass: bool) -> ReadResult:  # noqa: FBT001 - the shape of all such work
@@ -133,30 +187,43 @@ class ToolAnswers:
 
         if self._is_off():
             return work(bypass=True)
-        about = asked.get("path" if asked.get("mode") == "symbol" else "target")
-        done = self._reads_of(caller).answer(
+        done = self._reads_of(session).answer(
             work,
             about=about if isinstance(about, str) else "",
             known=known,
             bypass=bypass,
-            standing=self._standing(caller),
+            standing=self._standing(session, ToolRequest(caller.id, "read", arguments, self._now()), caller.thread),
         )
         if not done.receipt and not done.unknown:
             return done.result
         details = {**done.result.details, "receipt": done.receipt, "unknown": list(done.unknown)}
         return replace(done.result, text=done.text, details=details)
 
-    def _standing(self, caller: Caller) -> Callable[[], Mapping[str, StandingReceipt]] | None:
-        window = self._window
-        return None if window is None or not caller.id else lambda: window.standing(caller.id, caller.thread)
+    def _standing(
+        self, session: Session, asked: ToolRequest, thread: str
+    ) -> Callable[[], Mapping[str, StandingReceipt]]:
+        """Return how to look up the receipts that the caller's window shows: by a gateway's view of it, else by its own."""
 
-    def _reads_of(self, caller: Caller) -> ReceiptedReads:
-        name = _session_name(caller)
-        session = self._engine.session(name, workspace=self._workspace)
+        def look() -> Mapping[str, StandingReceipt]:
+            sent, end = session.sent_windows, time.monotonic() + _PATIENCE
+            found = sent.standing(asked)
+            while found is None and sent.awaits_answers(asked.at):
+                if time.monotonic() > end:
+                    sent.give_up()
+                    break
+                time.sleep(_PAUSE)  # the call may be in an answer that the gateway is still reading
+                found = sent.standing(asked)
+            if found is not None or self._window is None or not asked.id:
+                return found or {}
+            return self._window.standing(asked.id, thread)
+
+        return look
+
+    def _reads_of(self, session: Session) -> ReceiptedReads:
         with self._lock:
-            found = self._reads.get(name)
+            found = self._reads.get(session.name)
             if found is None or not found.is_of(session):
-                found = self._reads[name] = ReceiptedReads(session)
+                found = self._reads[session.name] = ReceiptedReads(session)
             return found
 
 
@@ -195,7 +262,7 @@ def _with_hash(result: ReadResult, seen: str) -> ReadResult:
     return replace(result, text=f"{result.text}\n[hash={tag}]")
 
 
-def _session_name(caller: Caller) -> str:
-    """Return the session in which a client's calls are journaled: one for each client, so that its receipts last."""
+def _session_name(caller: Caller, folder: str) -> str:
     client = "".join(one if one.isalnum() or one in "-_." else "-" for one in caller.client[:60])
-    return f"mcp-{client}" if client else "mcp"
+    name = f"mcp-{client}" if client else "mcp"
+    return f"{name}@{trace_of(folder)[:_DIGITS]}" if folder else name

@@ -1,12 +1,12 @@
-"""Artifacts: the answers that `extract` keeps as objects, with what they were made from."""
+"""Artifacts: answers stored by `extract` as objects, with provenance."""
 
 from dataclasses import replace
 
 from pagein.errors import BadInput, BadName, MissingBlob
-from pagein.memory.object_names import request_name
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.names import ContentHash
+from pagein.model.object_names import request_name
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft
 from pagein.model.versions import Draft, Provenance

@@ -13,8 +13,7 @@ from typing import Final
 from pagein.model.chats import PAGE_STEPS, ChatTurn, Step, turns_to_value
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.model.values import Value
-from pagein.policy.clients.client_prompts import is_client_prompt
-from pagein.policy.eviction.session_work import words_of_person
+from pagein.policy.clients.client_prompts import user_words
 
 STEPS_OF_VERSION: Final = 8
 """Steps after which a chat gets a version within a turn."""
@@ -110,7 +109,7 @@ def without_results(message: Message) -> Message | None:
 
 
 def without_pictures(message: Message) -> Message:
-    """Return a message without its pictures; its calls keep their whole arguments, because no object holds them yet."""
+    """Return a message without pictures. Calls keep the complete arguments, which no object stores yet."""
     blocks = (replace(one, data=None) if isinstance(one, Image) else one for one in message.blocks)
     return replace(message, blocks=tuple(blocks))
 
@@ -131,12 +130,3 @@ def _in_chat(block: Block) -> Block:
 def shortened(text: str) -> str:
     """Return arguments, shortened for a chat."""
     return text if len(text) <= _LONGEST_ARGUMENTS else text[: _LONGEST_ARGUMENTS - 1] + "…"
-
-
-def user_words(message: Message) -> str:
-    """Return the words of the user in a message, without texts added by the host or the client."""
-    if message.role != "user":
-        return ""
-    given = (block.text for block in message.blocks if isinstance(block, Text) and block.injected is None)
-    texts = (text for text in given if not is_client_prompt(text))
-    return "\n".join(words for text in texts if (words := words_of_person(text)))

@@ -13,13 +13,13 @@ from typing import Final, Protocol
 
 from pagein.engine.log.journal import entry_name
 from pagein.errors import DamagedBlob, MissingBlob
-from pagein.memory.object_names import request_name
 from pagein.memory.object_writer import Cause, IndexedStore, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
 from pagein.model.derived_versions import FILES
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.memory_notes import FileSightingNote, SessionPlaceNote
 from pagein.model.names import ContentHash
+from pagein.model.object_names import request_name
 from pagein.model.versions import Draft, Provenance, Version
 from pagein.ports import BlobStore, JournalStore
 from pagein.workspace.file_description import file_type, note_facts
@@ -83,7 +83,7 @@ def write_sighting(writer: ObjectWriter, machines: SessionMachines, place: int, 
 
 
 def verify_sighting(writer: ObjectWriter, entry: Entry) -> None:
-    """Compare the version that a sighting gave with its entry. writer: one that compares and writes nothing."""
+    """Compare the version made from a sighting with the journal entry. writer: a writer that only compares."""
     note = _sighting_in(entry)
     if note is not None:
         writer.answered(_request(entry), _text_of(writer.store, note))

@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.errors import DamagedBlob, MissingBlob
-from pagein.memory.known_files import FileDeed
-from pagein.memory.object_names import object_name, request_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
@@ -14,10 +12,13 @@ from pagein.model.file_homes import home_of_path
 from pagein.model.journal_notes import ReadNote
 from pagein.model.links import Resolution
 from pagein.model.names import ContentHash
+from pagein.model.object_names import object_name, request_name
+from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.references import Reference
 from pagein.model.values import Value
 from pagein.model.versions import Draft, Provenance, Version, deletion
+from pagein.policy.clients.known_files import FileDeed
 from pagein.ports import ObjectStore
 from pagein.workspace.file_description import file_type, name_of, note_facts, object_type
 
@@ -38,6 +39,7 @@ class FileVersions:
         self._follows = False
         self._place = 0
         self._whole: dict[str, Version] = {}
+        self._wanted: dict[str, str] = {}  # ids under which the pools told of files
 
     def go_to(self, place: int) -> None:
         """Take what is told of the session's machine before a place of the journals."""
@@ -130,6 +132,20 @@ class FileVersions:
         if text is not None or isinstance(event, FileWrite):
             self._keep(event.path, self._write(deed, cause, {**origin, "file_hash": event.version.hex}))
 
+    def note_pool(self, note: PoolNote, cause: Cause, origin: Mapping[str, object]) -> None:
+        """Write the versions of the files that entered a session's pools. The store has the contents already."""
+        for number, act in enumerate(note.acts):
+            known = self._known.get(act.path)
+            is_known = known is not None and known.metadata.get("file_hash") == act.version
+            if act.type not in ("file", "note") or not act.path or not act.version or is_known:
+                continue
+            text = self._stored(ContentHash(act.version))
+            if text is not None:
+                self._wanted[act.path] = act.id
+                deed = FileDeed(act.path, "read", "whole", text, total=text.count("\n") + 1, proof="shown")
+                facts = {**origin, "file_hash": act.version}
+                self._keep(act.path, self._write(deed, cause, facts, "", number, 0))
+
     def _stored(self, name: ContentHash) -> str | None:
         try:
             return self._writer.store.get(name).decode()
@@ -154,14 +170,14 @@ class FileVersions:
         return moved
 
     def _path_before(self, deed: FileDeed, current: Version | None) -> object:
-        """Return the path that a moved file had before, by which people may still ask for it."""
+        """Return the former path of a moved file, still in use by people."""
         if deed.deed == "move" and self._follows:
             return deed.other
         return None if current is None else current.metadata.get("before")
 
     def _free_id(self, home: str, path: str, cause: Cause, *place: int) -> str:
         """Return the id of a new file; the file that had this name first may be at another path now."""
-        name = object_name("file", home, path, at=None)
+        name = self._wanted.get(path) or object_name("file", home, path, at=None)
         if self._writer.store.current(name) is None:
             return name
         return object_name("file", home, path, cause.session, cause.entry, *map(str, place), at=None)

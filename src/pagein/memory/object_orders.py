@@ -1,4 +1,4 @@
-"""Orders of people about stored objects: nicknames, and the fields of metadata views.
+"""Orders of people about stored objects: nicknames, the fields of metadata views, and summaries of chats.
 
 Rules of this file
 ------------------
@@ -15,14 +15,14 @@ from typing import Protocol, TypeAlias
 from pagein.engine.log.journal import entry_name
 from pagein.model.derived_versions import ORDER_REASONS, ORDERS
 from pagein.model.entries import Entry, NoteEntry
-from pagein.model.memory_notes import ObjectNameNote, ObjectViewNote
+from pagein.model.memory_notes import ChatSummaryNote, ObjectNameNote, ObjectViewNote
 from pagein.model.versions import Draft, Version, Writer
 from pagein.model.writes import Outcome, Write, Written
 from pagein.policy.privacy.erasure import holds_erasure
 from pagein.ports import JournalStore, ObjectStore
 
-NAME, VIEW = ORDER_REASONS
-ObjectOrder: TypeAlias = ObjectNameNote | ObjectViewNote
+NAME, VIEW, SUMMARY = ORDER_REASONS
+ObjectOrder: TypeAlias = ObjectNameNote | ObjectViewNote | ChatSummaryNote
 
 
 class OrderedStore(JournalStore, ObjectStore, Protocol):
@@ -60,7 +60,7 @@ def carry_out(store: OrderedStore, entry: Entry) -> Outcome | None:
     Returns None for an entry without an order, and for an object that is not there.
     """
     order = entry.body.note if isinstance(entry.body, NoteEntry) else None
-    if not isinstance(order, ObjectNameNote | ObjectViewNote):
+    if not isinstance(order, ObjectOrder):
         return None
     head, latest = store.current(order.object_id), store.latest_versions(order.object_id, 1)
     if head is None or not latest:
@@ -69,8 +69,13 @@ def carry_out(store: OrderedStore, entry: Entry) -> Outcome | None:
     if isinstance(order, ObjectNameNote):
         is_erased = order.nickname is not None and holds_erasure(order.nickname)
         draft, reason = replace(draft, nickname=None if is_erased else order.nickname), NAME
-    else:
+    elif isinstance(order, ObjectViewNote):
         draft, reason = replace(draft, view=order.fields), VIEW
+    else:
+        is_erased = holds_erasure(order.long) or holds_erasure(order.short)
+        told = {} if is_erased else {"long_summary": order.long, "short_summary": order.short}
+        metadata = {**draft.metadata, "summarised_turns": order.turns}
+        draft, reason = replace(draft, metadata=metadata, additional={**draft.additional, **told}), SUMMARY
     at = max(entry.at or 0.0, latest[0].at)  # it is the latest from here on
     # the content is still what that session wrote, and is found with it
     writer = Writer("client", reason, latest[0].writer.session)

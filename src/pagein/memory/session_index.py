@@ -12,7 +12,6 @@ Rules of this file
 6. A version that someone asked for (`save_open_chats`) changes no state, so all later versions are the same without it.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -21,17 +20,15 @@ from pagein.memory.artifacts import save_artifact
 from pagein.memory.chat_pages import (
     STEPS_OF_VERSION,
     shortened,
-    user_words,
     without_pictures,
     without_results,
     words_of,
 )
 from pagein.memory.file_versions import FileVersions
-from pagein.memory.known_files import NO_TEXTS, changes_unseen, file_deeds
-from pagein.memory.object_names import object_name, request_name, second_call_name
 from pagein.memory.object_orders import is_order
 from pagein.memory.object_writer import Cause, ObjectWriter
 from pagein.memory.session_machines import SessionMachines
+from pagein.memory.session_sets import SessionSets
 from pagein.memory.session_summary import SessionSummary, title_of
 from pagein.memory.threads import START, ThreadState
 from pagein.model.chats import UNANSWERED, ChatCall
@@ -41,14 +38,16 @@ from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, 
 from pagein.model.journal_notes import ClientNote, PrefixDigests, ReadNote, SystemPromptNote
 from pagein.model.memory_notes import AnswerNote, RecordedNote
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.object_names import is_random, object_name, request_name, second_call_name
+from pagein.model.pool_notes import PoolNote
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft, toolcall_draft
 from pagein.model.versions import Draft, Provenance, Version
+from pagein.policy.clients.client_prompts import user_words
+from pagein.policy.clients.known_files import NO_TEXTS, changes_unseen, file_deeds
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
 
-_UNIQUE: Final = re.compile(r"(?=[\w-]*?[A-Za-z])(?=[\w-]*?[0-9])[\w-]*[A-Za-z0-9]{12}[\w-]*")
-"""Form of ids that a provider draws at random, so that two calls never have the same."""
 _KEPT: Final = 512
 """Number of entries whose states are kept in memory; a rewind to an older entry follows its branch again."""
 
@@ -65,8 +64,9 @@ class SessionIndex:
         self._writer = writer
         self._machines = machines
         self._files = FileVersions(name, writer, machines)
+        self._sets = SessionSets(name, writer, machines)
         self._summary = SessionSummary()
-        self._told: SessionSummary | None = None
+        self._told: tuple[SessionSummary, Mapping[str, tuple[str, ...]]] | None = None
         self._threads: dict[EntryId, ThreadState] = {}
         self._tips: dict[EntryId, EntryId] = {}
         self._ends: dict[EntryId, EntryId] = {}  # the tips, or the answers behind them
@@ -98,6 +98,7 @@ class SessionIndex:
         self._threads[entry.id] = thread
         if len(self._threads) > _KEPT:
             del self._threads[next(iter(self._threads))]
+        self._sets.follow(place, entry)
         self._save_session(entry)
         self.place = place
 
@@ -114,7 +115,7 @@ class SessionIndex:
         return bool(self._open)
 
     def save_open_chats(self, order: EntryId) -> None:
-        """Write a version of each chat whose newest steps are in none.
+        """Write a version of each chat with steps newer than the last version.
 
         order: id of the entry with the order to do so.
         """
@@ -187,10 +188,12 @@ class SessionIndex:
             save_artifact(self._writer, note, replace(self._cause(entry, "extract"), at=note.at))
         if isinstance(note, ReadNote):
             self._files.note_read(note, self._cause(entry, "read"), self._origin(thread))
+        if isinstance(note, PoolNote):
+            self._files.note_pool(note, self._cause(entry, "read"), self._origin(thread))
         return thread
 
     def _last_answer(self, thread: ThreadState, entry: Entry, note: AnswerNote) -> ThreadState:
-        """Return the thread with the answer to its last request, which ends the turn if it calls nothing."""
+        """Return the thread with the answer to the last request. An answer without calls ends the turn."""
         message = decode_message(note.message.encode("utf-8", "surrogatepass"))
         if not thread.name or self._is_left(thread) or not isinstance(message, Message):
             return thread
@@ -297,7 +300,7 @@ class SessionIndex:
 
     def _copied_call(self, call: ToolCall) -> Version | None:
         """Return the object of the same call in an earlier place: a fork or a compaction repeats earlier calls."""
-        known = self._writer.store.current(call.id) if _UNIQUE.fullmatch(call.id) else None
+        known = self._writer.store.current(call.id) if is_random(call.id) else None
         if known is None or known.type != "toolcall" or known.metadata.get("tool") != call.name:
             return None
         # the names that people give later make versions too: a chat refers to the call itself, then and when it is made again
@@ -374,8 +377,8 @@ class SessionIndex:
 
     def _save_session(self, entry: Entry) -> None:
         """Write a version of the session object if a fact of the session changed."""
-        summary = self._summary
-        if summary == self._told or not summary.chats:
+        summary, sets = told = self._summary, self._sets.fields
+        if told == self._told or not summary.chats:
             return
         chats = tuple(Reference(one, relation="chat") for one in summary.chats)
         metadata: dict[str, object] = {
@@ -388,12 +391,10 @@ class SessionIndex:
             **({"cwd": summary.folder} if summary.folder else {}),
             **({"parent": summary.parent} if summary.parent else {}),
         }
-        draft = Draft(
-            id=self._session_id(), type="session", metadata=metadata, provenance=Provenance(self.name, "system")
-        )
-        self._told_at = max(
-            self._told_at, self._now
-        )  # the times of entries may go back, those of these versions do not
+        name, origin = self._session_id(), Provenance(self.name, "system")
+        draft = Draft(id=name, type="session", metadata=metadata, additional=sets, provenance=origin)
+        # the times of entries may go back, those of these versions do not
+        self._told_at = max(self._told_at, self._now)
         cause = replace(self._cause(entry, "session"), at=self._told_at)
         self._writer.write(request_name("session", self.name, entry.id), draft, cause)
-        self._told = summary
+        self._told = told

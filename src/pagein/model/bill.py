@@ -27,6 +27,7 @@ class Figures(TypedDict):
     epochs: batches of such replacements (compactions for `compact`).
     refused: requests that a provider would refuse.
     unrecoverable_bytes: evicted bytes that recall did not return exactly.
+    layout: `inline`, `pooled` or `tiered`.
     """
 
     cost: float
@@ -51,6 +52,7 @@ class Figures(TypedDict):
     epochs: int | None
     refused: int | None
     unrecoverable_bytes: int | None
+    layout: str
 
 
 class SessionBill(TypedDict):

@@ -1,4 +1,4 @@
-"""Versions that follow from journals: how to tell them from others, by their writers and by the requests that asked for them."""
+"""Versions derived from journals, recognised by writer and by request."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ ORDERS: Final = "pagein.orders"
 """Name of the journal of orders about objects."""
 FILES: Final = "pagein.files"
 """Name of the journal of what was found of sessions and of their files on the disks of machines."""
-ORDER_REASONS: Final = ("name", "view")
+ORDER_REASONS: Final = ("name", "view", "summary")
 """Reasons of the versions that orders make; their writer is of kind `client`."""
 DERIVED: Final[tuple[tuple[str, str | None], ...]] = (
     (INDEXER, None),

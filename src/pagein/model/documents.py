@@ -1,6 +1,6 @@
 """The bytes and the text of a file at one moment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from pagein.model.names import ContentHash
@@ -24,6 +24,7 @@ class Document:
     text: str
     strict: bool
     media_type: str | None = None
+    _lines: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, content: bytes, *, path: str, key: str, media_type: str | None = None) -> Self:
@@ -38,8 +39,13 @@ class Document:
 
     @property
     def lines(self) -> list[str]:
-        r"""The text split at line feeds only, as the host counts: `a\n` has two lines, an empty file has one."""
-        return self.text.split("\n")
+        r"""The text split at line feeds only, as the host counts: `a\n` has two lines, an empty file has one.
+
+        Split once, because one read asks for the lines of a large file several times. Do not change the list.
+        """
+        if not self._lines:
+            self._lines[:] = self.text.split("\n")
+        return self._lines
 
     @property
     def is_text(self) -> bool:

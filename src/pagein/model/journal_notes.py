@@ -1,5 +1,4 @@
-"""Notes: the facts in a journal beside the messages and the decisions. Every kind is here, in `model.memory_notes`,
-in `model.guard_notes` or in `model.tier_notes`.
+"""Notes: the facts in a journal beside the messages and the decisions. Each kind is here or in a `..._notes` module beside this one.
 
 A note is stored by its kind and a text (`model.note_forms`), in a `NoteEntry`. Folds get the note itself.
 """
@@ -11,6 +10,7 @@ from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.memory_notes import (
     AnswerNote,
+    ChatSummaryNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -22,6 +22,7 @@ from pagein.model.memory_notes import (
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
+from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.tier_notes import TierNote
 
@@ -29,9 +30,6 @@ CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
 CachePractice: TypeAlias = Literal["hour", "keep_alive"]
 """What the choice of cache TTLs rests on (`policy.economics.cache_trust`)."""
-
-
-# --- what a request was like ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +334,7 @@ class RecallNote:
 class IngestNote:
     """A file was stored for the session without entering the window.
 
-    path: path key of the file.
-    content: hash of its bytes.
+    path: path key of the file. content: hash of its bytes.
     """
 
     object_id: str
@@ -385,6 +382,7 @@ Note: TypeAlias = (
     | ChildResultNote
     | ObjectNameNote
     | ObjectViewNote
+    | ChatSummaryNote
     | OpenChatsNote
     | RecordedNote
     | RememberedNote
@@ -393,6 +391,7 @@ Note: TypeAlias = (
     | ReadMeasureNote
     | SearchMeasureNote
     | TierNote
+    | PoolNote
     | OtherNote
 )
 StoredNote: TypeAlias = Note | MalformedRecord

@@ -1,8 +1,10 @@
-"""An assembled prompt: what a caller puts into it, and the ordered blocks that a layout makes of it."""
+"""An assembled prompt: the caller's contents, and the ordered blocks of a layout."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from pagein.model.messages import Block, Message, Role
 
 Speaker: TypeAlias = Literal["user", "assistant"]
 
@@ -26,9 +28,11 @@ class PromptContents:
     tree: the list of files.
     history: the conversation before the prompt, oldest first.
     prompt: the user's new words.
+    conversation: the whole conversation of an agent with its calls and results, in place of history and prompt.
+    objects: the texts of objects, by version.
     """
 
-    prompt: str
+    prompt: str = ""
     system: str = ""
     legend: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +41,8 @@ class PromptContents:
     urls: Mapping[str, str] = field(default_factory=dict)
     tree: str = ""
     history: tuple[Said, ...] = ()
+    conversation: Sequence[Message] = ()
+    objects: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -46,7 +52,7 @@ class PromptContents:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFacts:
-    """What a layout is told of a request beside its own state.
+    """The facts of a request given to a layout beside the state.
 
     count: returns the tokens of a text.
     min_prefix: smallest prefix that the provider caches, in tokens.
@@ -63,16 +69,18 @@ class LayoutFacts:
 class LaidBlock:
     """A block of an assembled prompt.
 
-    section: what it belongs to: a tier, `tree`, `urls`, `active`, `history` or `prompt`.
+    section: what it belongs to: a tier, `system`, `metadata`, `tree`, `urls`, `active`, `history`, `news` or `prompt`.
     tokens: its size.
     mark: whether it carries a cache breakpoint.
+    content: the block that is sent, if it is more than the text: a call, a result, signed thinking, an image.
     """
 
-    role: Literal["system", "user", "assistant"]
+    role: Role
     section: str
     text: str
     tokens: float = 0.0
     mark: bool = False
+    content: Block | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,21 @@ class ObjectViewNote:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatSummaryNote:
+    """Someone had a chat summarised.
+
+    object_id: id of the chat.
+    long, short: the summaries.
+    turns: number of turns that they cover.
+    """
+
+    object_id: str
+    long: str
+    short: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
 class OpenChatsNote:
     """Someone asked for the objects while the newest steps of a session were in no version of its chats: they get one here.
 

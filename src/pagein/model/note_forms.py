@@ -3,8 +3,8 @@
 Rules of this file
 ------------------
 1. The stored form of a kind never changes, because entries are named by it.
-2. Decoding never raises. A kind of another program or of a newer version becomes an `OtherNote`, and so do damaged
-   data. Where the mere presence of a note has an effect, a damaged note becomes an empty one of its kind.
+2. Decoding never raises. A kind of another program or of a newer version becomes an `OtherNote`, and so do damaged data. Where
+   the mere presence of a note has an effect, a damaged note becomes an empty one of its kind.
 3. A note is decoded from what is stored, after redaction. So every process folds the same state (law 6).
 """
 
@@ -53,6 +53,7 @@ from pagein.model.journal_notes import (
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.memory_notes import (
     AnswerNote,
+    ChatSummaryNote,
     FileSightingNote,
     ObjectNameNote,
     ObjectViewNote,
@@ -64,6 +65,7 @@ from pagein.model.memory_notes import (
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
+from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.model.tier_notes import TierNote
 
@@ -78,8 +80,7 @@ class NoteKind:
     name: the kind as stored.
     note: its class.
     has_words: True if the data may hold words of the conversation, names of files, or digests of either.
-    encode: returns the stored text of a note.
-    decode: returns the note of a stored text. Raises ValueError or BadName for damaged data.
+    encode: returns the stored text of a note. decode: returns its note. Raises ValueError or BadName for damaged data.
     """
 
     name: str
@@ -316,6 +317,15 @@ def _decode_search_measure(data: str) -> SearchMeasureNote:
     return msgspec.convert(_record(data), SearchMeasureNote)
 
 
+def _encode_pool(note: PoolNote) -> str:
+    acts = [_nonempty(**{one.name: getattr(act, one.name) for one in fields(act)}) for act in note.acts]
+    return encode_json(_nonempty(acts=acts, trace=note.trace)).decode()
+
+
+def _decode_pool(data: str) -> PoolNote:
+    return msgspec.json.decode(data, type=PoolNote)
+
+
 def _nonempty(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value}
 
@@ -374,6 +384,7 @@ KINDS: Final = (
     _kind("child.result", ChildResultNote, _encode_set_fields("object_id", "call", "kind"), has_words=True),
     _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
     _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
+    _kind("object.summary", ChatSummaryNote, has_words=True),
     _kind("chats.open", OpenChatsNote),
     _kind("read.measure", ReadMeasureNote, _encode_read_measure, _decode_read_measure, has_words=True),
     _kind("search.measure", SearchMeasureNote, _encode_search_measure, _decode_search_measure, has_words=True),
@@ -381,6 +392,7 @@ KINDS: Final = (
     _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
     _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
     _kind("file.sighting", FileSightingNote, _encode_set_fields(), has_words=True),
+    _kind("pool", PoolNote, _encode_pool, _decode_pool, has_words=True),
     _kind("prompt.tiers", TierNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""

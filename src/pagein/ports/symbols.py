@@ -1,4 +1,4 @@
-"""Interfaces to the symbols of a workspace: what finds them by name, and what keeps them between processes."""
+"""Interfaces to the symbols of a workspace: lookup by name, and storage between processes."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class SymbolCache(Protocol):
     """
 
     def load(self, part: int) -> bytes | None:
-        """Return a part as it was kept, or None."""
+        """Return a stored part, or None."""
         ...
 
     def keep(self, part: int, data: bytes) -> None:
@@ -35,7 +35,7 @@ class SymbolSource(Protocol):
         skipped: frozenset[str] = frozenset(),
         signal: Signal | None = None,
     ) -> SymbolAnswer:
-        """Return the definition with this name, qualified name or id; or what it may mean, or that there is none.
+        """Return the definition with a name, qualified name or id; else the candidates, possibly empty.
 
         path: a file, folder or glob that tells several apart.
         skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.

@@ -1,15 +1,21 @@
 """Replay one session under every requested policy."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pagein.engine.engine import Settings
+from pagein.errors import BadSetting
 from pagein.model.bill import Detail, Figures, SessionBill, Why
+from pagein.policy.layouts.pooled_window import PRESETS as POOLED_PRESETS
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.policies.ablation import FULL, PRESET_POLICIES, QUIET, VARIANTS, chooses_lifetimes, layers_missing
 from pagein.replay.policies.baselines import APPEND, APPEND_1H, APPEND_5M, NONE, Clear, Compact, RollingStubs
 from pagein.replay.policies.keepalive_bill import KeptLedger
 from pagein.replay.policies.keepalive_policy import KeepAlivePagein
+from pagein.replay.policies.laid_ledger import LaidLedger
+from pagein.replay.policies.laid_sessions import LaidSession, PooledSession
+from pagein.replay.policies.laid_tiers import TieredSession
 from pagein.replay.policies.ledger import Ledger, Policy
 from pagein.replay.policies.optimum import bound, optimum
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine, PageinPolicy
@@ -23,7 +29,14 @@ _BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "c
 _ORACLES = ("optimum", "bound")
 POLICIES = (*_BASELINES, FULL, QUIET, *PRESET_POLICIES, *_ORACLES)
 """Names of the policies replayed by default, in the order of the tables."""
-EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_ORACLES)
+LAYOUT_POLICIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "inline": (FULL, QUIET),
+    "pooled": ("pooled", "pooled-spec"),
+    "tiered": ("tiered",),
+}
+"""The policies of each layout. All policies that are not named here are inline, too."""
+_LAID = (*LAYOUT_POLICIES["pooled"], *LAYOUT_POLICIES["tiered"])
+EVERY_POLICY = (*_BASELINES, FULL, *VARIANTS, *_LAID, *_ORACLES)
 """Names of all policies."""
 
 
@@ -63,6 +76,20 @@ class _PolicyTraces:
     why: Why | None = None
 
 
+def policies_of_layouts(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the policies of layouts, each item a comma-separated list. Raise BadSetting for an unknown layout."""
+    layouts = [name.strip() for item in names for name in item.split(",")]
+    for name in layouts:
+        if name not in LAYOUT_POLICIES:
+            raise BadSetting(f"there is no layout {name!r}; the layouts are {', '.join(LAYOUT_POLICIES)}")
+    return tuple(policy for name in dict.fromkeys(layouts) for policy in LAYOUT_POLICIES[name])
+
+
+def layout_of(policy: str) -> str:
+    """Return the layout of a policy."""
+    return next((layout for layout, policies in LAYOUT_POLICIES.items() if policy in policies), "inline")
+
+
 def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSession:
     """Replay one session under each policy."""
     rows: dict[str, Figures] = {}
@@ -71,8 +98,12 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
         if name in ("optimum", "bound"):
             tally = (optimum if name == "optimum" else bound)(recording, terms.prices)
             rows[name] = figures(tally, terms.prices, counted=False)
+        elif name in _LAID:
+            rows[name] = _play_layout(name, recording, terms, kept)
         else:
             rows[name] = _play_policy(name, recording, terms, kept)
+    for name, row in rows.items():
+        row["layout"] = layout_of(name)
     head = recording.head
     bill = SessionBill(
         file=head.file,
@@ -106,6 +137,20 @@ def _play_policy(name: str, recording: BillableSession, terms: ReplayTerms, kept
         "compact": Compact(window=model_window(recording, terms.prices)),
     }
     return figures(_run(recording, baselines[name], terms, kept).tally, terms.prices)
+
+
+def _play_layout(name: str, recording: BillableSession, terms: ReplayTerms, kept: _PolicyTraces) -> Figures:
+    session: LaidSession
+    if name == "tiered":
+        session = TieredSession(recording, terms.prices)
+    else:
+        rules = POOLED_PRESETS["spec" if name == "pooled-spec" else "pagein"]
+        session = PooledSession(recording, terms.prices, rules, name=name)
+    ledger = LaidLedger(recording, session, terms.prices, stress=terms.stress, trace=terms.detail)
+    ledger.run()
+    if ledger.trace is not None:
+        kept.traces[name] = ledger.trace
+    return figures(ledger.tally, terms.prices)
 
 
 def _run(recording: BillableSession, policy: Policy, terms: ReplayTerms, kept: _PolicyTraces) -> Ledger:

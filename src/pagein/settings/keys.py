@@ -25,7 +25,7 @@ from pagein.settings.kinds import Key, choice, flag, number, text, texts, whole
 
 _RESIDENCY, _PREVIEWS, _VALVE = PRICED, Previews(), Valve()
 _ENGINE = Settings()
-_READING, _RECALL, _GUARDS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards
+_READING, _RECALL, _GUARDS, _POOLS = _ENGINE.reading, _ENGINE.recall, _ENGINE.guards, _ENGINE.pools
 _CHILDREN = USUAL_LIMITS
 _GATEWAY: Final = {one.name: one.default for one in fields(GatewaySettings)}
 
@@ -133,6 +133,13 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("refuse", "warn", "off"),
         "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
     ),
+    whole("pool_calls", _POOLS.recent_calls, "In a pooled window: calls of a turn whose outputs stay active."),
+    whole(
+        "pool_turns",
+        _POOLS.recent_turns,
+        "In a pooled window: turns whose calls stay active, the current one included.",
+    ),
+    whole("pool_by_hand", _POOLS.by_hand, "In a pooled window: activations that stay without a pin, the newest ones."),
     flag(
         "deprecated_tools",
         default=False,
@@ -255,7 +262,17 @@ GATEWAY: Final[tuple[Key, ...]] = (
 MCP: Final[tuple[Key, ...]] = (
     texts(
         "mcp_tools",
-        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`: `expand`, `ingest`, `stats`, and where `child_model` is set `query`, `batch`, `extract`. Each stands in every prompt of the client.",
+        "Tools that `pagein mcp` offers beside `read`, `search` and `peek`, by the names of [tools](../tools.md). Each stands in every prompt of the client.",
+    ),
+    flag(
+        "mcp_structured",
+        False,  # noqa: FBT003 - the default of a flag
+        "Whether answers over MCP also have a structured form. Claude Code and codex then show their models that form in place of the text.",
+    ),
+    texts(
+        "mcp_workspaces",
+        "Folders, beside its own, whose files the MCP server may read. For clients that tell their roots it is not needed.",
+        own=True,
     ),
 )
 
@@ -312,5 +329,24 @@ CHILDREN: Final[tuple[Key, ...]] = (
     ),
 )
 
-KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *CHILDREN)}
+PI: Final[tuple[Key, ...]] = (
+    choice(
+        "pi_read_cache",
+        "on",
+        ("on", "shadow", "off"),
+        "What pi's extension does with repeated reads. `on`: answer them with a marker or a diff. `shadow`: decide, have the answer checked, and change nothing; `/readcache-status` shows what came of it.",
+    ),
+    flag(
+        "pi_read_modes",
+        default=False,
+        says="Let pi's own tool `read` take the modes of the unified read as further, optional arguments. About 700 tokens in each request.",
+    ),
+    flag(
+        "pi_paging",
+        default=False,
+        says="Let pi's extension evict old results from the context, where a session does not say otherwise (`/rlm on`, `/rlm off`).",
+    ),
+)
+
+KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *CHILDREN, *PI)}
 """Every setting by name."""

@@ -4,11 +4,13 @@ Pure: files come as text, the environment as a mapping.
 """
 
 import difflib
+import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from pagein import __version__
 from pagein.engine.engine import Settings
 from pagein.engine.recall.ingest import Limits
 from pagein.engine.recall.recall_resources import Bounds
@@ -19,6 +21,7 @@ from pagein.policy.delegation.limits import DelegationLimits, DelegationSettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.guards.limits import GuardSettings
+from pagein.policy.pools.pool_values import PoolRules
 from pagein.policy.reads.read_request import ReadingSettings
 from pagein.policy.stubs.previews import Previews
 from pagein.providers.vendors import VENDORS
@@ -29,6 +32,7 @@ DEFAULT: Final = "default"
 ENVIRONMENT: Final = "environment"
 OF_PRESET: Final = ("thinking", "shown_once", *AGES)
 """The settings whose defaults the preset of `residency` sets."""
+_OF_THE_PLACE: Final = ("host", "port", "store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,15 @@ class Config:
     def addresses(self) -> dict[str, str]:
         """The address for requests to each vendor, by the vendor's name."""
         return {one.name: str(self.values[one.name]) for one in VENDORS}
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of pagein's version and every setting that changes a gateway's behaviour.
+
+        Left out are its own address and its store.
+        """
+        told = sorted((name, repr(value)) for name, value in self.values.items() if name not in _OF_THE_PLACE)
+        return hashlib.sha256(repr([__version__, *told]).encode()).hexdigest()
 
 
 def of_file(name: str, text: str, *, own: bool) -> SettingsLayer:
@@ -174,7 +187,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
     own = {
         name: value
         for name, value in values.items()
-        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest", "guards"}
+        if name in names - {"residency", "valve", "excluded", "reading", "recall", "ingest", "guards", "pools"}
     }
     return replace(
         Settings(**own),
@@ -195,6 +208,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
         ),
         ingest=Limits(values["ingest_files"], values["ingest_bytes"]),
         guards=GuardSettings(values["guard_profile"], values["guard_relevance"], values["guard_folders"]),
+        pools=PoolRules(values["pool_calls"], values["pool_turns"], values["pool_by_hand"]),
         valve=_valve(values) if values["valve"] else Valve(0.0, 0.0),
         excluded=(*Settings().excluded, *values["excluded"]),
     )

@@ -1,9 +1,6 @@
-"""Write a setting into the user's own settings file."""
+"""Write a setting into a settings file. Everything else in the file stays, comments and order included."""
 
-import json
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -12,49 +9,62 @@ from pagein.errors import BadSetting
 from pagein.settings.sources import user_file
 from pagein.workspace.file_replacement import replace_file
 
-_VALUE: Final = r"(?:true|false|\"[^\"\\\n]*\"|'[^'\n]*')"
 _MODE: Final = 0o600
 _FOLDER: Final = 0o700
 
 
 def write_value(key: str, *, value: bool | str, environment: Mapping[str, str] | None = None) -> Path:
-    """Set a flag or a word in the user's file, as `write_values` does."""
+    """Set a flag or a word in the user's file, and return its path. Raises BadSetting as `write_text`."""
     return write_values({key: value}, environment)
 
 
 def write_values(values: Mapping[str, bool | str], environment: Mapping[str, str] | None = None) -> Path:
-    """Set flags and words in the user's file, and return its path. Everything else in the file stays, comments included.
-
-    All are set, or none. Only the user can read a file that is new. Raises BadSetting for a file that cannot be read or written.
-    """
+    """Set flags and words in the user's file, all or none, and return its path. Raises BadSetting as `write_text`."""
     path = user_file(os.environ if environment is None else environment)
-    try:
-        # bytes, because reading text would change the ends of lines
-        made = path.read_bytes().decode("utf-8-sig") if path.exists() else ""
-        for key, value in values.items():
-            made = with_value(made, key, value=value)
-        path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
-        replace_file(path.resolve(), made, mode)
-    except (OSError, ValueError) as problem:
-        raise BadSetting(f"{path}: cannot be written: {problem}") from problem
+    text = read_text(path)
+    for key, value in values.items():
+        text = with_value(path, text, key, value)
+    write_text(path, text)
     return path
 
 
-def with_value(text: str, key: str, *, value: bool | str) -> str:
-    """Return the text of a settings file with this flag or word. Raises ValueError for text that is not TOML."""
-    told = f"{key} = {json.dumps(value)}"
-    if key in tomllib.loads(text):
-        made = re.sub(rf"(?m)^[ \t]*[\"']?{key}[\"']?[ \t]*=[ \t]*{_VALUE}", lambda _: told, text, count=1)
-    else:  # at the top, because a key behind the name of a table would be the table's
-        made = f"{told}\n{text}"
-    if not _says(made, key, value):
-        raise ValueError(f"{key} is set in a way that cannot be changed here")
-    return made
-
-
-def _says(text: str, key: str, value: object) -> bool:
+def read_text(path: Path) -> str:
+    """Return the text of a settings file, "" without one. Raises BadSetting for a file that cannot be read."""
     try:
-        return bool(tomllib.loads(text).get(key) == value)
-    except ValueError:
-        return False
+        # bytes, because reading text would change the ends of lines
+        return path.read_bytes().decode("utf-8-sig") if path.exists() else ""
+    except (OSError, ValueError) as problem:
+        raise BadSetting(f"{path}: cannot be read: {problem}") from problem
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a settings file. Only the user can read a file that is new.
+
+    Raises BadSetting for a file that cannot be written.
+    """
+    try:
+        path.parent.mkdir(mode=_FOLDER, parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else _MODE
+        replace_file(path.resolve(), text, mode)
+    except OSError as problem:
+        raise BadSetting(f"{path}: cannot be written: {problem}") from problem
+
+
+def with_value(path: Path, text: str, key: str, value: object) -> str:
+    """Return the text of a settings file with this value, which is placed at the end if the key is new; None: without the key.
+
+    Raises BadSetting, with the path, for text that is not TOML.
+    """
+    # imported here: most commands never write settings
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        if value is not None:
+            document[key] = list(value) if isinstance(value, tuple) else value
+        elif key in document:
+            del document[key]
+    except TOMLKitError as problem:
+        raise BadSetting(f"{path}: cannot be changed: it is not TOML: {problem}") from problem
+    return tomlkit.dumps(document)

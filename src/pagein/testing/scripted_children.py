@@ -33,7 +33,7 @@ class ScriptedChild:
         self.closed = 0
 
     def knows(self, model: str, /) -> bool:
-        """Return whether the name is among those that may be called."""
+        """Return whether a tool of this name may be called."""
         return self._known is None or model in self._known
 
     async def complete(self, request: ChildRequest, /) -> ChildAnswer:

@@ -15,6 +15,7 @@ from pagein.tools.expand import EXPAND
 from pagein.tools.ingest import INGEST
 from pagein.tools.note_guidance import NOTES
 from pagein.tools.peek import PEEK
+from pagein.tools.pools import ACTIVATE, POOL_TOOLS
 from pagein.tools.reading.legacy_tools import LEGACY_TOOLS
 from pagein.tools.search import SEARCH
 from pagein.tools.stats import STATS
@@ -42,36 +43,43 @@ DEPRECATED: Final = LEGACY_TOOLS
 USUAL: Final = Settings()
 
 
-def offer_tools(names: Names = "pagein", settings: Settings = USUAL, *, delegation: bool = False) -> tuple[Offer, ...]:
+def offer_tools(
+    names: Names = "pagein", settings: Settings = USUAL, *, delegation: bool = False, pools: bool = False
+) -> tuple[Offer, ...]:
     """Return every tool, under the names of this scheme.
 
     Hosts that use the names of Pi-RLM have a read tool of their own: there `read` has its arguments, and no modes.
 
     settings: tell whether the tools that `read` has replaced are offered, too
     delegation: whether a child model is set, so that the tools that ask it are offered, too
+    pools: whether the session's window is made of its pools. Then the tools for objects take the place of those for reads.
     """
-    old = (*(DELEGATION if delegation else ()), *(DEPRECATED if settings.deprecated_tools else ()))
+    asking = DELEGATION if delegation else ()
+    if pools:
+        return (*POOL_TOOLS, *RECALL, *asking)
+    old = (*asking, *(DEPRECATED if settings.deprecated_tools else ()))
     if names == "pagein":
         return (*TOOLS, *old)
     own = (_read_offer(read.READ), *TOOLS[1:], *old)
     return tuple(replace(tool, name=tool.legacy, legacy=tool.name) if tool.legacy else tool for tool in own)
 
 
-def tool_named(name: str) -> Offer | None:
-    """Return the tool of this name or legacy name, or None."""
-    return next(
-        (tool for tool in (*TOOLS, *DELEGATION, *DEPRECATED) if name in (tool.name, tool.legacy) and name), None
-    )
+def tool_named(name: str, *, pools: bool = False) -> Offer | None:
+    """Return the tool of this name or legacy name, or None. pools: as in `offer_tools`."""
+    known = (*POOL_TOOLS, *RECALL, *DELEGATION) if pools else (*TOOLS, *DELEGATION, *DEPRECATED)
+    return next((tool for tool in known if name in (tool.name, tool.legacy) and name), None)
 
 
-def answer(session: Session, name: str, call: Call, *, enabled: bool = True) -> ReadResult:
+def answer(session: Session, name: str, call: Call, *, enabled: bool = True, pools: bool = False) -> ReadResult:
     """Answer a call by the tool's name.
 
     enabled: False while pagein is switched off; recall tools then say so
+    pools: as in `offer_tools`
     """
-    tool = tool_named(name)
+    tool = tool_named(name, pools=pools)
     if tool is None:
-        return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in TOOLS)}.")
+        known = (*POOL_TOOLS, *RECALL) if pools else TOOLS
+        return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in known)}.")
     if not enabled and tool in (*RECALL, *DELEGATION):
         return refusal_result(DISABLED)
     return tool.answer(session, call)
@@ -105,6 +113,17 @@ is in a store, and these tools bring it back.
 - For a file as it is now, read the file; an object is a text as it was."""
 
 
+_POOLS: Final = """\
+## Objects
+
+Files and the outputs of your calls are objects. The metadata pool lists those that you know; results of calls only name theirs. What
+you see whole stands in the active content, at the end, each object once and in its newest version.
+
+- The outputs of your last calls are active by themselves; older ones leave. Use **activate** to see one again, **pin** for what you
+  need for long, **deactivate** for what you need no more.
+- Use **read** for a file that is not listed yet."""
+
+
 def guidance(tools: Iterable[Offer], *, notes: bool = False, delegation: str = "") -> str:
     """Return the paragraph of a system prompt about the recall tools among `tools`, "" if there are none.
 
@@ -121,4 +140,5 @@ def guidance(tools: Iterable[Offer], *, notes: bool = False, delegation: str = "
     text = _GUIDANCE.format(tools="\n".join(f"- **{name}** {words}" for name, words in told), search=search, peek=peek)
     if any(tool.answer in names for tool in DELEGATION):
         text = f"{text}\n\n{root_prompt(delegation)}"
+    text = f"{text}\n\n{_POOLS}" if ACTIVATE.answer in names else text
     return f"{text}\n- {NOTES}" if notes else text

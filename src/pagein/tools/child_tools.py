@@ -1,4 +1,4 @@
-"""Delegation in a session: the tools of its children, the models that it may ask, and both as one delegate."""
+"""Delegation in a session: the tools and the models of children, joined in a delegate."""
 
 import threading
 from collections.abc import Callable, Mapping

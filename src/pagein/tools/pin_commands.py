@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
+from pagein.engine.session_pools import PoolReply
 from pagein.engine.window.pin_actions import Touch
 from pagein.errors import BadInput
 from pagein.model.pins import name_of
@@ -39,11 +40,26 @@ def existing_session(engine: Engine, name: str, known: Callable[[], Sequence[str
 def touch(session: Session, act: str, target: str, *, now: bool = False) -> dict[str, Any]:
     """Apply a pin action to an object; with `now`, also order an epoch at the next call."""
     wish, said = ABOUT_OBJECTS[act]
-    failure = wish(session.hand, target)
+    try:
+        failure = wish(session.hand, target)
+    except BadInput:  # it is no result of the window; it may be an object of the pools
+        reply = _pinned_object(session, act, target)
+        if reply is None:
+            raise
+        return _pin_report(session, act, reply.text, reply.failure, target=reply.id)
     if now:
         failure = session.hand.epoch() or failure
         said += ", which the next call opens"
     return _pin_report(session, act, f"{target} {said}", failure, target=target)
+
+
+def _pinned_object(session: Session, act: str, target: str) -> PoolReply | None:
+    """Pin or unpin an object of the session's pools. None if there is no such object, or for another act."""
+    acts = {"pin": session.pools.pin, "unpin": session.pools.unpin}
+    reply = acts[act](target) if act in acts else None
+    if reply is not None and reply.is_error and reply.id:
+        raise BadInput(reply.text)
+    return None if reply is None or reply.is_error else reply
 
 
 def say(session: Session, text: str) -> dict[str, Any]:

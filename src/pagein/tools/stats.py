@@ -77,7 +77,7 @@ def _stats(session: Session, _call: Call) -> ReadResult:
 
 
 def _activity(context: int) -> Activity:
-    """Return what runs in this process. Sessions of one process share its children's places."""
+    """Return the running children of this process, shared by the sessions of the process."""
     calls = [one for view in PROCESS_CALLS.operations() for one in view.calls if one.status == "running"]
     phases = dict.fromkeys("batching" if view.kind == "batch" else "querying" for view in PROCESS_CALLS.operations())
     return Activity(tuple(phases), len(calls), max((one.depth for one in calls), default=0), context)

@@ -27,7 +27,7 @@ def read_symbol(
     skipped: frozenset[str] = frozenset(),
     signal: Signal | None = None,
 ) -> Answer:
-    """Return the definition that a name means, or the definitions that it may mean. Raises BadInput if there is none.
+    """Return the definition of a name, or the candidates. Raises BadInput without any.
 
     skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
 

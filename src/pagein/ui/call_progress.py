@@ -25,7 +25,7 @@ class ShownCost(Protocol):
 
 
 class ShownCall(Protocol):
-    """A call: its targets, its model, how it stands, and what it does."""
+    """A call with targets, model, state and current activity."""
 
     @property
     def call_id(self) -> str: ...
@@ -44,7 +44,7 @@ class ShownCall(Protocol):
 
 
 class ShownOperation(Protocol):
-    """An operation: how many of its targets are done, what it costs, and its calls."""
+    """An operation with its calls, its cost and the number of finished targets."""
 
     @property
     def kind(self) -> str: ...
@@ -63,7 +63,7 @@ class ShownOperation(Protocol):
     @property
     def calls(self) -> Sequence[ShownCall]: ...
     def below(self, parent: str | None) -> Iterator[ShownCall]:
-        """Yield the calls that another call made; with None those that none made."""
+        """Yield the children of a call. None: the top-level calls."""
         ...
 
 
@@ -93,7 +93,7 @@ def call_progress(console: Console, *, wanted: bool) -> Iterator[Callable[[Shown
 
 
 def call_tree(operation: ShownOperation) -> Tree:
-    """Return an operation with its calls, the running ones first."""
+    """Return an operation with its calls, running calls first."""
     failed = f", {operation.failed} without answer" if operation.failed else ""
     question = plain(" ".join(operation.question.split())[:_QUESTION])
     tree = Tree(

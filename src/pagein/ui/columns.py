@@ -29,6 +29,9 @@ POLICY_MEANINGS: Mapping[str, str] = {
     "pagein-balanced-quiet": "the same without keep-alive requests",
     "pagein-thrifty": "pagein with the preset `thrifty`, file texts masked in old calls: the lowest bill, most quotes lost",
     "pagein-thrifty-quiet": "the same without keep-alive requests",
+    "pooled": "the pooled layout: results as objects of pools, what left their recent part taken out in batches, recalled by activate",
+    "pooled-spec": "the pooled layout to the letter: the active contents behind the conversation, sent anew with every request",
+    "tiered": "the tiered layout: each file that was read whole stands once, in tiers in front of the conversation",
     "optimum": "the cheapest times to page out results that were shown whole, knowing what comes",
     "bound": "position-free lower bound: each text paid only where it is used",
 }
@@ -98,6 +101,11 @@ def _kept_alive(row: BillRow) -> str:
     return amount(row.figures["keep_alive_cost"]) if row.figures["keep_alives"] else ABSENT
 
 
+def _layout(row: BillRow) -> str:
+    """Return the layout; absent for the default, so that the column appears only in comparisons of layouts."""
+    return ABSENT if row.figures["layout"] == "inline" else row.figures["layout"]
+
+
 def quotes(row: BillRow) -> str:
     """Return the visible / lost / total exact edit quotes."""
     parts = (row.figures["quotes_visible"], row.figures["quotes_lost"], row.figures["quotes_total"])
@@ -106,6 +114,7 @@ def quotes(row: BillRow) -> str:
 
 COST: tuple[BillColumn, ...] = (
     BillColumn("policy", "How old content is treated.", lambda row: row.name),
+    BillColumn("layout", "How the prompt is laid out; - is inline.", _layout, 4),
     BillColumn("ratio", "Cost against the baseline; 1 is the baseline.", lambda row: ratio(row.ratio), 1),
     BillColumn("change", "The same as a percentage; negative is cheaper.", lambda row: change(row.ratio)),
     BillColumn(
@@ -158,9 +167,9 @@ def sum_columns(bill: Bill) -> tuple[BillColumn, ...]:
         return ratio(means[row.name]["ratio"]) if row.name in means else ABSENT
 
     return (
-        *COST[:2],
+        *COST[:3],
         BillColumn("macro", "Mean of that ratio over the coding sources, each counting once.", mean, 1),
-        *COST[2:],
+        *COST[3:],
     )
 
 

@@ -60,17 +60,17 @@ class GitVersion:
 
     @property
     def is_submodule(self) -> bool:
-        """Whether it is another repository, of which git keeps the commit alone."""
+        """Whether the entry is a submodule; git stores only the commit."""
         return self.mode == _SUBMODULE
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link, of which git keeps where it leads."""
+        """Whether the file is a symbolic link; git stores the target."""
         return self.mode == _LINK
 
 
 def git_version(path: str, against: str) -> GitVersion:
-    """Return a file as it is in a state of its repository.
+    """Return a file in a given state of the repository.
 
     path: absolute and canonical, existing or not.
     against: `HEAD`, `INDEX` or `commit:<sha>`.
@@ -103,7 +103,7 @@ def submodule_commit(path: str) -> str | None:
 
 
 def pointer_of(content: bytes) -> str | None:
-    """Return the hash of the content that a pointer of git-lfs stands for; None for any other content."""
+    """Return the content hash in a git-lfs pointer; None for other content."""
     found = _POINTER.match(content) if len(content) <= _POINTER_BYTES else None
     return None if found is None else found[1].decode()
 
@@ -224,7 +224,7 @@ def _converts_line_ends(repository: Any, name: str) -> bool:  # noqa: ANN401
 
 
 def _earlier_name(git: Any, repository: Any, diff: Any, path: str) -> str | None:  # noqa: ANN401
-    """Return the name of a file that is gone from the disk and that the file at `path` resembles; None for none."""
+    """Return the path of a deleted file similar to the file at `path`; None without a match."""
     try:
         content = Path(path).read_bytes()
     except OSError:

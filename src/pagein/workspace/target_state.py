@@ -38,7 +38,7 @@ class LinkPlace:
 
 
 def link_at(path: str) -> LinkPlace | None:
-    """Return the symbolic link at an absolute path; None if none is there."""
+    """Return the symbolic link at an absolute path, or None."""
     try:
         text = os.readlink(path)  # noqa: PTH115  paths stay text here
     except (OSError, ValueError):

@@ -65,7 +65,7 @@ class FileTree:
         return TreeMatches(files, tuple(search.left), search.ignored)
 
     def match_changed(self, changed: Iterable[str], signal: Signal | None = None) -> TreeMatches:
-        """Return which files `match` would find in the whole folder at these absolute paths, or below them.
+        """Return the files below the given absolute paths that `match` would find in the whole folder.
 
         A path that is gone, or that the workspace ignores, gives no file. Raises Aborted.
         """
@@ -204,7 +204,7 @@ class _Search:
             self._take(path, Path(os.path.realpath(path)))
 
     def _take_listed(self, entry: "os.DirEntry[str]") -> None:
-        """Add a regular file that was listed, and is no link: its path is its key."""
+        """Add a listed regular file under its path, the key."""
         key = entry.path
         if key in self.keys:
             return

@@ -169,7 +169,7 @@ DIES_BETWEEN = """
     import os, signal, sys
     from pathlib import Path
     from pagein.engine.engine import Engine
-    from pagein.engine.reads.session_reads import Outside
+    from pagein.engine.reads.read_resources import Outside
     from pagein.store.sqlite.sqlite_store import SqliteStore
     from pagein.wiring import default_counter
     from pagein.workspace.folder import Folder

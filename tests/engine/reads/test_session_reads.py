@@ -8,7 +8,7 @@ import pytest
 
 import pagein
 from pagein.engine.engine import Engine, Settings
-from pagein.engine.reads.session_reads import Outside
+from pagein.engine.reads.read_resources import Outside
 from pagein.errors import HostError, StoreError
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.entries import CompactionEntry, NoteEntry

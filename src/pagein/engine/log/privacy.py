@@ -16,15 +16,19 @@ from pagein.engine.log.pageout import Pager
 from pagein.engine.log.request_draft import Cell
 from pagein.engine.log.state import State
 from pagein.errors import StoreError
+from pagein.model.documents import Document
 from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import WithheldReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.names import ContentHash
 from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.erasure import ErasedTexts
 from pagein.policy.privacy.redaction import SessionRedaction, digest_of, without_in_json
 from pagein.policy.privacy.secrets import keys_in
 
 _KEY_BYTES: Final = 32
+_FILES: Final = 64
+"""Files of which it is remembered whether they are private."""
 
 
 class Privacy:
@@ -40,6 +44,7 @@ class Privacy:
         self._mark = 0
         self._mark = self._forgettings()
         self._forgotten: tuple[int | None, ErasedTexts] = None, ErasedTexts()
+        self._files: dict[ContentHash, bool] = {}
         self.withholding = SessionRedaction(patterns, self._key)
 
     def finds(self, text: str) -> Sequence[PrivateSpan]:
@@ -81,6 +86,7 @@ class Privacy:
             with contextlib.suppress(StoreError):
                 self._forgotten = count, self._pager.forgotten()
                 self.withholding.finds = self.finds
+                self._files.clear()
 
     def _forgettings(self) -> int:
         try:
@@ -92,6 +98,17 @@ class Privacy:
         """Return whether a text holds spans that must not be stored."""
         self._look_again()
         return bool(self.withholding.finds(text))
+
+    def is_private_file(self, document: Document) -> bool:
+        """Return whether the text of a file holds such spans. The pages of a large file ask for the same text."""
+        self._look_again()
+        known = self._files.get(document.hash)
+        if known is None:
+            known = bool(self.withholding.finds(document.text))
+            if len(self._files) >= _FILES:
+                self._files.clear()
+            self._files[document.hash] = known
+        return known
 
     def fingerprint(self, text: str) -> str:
         """Return a keyed digest of a text, which tells nothing about it without the store's secret."""

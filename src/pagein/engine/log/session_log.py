@@ -22,6 +22,7 @@ from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import Note, PinNote, ReadNote
 from pagein.model.messages import Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.model.note_forms import encode_note
+from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import MalformedRecord
 from pagein.model.server_results import ServerResult
 from pagein.ports import JournalStore, SnapshotStore, TokenCounter
@@ -29,7 +30,7 @@ from pagein.providers.wire.formats import server_results_of
 
 _BYTES_OF_BASE64: Final = 0.75
 _CHARS_OF_TOKEN: Final = 4
-_OF_ALL: Final = (ReadNote, MalformedRecord, PinNote, ReadMeasureNote, SearchMeasureNote)
+_OF_ALL: Final = (ReadNote, MalformedRecord, PinNote, PoolNote, ReadMeasureNote, SearchMeasureNote)
 
 
 class SessionLog:

@@ -69,7 +69,7 @@ class PlacedReads:
         plain = ReadResult(asked.head + asked.shown.text, asked.shown.details)
         if located.excluded:
             self._log.withhold(plain.text)
-        if located.excluded or not document.is_text or self._log.privacy.is_private(document.text):
+        if located.excluded or not document.is_text or self._log.privacy.is_private_file(document):
             return plain
         try:
             return self._reads.shorten(asked, signal)
@@ -102,7 +102,7 @@ def plain_text(document: Document, given: str, lines: Spans) -> Baseline:
     notice = closing_notice(last, len(every), "mode='file' with ")
     if len(runs) == 1:
         uncut = ReadCaps(len(every) + 1, len(document.content) * 3 + 1)
-        shown = baseline(document.text, given, offset=first, limit=last - first + 1, caps=uncut)
+        shown = baseline(document.lines, given, offset=first, limit=last - first + 1, caps=uncut)
         return replace(shown, notice=notice)
     out: list[str] = []
     at = first

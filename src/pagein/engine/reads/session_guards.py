@@ -77,7 +77,7 @@ class ServedSearch:
 
 
 class GuardTally:
-    """What the guards know of one conversation whose entries are on no branch of their own. Thread-safe.
+    """The guards' state of a conversation without a branch in the journal. Thread-safe.
 
     Over MCP each read begins at the journal's root, because nobody sees the window, so that no branch adds up.
     """
@@ -194,7 +194,7 @@ class SessionGuards:
         return complete(verdict, served.cut)
 
     def note_search(self, served: ServedSearch) -> Verdict:
-        """Count an answered search, and remember the files that it found. Returns the judgement of what comes next."""
+        """Count an answered search and record the found files. Return the judgement for the next step."""
         note = SearchMeasureNote(
             served.query, self._first_keys(served.paths), served.hits, served.where, served.scope, served.degraded
         )

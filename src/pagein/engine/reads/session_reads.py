@@ -23,6 +23,7 @@ from pagein.engine.reads.evidence import Evidence
 from pagein.engine.reads.evidence import step as with_evidence
 from pagein.engine.reads.line_request import line_range, refresh_range
 from pagein.engine.reads.read_figures import ReadingStatus, StoreFigures, status_of
+from pagein.engine.reads.read_resources import Outside
 from pagein.errors import Aborted, CallerError, StoreError
 from pagein.model import read_records
 from pagein.model.documents import Document, LocatedFile
@@ -39,45 +40,11 @@ from pagein.policy.reads.baseline import baseline, byte_length
 from pagein.policy.reads.knowledge import Knowledge
 from pagein.policy.reads.own_writes import TextEdit
 from pagein.policy.reads.read_answers import decide, decide_lines
-from pagein.policy.reads.read_request import DEFAULTS, RangeRead, ReadDecision, ReadingSettings, ReadRequest
+from pagein.policy.reads.read_request import DoneRead, RangeRead, ReadDecision, ReadRequest, Rehearse
 from pagein.policy.reads.trust import rule_of
-from pagein.ports import BlobStore, Files, Signal, SymbolSource
+from pagein.ports import Files, Signal
 
 _SHOWS_TEXT = ("full", "baseline_fallback", "partly_known")
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """External resources of reads.
-
-    blobs: the store.
-    folder: returns the files as seen from a working folder.
-    home: folder of sessions without their own.
-    now: returns seconds since 1970.
-    settings: settings of read answers.
-    witness: True to check each answer by the witness first.
-    symbols: finds definitions by name; None for none.
-    """
-
-    blobs: BlobStore
-    folder: Callable[[str], Files]
-    home: str
-    now: Callable[[], float]
-    settings: ReadingSettings = DEFAULTS
-    witness: bool = False
-    symbols: SymbolSource | None = None
-
-    @property
-    def witness_source(self) -> Callable[[ContentHash], bytes | None] | None:
-        """Returns stored versions for the witness; None to skip the witness."""
-        return self.version if self.witness else None
-
-    def version(self, name: ContentHash) -> bytes | None:
-        """Return a stored version; None if it is lost or the store fails."""
-        try:
-            return self.blobs.get(name)
-        except StoreError:
-            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +71,12 @@ class OwnWrite:
 
     lines: known lines of the new file.
     failure: as in ReadResult.
+    event: the write as it was journaled; None if nothing was learned.
     """
 
     lines: Spans = NO_LINES
     failure: str | None = None
+    event: FileWrite | None = None
 
 
 class SessionReads:
@@ -146,25 +115,33 @@ class SessionReads:
         limit: float | None = None,
         bypass: bool = False,
         signal: Signal | None = None,
+        done: DoneRead | None = None,
     ) -> ReadResult:
-        """Answer a read call. Raises nothing for an unreadable file or an unusable store."""
+        """Answer a read call. Raises nothing for an unreadable file or an unusable store.
+
+        done: the answer of the client's own tool, where it has answered already.
+        """
         try:
             located = self._files.locate(path, offset=offset, limit=limit)
             document = self._files.read(located, signal)
             if document.media_type is not None:
                 return picture(document)
             caps = ReadCaps(self._settings.cap_lines, self._settings.cap_bytes)
-            shown = baseline(document.text, located.given, offset=located.offset, limit=located.limit, caps=caps)
+            shown = baseline(document.lines, located.given, offset=located.offset, limit=located.limit, caps=caps)
         except CallerError as error:
             return ReadResult(str(error), is_error=True)
         plain = ReadResult(shown.text, shown.details)
         lines = line_range(located, shown.total)
         if located.excluded:
             self._log.withhold(plain.text)
-        if located.excluded or not document.is_text or lines is None or self._log.privacy.is_private(document.text):
+        # the file may have changed since another tool answered, or that tool reads in another way
+        differs = done is not None and done.text != plain.text
+        is_open = document.is_text and not located.excluded and not self._log.privacy.is_private_file(document)
+        if not is_open or lines is None or differs:
             return plain
         try:
-            return self.shorten(RangeRead(located, document, shown, *lines, bypass), signal)
+            rehearse = None if done is None else done.rehearse
+            return self.shorten(RangeRead(located, document, shown, *lines, bypass), signal, rehearse)
         except Aborted as error:
             return ReadResult(str(error), is_error=True)
         except Exception as problem:  # noqa: BLE001  rule 3: even a bug in pagein costs a saving, never a read
@@ -176,19 +153,31 @@ class SessionReads:
         If the store fails, the refresh holds at least in this process, and `failure` has the reason.
         """
         try:
-            located = self._files.locate(path, offset=offset, limit=limit)
-            lines = refresh_range(located, self._files)
+            event, told = self.planned_refresh(path, offset=offset, limit=limit)
         except CallerError as error:
             return ReadResult(str(error), is_error=True)
         failure = None
         try:
             with self._log.turn():
-                self._forget(located, lines)
+                self.note_refresh(event)
         except StoreError as problem:
             failure = _reason(problem)
-            self._forget(located, lines)
+            self.note_refresh(event)
+        return ReadResult(told, failure=failure)
+
+    def planned_refresh(
+        self, path: str, *, offset: float | None = None, limit: float | None = None
+    ) -> tuple[FileRefresh, str]:
+        """Return the event of a refresh, not journaled yet, and the reply. Raises CallerError."""
+        located = self._files.locate(path, offset=offset, limit=limit)
+        lines = refresh_range(located, self._files)
         what = "full scope" if lines is None else f"lines {lines[0]}-{lines[1]}"
-        return ReadResult(f"[readcache-refresh] invalidated {what} for {located.given}", failure=failure)
+        told = f"[readcache-refresh] invalidated {what} for {located.given}"
+        return FileRefresh(self.key_of(located), lines), told
+
+    def note_refresh(self, event: FileRefresh) -> None:
+        """Journal a refresh."""
+        self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
 
     def note_write(self, path: str, text: str) -> OwnWrite:
         """Record a successful write of a whole file by the model, which then knows the whole text."""
@@ -271,14 +260,19 @@ class SessionReads:
 
     # --- decisions ---
 
-    def shorten(self, asked: RangeRead, signal: Signal | None = None) -> ReadResult:
+    def shorten(self, asked: RangeRead, signal: Signal | None = None, rehearse: Rehearse | None = None) -> ReadResult:
         """Return the answer to a read of a text file that may be stored, and journal it.
+
+        rehearse: told of the answer instead, which is then the client's own; None to answer.
 
         Raises StoreError, Aborted.
         """
         document, shown, given = asked.document, asked.shown, asked.located.given
         with self._log.turn():
-            decision, objection = self._witness(asked, signal)
+            decision, objection = self._witness(asked, signal, always=rehearse is not None)
+            if rehearse is not None:
+                rehearse(decision, objection)
+                decision, objection = self._decide(replace(asked, bypass=True), signal), None
             event, text = decision.event, asked.head + decision.text
             self._store(document.content, document.hash)
             # for the witness; other answers can be recomputed
@@ -295,10 +289,12 @@ class SessionReads:
             return ReadResult(text, {"truncation": cut, **details}, failure=objection)
         return ReadResult(text, details, failure=objection)
 
-    def _witness(self, asked: RangeRead, signal: Signal | None) -> tuple[ReadDecision, str | None]:
+    def _witness(
+        self, asked: RangeRead, signal: Signal | None, *, always: bool = False
+    ) -> tuple[ReadDecision, str | None]:
         """Return the decision and None; after an objection of the witness, the client's own answer and the objection."""
         decision = self._decide(asked, signal)
-        if not self._watched or rule_of(decision.event).anchors:
+        if not (self._watched or always) or rule_of(decision.event).anchors:
             return decision, None
 
         def stored(version: ContentHash) -> bytes | None:
@@ -345,10 +341,6 @@ class SessionReads:
         known = self.knowledge.paths
         return located.key if located.key in known else self._files.same_file(located, known) or located.key
 
-    def _forget(self, located: LocatedFile, lines: tuple[int, int] | None) -> None:
-        event = FileRefresh(self.key_of(located), lines)
-        self._log.note(ReadNote(event, at=max(1, round(self._now() * 1000))))
-
     # --- the model's own writes ---
 
     def _learn(
@@ -369,7 +361,7 @@ class SessionReads:
                 self._log.note(ReadNote(learned, trace_of(text), located.given))
         except Exception as problem:  # noqa: BLE001  rule 3: a failure here costs a saving, never a write
             return OwnWrite(failure=_reason(problem))
-        return OwnWrite(learned.authored)
+        return OwnWrite(learned.authored, event=learned)
 
 
 def _check(signal: Signal | None) -> None:

@@ -72,7 +72,7 @@ class ChildResultDraft:
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """Where an answer is. object_id: recalls its text. artifact: id of the object that keeps it; "" if there is none."""
+    """The location of an answer. object_id: for recalls. artifact: id of the artifact with the answer; "" without one."""
 
     object_id: str
     artifact: str = ""
@@ -144,7 +144,7 @@ class ChildResults:
         return StoredAnswer(str(stored.id), artifact)
 
     def mark_warm(self, kind: DelegationKind, names: Sequence[str], call_id: str) -> str | None:
-        """Record that these objects were asked about. Returns why this is not stored; None if it is.
+        """Record that objects were queried. Return the reason if the store refuses, else None.
 
         call_id: the host's own call, whose result counts as recently recalled, too.
         """

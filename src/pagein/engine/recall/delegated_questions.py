@@ -93,7 +93,7 @@ class DelegatedQuestions:
         find: str | None = None,
         confirm: Confirm | None = None,
     ) -> Report:
-        """Ask one child about the targets together, and keep the answer as an object that refers to them."""
+        """Ask a child about the joined targets, and store the answer as an object with references to the targets."""
         question = Question("extract", instructions, _named(targets), model, find, confirm=confirm)
         return self._delegate().ask_now(self, question)
 
@@ -117,7 +117,7 @@ class DelegatedQuestions:
 
     @property
     def delegate(self) -> Delegate | None:
-        """What asks child models for this session; None for a session without."""
+        """The port to child models of this session, or None."""
         return self.recalls.delegate
 
     def _delegate(self) -> Delegate:

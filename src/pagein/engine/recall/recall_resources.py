@@ -1,4 +1,4 @@
-"""What recall needs from outside, and the limits of its answers."""
+"""The resources of recall beyond the store, and the limits of recalled answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -106,7 +106,7 @@ class SessionRecall:
 
     @property
     def delegate(self) -> Delegate | None:
-        """What asks child models; None for a session without."""
+        """The port to child models; None for a session without children."""
         return self._reach.delegate
 
     @property

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pagein.engine.recall.reference_graph import ALL, Direction, Expansion, Selection, Walk, expand, select, walk
+from pagein.engine.recall.stored_chats import read_turns
 from pagein.errors import NotRecallable
+from pagein.model.chats import turns_as_text
 from pagein.model.identifiers import version_named
 from pagein.model.links import Backlink, Link, Resolution, UnresolvedReference
 from pagein.model.references import Reference
@@ -27,7 +29,7 @@ _OBJECTS: Final = Query()
 
 @dataclass(frozen=True, slots=True)
 class ShownLink:
-    """A link `[[name]]` in a shown text, and what it names now."""
+    """A link `[[name]]` in a shown text, and the object of this name."""
 
     name: str
     target: Resolution | UnresolvedReference
@@ -69,6 +71,18 @@ class StoredObjects:
     def field(self, version: Version, name: str) -> Value:
         """Return an additional field of a version; None for an unknown field. Raises StoreError."""
         return self._store.additional(version, name)
+
+    def turns_text(self, chat: Version, first: int = 1, last: int | None = None) -> str:
+        """Return turns of a chat as text; "" if it has none of them. Raises BadInput for an unknown form, and StoreError."""
+        return turns_as_text([turn for _, turn in read_turns(self._store, chat, first, last)])
+
+    def summaries(self, chat: Version) -> tuple[str, str] | None:
+        """Return the newest long and short summary of a chat, or None. Raises StoreError."""
+        versions = (one for one in reversed(self._store.history(chat.id)) if "long_summary" in one.additional)
+        found = next(versions, None)
+        if found is None:
+            return None
+        return str(self.field(found, "long_summary")), str(self.field(found, "short_summary") or "")
 
     def references(self, version: Version) -> Sequence[Link]:
         """Return the references in a version, in the order of their places. Raises StoreError."""

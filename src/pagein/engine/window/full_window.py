@@ -7,7 +7,8 @@ Rules of this file
    one. A turn begins with words of a person and ends before the next such words; it is evicted whole, or some of its
    steps are.
 3. Content that must not be stored stays (law 9), with its step; so do pinned results and content without a text form.
-4. Oldest first, until enough is evicted. Content stays if its stub would not be shorter.
+4. A read with a receipt stays while a marker or diff stands behind it: no request tells on which receipts that rests.
+5. Oldest first, until enough is evicted. Content stays if its stub would not be shorter.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -23,8 +24,9 @@ from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolRes
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.reads.receipt_lines import has_receipt
 from pagein.policy.stubs import turn_stubs as policy
-from pagein.policy.stubs.result_stubs import LONGEST
+from pagein.policy.stubs.result_stubs import LONGEST, MARKER
 
 _TOKENS_PER_CHAR: Final = 0.25
 _FOR_WORDS, _FOR_INSTRUCTIONS = 0.05, 0.2
@@ -56,6 +58,7 @@ class FullWindow:
     first_answer: first assistant message; the number of messages without one.
     last_answer: last assistant message; -1 without one.
     last_spoken: last message with words of a person; -1 without one.
+    last_marker: last message with a result that holds a marker or diff; -1 without one.
     """
 
     pieces: Sequence[WindowPiece]
@@ -66,12 +69,14 @@ class FullWindow:
     first_answer: int = field(init=False)
     last_answer: int = field(init=False)
     last_spoken: int = field(init=False)
+    last_marker: int = field(init=False)
 
     def __post_init__(self) -> None:
         # computed once: each needs a walk through the window, and every candidate step asks for them
         object.__setattr__(self, "first_answer", first_answer(self.pieces))
         object.__setattr__(self, "last_answer", _last(self.pieces, lambda one: one.role == "assistant"))
         object.__setattr__(self, "last_spoken", _last(self.pieces, is_spoken))
+        object.__setattr__(self, "last_marker", _last(self.pieces, _has_marker))
 
     def room(self) -> "Room":
         """Return the room for texts in place of evicted turns, in proportion to `allowed`."""
@@ -243,8 +248,12 @@ def _whole_turns(seen: FullWindow, turns: Sequence[_Turn]) -> Iterator[list[_Tur
 
 
 def _may_leave(seen: FullWindow, places: Iterable[int]) -> bool:
-    """Return whether the messages may be stored and are not pinned."""
-    return all(_is_free(block, seen) for place in places for block in seen.pieces[place].message.blocks)
+    """Return whether the messages may be stored and are not pinned, and no later answer may rest on them."""
+    return all(
+        _is_free(block, seen) and not (place < seen.last_marker and _has_receipt(block))
+        for place in places
+        for block in seen.pieces[place].message.blocks
+    )
 
 
 def _is_free(block: Block, seen: FullWindow) -> bool:
@@ -322,6 +331,15 @@ def first_answer(pieces: Sequence[WindowPiece]) -> int:
 
 def _calls(pieces: Iterable[WindowPiece]) -> dict[str, ToolCall]:
     return {block.id: block for piece in pieces for block in piece.message.blocks if isinstance(block, ToolCall)}
+
+
+def _has_marker(message: Message) -> bool:
+    """Return whether a result may stand for lines that an earlier read over MCP showed."""
+    return any(isinstance(block, ToolResult) and MARKER in block.text for block in message.blocks)
+
+
+def _has_receipt(block: Block) -> bool:
+    return isinstance(block, ToolResult) and has_receipt(block.text)
 
 
 def _share(piece: WindowPiece, block: Block) -> int:

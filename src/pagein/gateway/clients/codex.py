@@ -1,12 +1,23 @@
 """Codex's setup."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, no_variables, where_told
 from pagein.gateway.clients.config_files import read_toml
+from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option, versioned
+from pagein.providers.vendors import OPENAI
+
+_BUILT_IN: Final = "openai"
+_KEY: Final = "OPENAI_API_KEY"
+
+
+def _folder(places: ConfigPlaces) -> Path:
+    return Path(places.environment.get("CODEX_HOME") or places.home / ".codex")
 
 
 def _settings(url: str) -> tuple[str, ...]:
@@ -21,7 +32,7 @@ def _settings(url: str) -> tuple[str, ...]:
 
 
 def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
-    file = Path(places.environment.get("CODEX_HOME") or places.home / ".codex") / "config.toml"
+    file = _folder(places) / "config.toml"
     config = read_toml(file)
     providers = config.get("model_providers")
     entries = (
@@ -54,6 +65,77 @@ def _misplaced_providers(table: Mapping[str, Any], place: str = "") -> Iterator[
             yield from _misplaced_providers(value, here)
 
 
+def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
+    """Return its provider in use, which the command line, a profile or the file chooses."""
+    config = dict(read_toml(_folder(places) / "config.toml"))
+    profiles = config.get("profiles")
+    profile = option(arguments, "-p", "--profile") or config.get("profile")
+    if isinstance(profiles, dict) and isinstance(profiles.get(profile), dict):
+        config |= profiles[profile]
+    config |= dict(_overrides(arguments))
+    chosen = str(config.get("model_provider") or _BUILT_IN)
+    if chosen == _BUILT_IN:
+        return Endpoints((Endpoint(chosen, OPENAI.name, str(config.get("openai_base_url") or "")),), chosen)
+    entry = next((one for name, one in _entries(config) if name == chosen), None)
+    if entry is None:
+        raise BadSetting(
+            f"codex uses its provider {chosen!r}, which pagein cannot point to the gateway; choose another model_provider"
+        )
+    if entry.get("wire_api", "responses") != "responses":
+        raise BadSetting(f"codex's provider {chosen!r} has another wire_api than responses; start codex itself")
+    return Endpoints((Endpoint(chosen, OPENAI.name, str(entry.get("base_url") or "")),), chosen)
+
+
+def _plan(asked: LaunchRequest) -> LaunchPlan:
+    """Plan a start. The provider keeps its name where that is possible, because codex lists threads by provider.
+
+    The built-in provider needs a login of codex's own. With a key in the environment alone it would send none, so it gets another name.
+    """
+    if not asked.endpoints.known:
+        raise BadSetting(
+            f"codex's provider {asked.endpoints.chosen!r} cannot be pointed to the gateway; start codex itself"
+        )
+    [endpoint] = asked.endpoints.known
+    base = versioned(asked.url, endpoint.address)
+    if endpoint.name != _BUILT_IN:
+        entry = f"model_providers.{endpoint.name}"
+        return LaunchPlan(
+            arguments=("-c", f"{entry}.base_url={json.dumps(base)}", "-c", f"{entry}.supports_websockets=false")
+        )
+    if asked.places.environment.get(_KEY) and not _has_login(asked.places):
+        told = f'{{name="pagein", base_url={json.dumps(base)}, wire_api="responses", env_key="{_KEY}", supports_websockets=false}}'
+        return LaunchPlan(
+            arguments=("-c", "model_provider=pagein", "-c", f"model_providers.pagein={told}"),
+            remarks=("codex resume lists only threads that began behind pagein; codex resume ID opens any",),
+        )
+    return LaunchPlan(arguments=("-c", f"openai_base_url={json.dumps(base)}"))
+
+
+def _has_login(places: ConfigPlaces) -> bool:
+    folder = _folder(places)
+    keeps = read_toml(folder / "config.toml").get("cli_auth_credentials_store")
+    return (
+        bool(places.environment.get("CODEX_API_KEY"))
+        or keeps in ("keyring", "auto")
+        or (folder / "auth.json").is_file()
+    )
+
+
+def _entries(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    providers = config.get("model_providers")
+    yield from (
+        ((name, one) for name, one in providers.items() if isinstance(one, dict)) if isinstance(providers, dict) else ()
+    )
+
+
+def _overrides(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the top-level settings of the options `-c`."""
+    for name, value in pairwise(arguments):
+        if name in ("-c", "--config") and "=" in value:
+            key, _, told = value.partition("=")
+            yield key.strip(), told.strip().strip("\"'")
+
+
 CLIENT: Final = Client(
     "codex",
     "on its command line",
@@ -64,3 +146,5 @@ CLIENT: Final = Client(
         "in ~/.codex/config.toml the same must stand above the first [table] (docs/hosts/codex.md); OPENAI_BASE_URL is not read",
     ),
 )
+
+LAUNCH: Final = Launch("codex", CLIENT, _endpoints, _plan)

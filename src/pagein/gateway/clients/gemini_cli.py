@@ -1,17 +1,21 @@
 """Gemini CLI's setup."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, misses
 from pagein.gateway.clients.config_files import read_json
+from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest
+from pagein.providers.vendors import GOOGLE
 
 _LOGIN: Final = "gemini-api-key"
+_ADDRESS: Final = "GOOGLE_GEMINI_BASE_URL"
 
 
 def _variables(url: str) -> Mapping[str, str]:
-    return {"GOOGLE_GEMINI_BASE_URL": url}
+    return {_ADDRESS: url}
 
 
 def _settings(url: str) -> tuple[str, ...]:
@@ -21,14 +25,36 @@ def _settings(url: str) -> tuple[str, ...]:
 def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     """Read Gemini CLI's setup. Without the kind of login in its settings it sends no request to another address."""
     problems = misses(client, url, places.environment)
-    home = Path(places.environment.get("GEMINI_CLI_HOME") or places.home)
-    file = home / ".gemini" / "settings.json"
-    security = read_json(file).get("security")
-    auth = security.get("auth") if isinstance(security, dict) else None
-    kind = auth.get("selectedType") if isinstance(auth, dict) else None
+    file, kind = _login(places)
     if kind != _LOGIN:
         problems.append(f"security.auth.selectedType in {file} is not {_LOGIN}")
     return ClientSetup(client, not problems, tuple(problems))
+
+
+def _login(places: ConfigPlaces) -> tuple[Path, str]:
+    """Return the user's settings file, and the login kind; the workspace's file overrides the user's."""
+    user = Path(places.environment.get("GEMINI_CLI_HOME") or places.home) / ".gemini" / "settings.json"
+    found = ""
+    for file in (user, places.workspace / ".gemini" / "settings.json"):
+        security = read_json(file).get("security")
+        auth = security.get("auth") if isinstance(security, dict) else None
+        found = str((auth.get("selectedType") if isinstance(auth, dict) else None) or found)
+    return user, found
+
+
+def _endpoints(places: ConfigPlaces, _: Sequence[str]) -> Endpoints:
+    return Endpoints((Endpoint(GOOGLE.name, GOOGLE.name, places.environment.get(_ADDRESS, "")),), GOOGLE.name)
+
+
+def _plan(asked: LaunchRequest) -> LaunchPlan:
+    """Plan a start. The kind of login stands in its settings file alone, so a wrong one is refused here with the remedy."""
+    file, kind = _login(asked.places)
+    if kind != _LOGIN:
+        raise BadSetting(
+            f"Gemini CLI sends nothing to a gateway unless security.auth.selectedType in {file} is {_LOGIN}, and it is {kind or 'not set'}; "
+            f'write {{"security": {{"auth": {{"selectedType": "{_LOGIN}"}}}}}} there, and set GEMINI_API_KEY'
+        )
+    return LaunchPlan(_variables(asked.url))
 
 
 CLIENT: Final = Client(
@@ -41,3 +67,5 @@ CLIENT: Final = Client(
         "needs GEMINI_API_KEY, and security.auth.selectedType gemini-api-key in ~/.gemini/settings.json (docs/hosts/gemini-cli.md)",
     ),
 )
+
+LAUNCH: Final = Launch("gemini", CLIENT, _endpoints, _plan)

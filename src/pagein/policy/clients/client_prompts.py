@@ -7,6 +7,9 @@ Measured with the clients of docs/clients.md. A text that is not known here coun
 import re
 from typing import Final
 
+from pagein.model.messages import Message, Text
+from pagein.policy.eviction.session_work import words_of_person
+
 _PROMPTS: Final = re.compile(
     r"\s*(?:"
     r"Generate a title for this conversation\b"  # opencode
@@ -43,3 +46,12 @@ def is_summary(text: str) -> bool:
 def is_client_prompt(text: str) -> bool:
     """Return whether a message of the user's side is the client's own request, summary or command."""
     return _PROMPTS.match(text) is not None
+
+
+def user_words(message: Message) -> str:
+    """Return the words of the user in a message, without texts added by the host or the client."""
+    if message.role != "user":
+        return ""
+    given = (block.text for block in message.blocks if isinstance(block, Text) and block.injected is None)
+    texts = (text for text in given if not is_client_prompt(text))
+    return "\n".join(words for text in texts if (words := words_of_person(text)))

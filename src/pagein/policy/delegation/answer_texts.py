@@ -40,7 +40,7 @@ def report_text(report: Report, caps: ReadCaps) -> str:
 
 
 def result_text(result: ChildResult, *, is_alone: bool) -> str:
-    """Return one result as a model is shown it. is_alone: it is the only one, so its targets need not be named."""
+    """Return the text of a result for a model. is_alone: True for a single result, whose targets need no names."""
     name = ", ".join(result.targets)
     heads = [] if is_alone else [f"### {name}"]
     notes = [f"[{one}]" for one in result.notes]

@@ -61,7 +61,7 @@ NOTHING: Final = CallCost()
 
 
 def highest_cost(model: str, prompt_tokens: int, output_tokens: int, calls: int = 0) -> CallCost:
-    """Return the most that one call may cost: nothing cached, the cache written, and the output at its limit."""
+    """Return the maximum cost of a call: no cache read, a full cache write, and the maximum output."""
     prompt = prompt_tokens + OVERHEAD
     prices = newest_prices(model)
     if prices is None or prices.input_usd is None:

@@ -11,7 +11,7 @@ DEEPEST: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class DelegationLimits:
-    """Limits of one operation, which is one call of `query`, `batch` or `extract` with everything below it.
+    """Limits of an operation: a call of `query`, `batch` or `extract`, with every child below.
 
     depth: 1: children ask no further children. 2: they may.
     calls: children of an operation, at every depth together.

@@ -48,7 +48,7 @@ class Edges:
 
     @property
     def begins(self) -> frozenset[int]:
-        """All offsets at which a unit begins."""
+        """The offsets of the beginnings of all units."""
         return frozenset(offset for level in self.levels for offset in level)
 
 

@@ -1,4 +1,4 @@
-"""What an operation is asked, and what it reports: plain values."""
+"""The question and the report of an operation, as plain values."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ChildResult:
-    """What one child answered.
+    """The answer of a child.
 
     targets: as they were asked for. answer: "" for a child that gave none, or whose answer is only in the store.
     evidence: quotes of the child, each with its place in the targets or marked as not found.
@@ -89,7 +89,7 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """The first answer, which is the only one of `query` and `extract`; "" if there is none."""
+        """The first answer, the only answer of `query` and `extract`; "" without an answer."""
         return next((one.answer for one in self.results if one.status == "success"), "")
 
     @property

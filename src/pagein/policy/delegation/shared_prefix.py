@@ -86,7 +86,7 @@ def plan_prefix(model: str, prefix: SharedPrefix, children: int, concurrency: in
 
 
 def _prompt_cost(prices: Prices, prefix: SharedPrefix, children: int, writers: int) -> float:
-    """Return the cost of all prompts in BIT, if so many of them find nothing in the cache."""
+    """Return the cost of every prompt in BIT, given the number of cache misses."""
     write = prices.write_5m if prices.cache.model == "breakpoints" else 1.0
     read = 1 - (1 - prices.read) * prices.cache.hit_probability
     return prefix.tokens * (write * writers + read * (children - writers)) + prefix.own * children

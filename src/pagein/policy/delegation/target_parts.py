@@ -44,7 +44,7 @@ class TargetPart:
 
 
 def split_text(text: str, edges: Edges, room: int, overlap: int = OVERLAP) -> tuple[TargetPart, ...]:
-    """Return the parts of a text; one part if it fits.
+    """Return the parts of a text; a single part for a short text.
 
     room: most characters that a child is shown of the text, context included.
     overlap: characters of context on each side; less if the room is small.
@@ -75,7 +75,7 @@ def split_text(text: str, edges: Edges, room: int, overlap: int = OVERLAP) -> tu
 
 
 def part_text(text: str, part: TargetPart, name: str) -> str:
-    """Return a part as a child is shown it: labelled, with its context.
+    """Return the text of a part for a child, with label and context.
 
     name: of the text, such as the id of the object.
     """

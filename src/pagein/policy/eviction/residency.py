@@ -148,6 +148,7 @@ def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
     big = tokens >= settings.min_tokens and tokens > 0 and len(text) > LONGEST and result.withheld is None
     if not big or result.images or (result.is_error and not settings.rules.lets_go("failure")):
         return False
+    # asked of each result that enters, so the pattern is used here and no other module is entered
     return RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0)) is None
 
 

@@ -159,7 +159,7 @@ def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
 def after_search(
     state: GuardState, query: str, settings: GuardSettings, next_calls: tuple[NextCall, ...], *, found: bool
 ) -> Verdict:
-    """Return the judgement of what comes after a search: reads of its places, or another search if it found none.
+    """Return the judgement for the next step after a search: reads of the matches, or another search.
 
     next_calls: the calls to make next.
     """
@@ -178,7 +178,7 @@ def search_call(pattern: str) -> NextCall:
 
 
 def read_call(path: str, first: int | None = None, last: int | None = None) -> NextCall:
-    """Return the call that reads a file, or some of its lines."""
+    """Return a call that reads a file or a line range."""
     if first is None:
         return {"tool": "read", "arguments": {"mode": "file", "target": target_of(path)}}
     lines = {"start_line": first, "end_line": first if last is None else last}

@@ -10,9 +10,10 @@ Rules of this file
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pagein.model.laid_prompts import LaidBlock, LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.policy.layouts.conversation_blocks import LOOKBACK, MOST_MARKS
 from pagein.policy.layouts.item_texts import (
     ACKNOWLEDGEMENT,
     FILES,
@@ -25,10 +26,6 @@ from pagein.policy.layouts.item_texts import (
 )
 from pagein.policy.tiers.tier_rules import PAGEIN, TierRules
 from pagein.policy.tiers.tier_values import CACHED, HISTORY, SYMBOL, URL, Tier, TierState, symbol_key
-
-_MOST_MARKS: Final = 4
-_LOOKBACK: Final = 18
-"""Blocks behind an entry from which a provider still finds it, less the block itself and a margin of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +211,7 @@ def _by_provider(sections: Sequence[str], ends: Iterable[int], final: int, cover
     spoken = [place for place, section in enumerate(sections) if section in ("history", "prompt")]
     if 0 < covered <= len(spoken):
         previous = spoken[covered - 1]
-        if final - previous > _LOOKBACK:
+        if final - previous > LOOKBACK:
             marks.append(previous)
     before = [place for place in ends if place < final and place not in marks]
-    return [*marks, *before[len(marks) - _MOST_MARKS :]]
+    return [*marks, *before[len(marks) - MOST_MARKS :]]

@@ -85,14 +85,20 @@ class Baseline:
 
 
 def baseline(
-    text: str, given: str, *, offset: float | None = None, limit: float | None = None, caps: ReadCaps = DEFAULT_CAPS
+    text: str | list[str],
+    given: str,
+    *,
+    offset: float | None = None,
+    limit: float | None = None,
+    caps: ReadCaps = DEFAULT_CAPS,
 ) -> Baseline:
     """Return the host's answer to a read of a file with this text, by the path `given`.
 
+    text: the whole text, or its lines.
     offset: first line, from 1. limit: number of lines.
     Raises BadInput, in the host's words, past the end.
     """
-    lines = text.split("\n")
+    lines = text.split("\n") if isinstance(text, str) else text
     start: float = max(0, offset - 1) if offset else 0
     if start >= len(lines):
         raise BadInput(f"Offset {number(offset or 0)} is beyond end of file ({len(lines)} lines total)")

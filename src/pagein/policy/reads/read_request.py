@@ -1,6 +1,8 @@
 """Input and output of the decision on a read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pagein.model.documents import Document, LocatedFile
 from pagein.model.names import ContentHash
@@ -116,3 +118,19 @@ class ReadDecision:
     text: str
     event: FileRead
     reason: str
+
+
+Rehearse: TypeAlias = Callable[[ReadDecision, str | None], object]
+"""Told of a decision that is not carried out, and of what the witness objects to; None for no objection."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoneRead:
+    """A read that the client's own tool has answered already.
+
+    text: its answer. If this is not what the file gives now, nothing is claimed and nothing journaled.
+    rehearse: told of the answer that pagein would give; the client's own then stays. None to answer.
+    """
+
+    text: str
+    rehearse: Rehearse | None = None

@@ -8,3 +8,8 @@ RECEIPT_DIGITS: Final = 10
 RECEIPT_LINE: Final = re.compile(rf"\n\[known=([0-9a-f]{{{RECEIPT_DIGITS}}})\]\s*\Z")
 LONGEST_RECEIPT_LINE: Final = 64
 """Characters at the end of a text among which its receipt is looked for."""
+
+
+def has_receipt(text: str) -> bool:
+    """Return whether a text ends with a receipt."""
+    return RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0)) is not None

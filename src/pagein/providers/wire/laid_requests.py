@@ -16,7 +16,7 @@ def render_prompt(prompt: LaidPrompt, api: Api, model: str, *, max_tokens: int) 
     """Render an assembled prompt as a request body with its cache breakpoints."""
     form = format_named(api)
     messages = [
-        Message(role, tuple(Text(block.text) for block in blocks))
+        Message(role, tuple(block.content or Text(block.text) for block in blocks))
         for role, blocks in ((role, list(group)) for role, group in groupby(prompt.blocks, lambda block: block.role))
     ]
     body = form.requests.render(messages, model, max_tokens=max_tokens)
@@ -29,14 +29,18 @@ def render_prompt(prompt: LaidPrompt, api: Api, model: str, *, max_tokens: int) 
 
 
 def _addresses(prompt: LaidPrompt) -> list[Address]:
-    """The addresses of the marked blocks: message and block, the system prompt apart."""
+    """The addresses of the marked blocks: message and block, the system prompt apart.
+
+    Results and the user's words in a row are one message where breakpoints are set.
+    """
     found: list[Address] = []
-    message, place, role = SYSTEM, -1, "system"
+    message, place, speaker = SYSTEM, -1, "system"
     for block in prompt.blocks:
-        if block.role == role:
+        said_by = "user" if block.role == "tool" else block.role
+        if said_by == speaker:
             place += 1
         else:
-            message, place, role = message + 1, 0, block.role
+            message, place, speaker = message + 1, 0, said_by
         if block.mark:
             found.append((message, place))
     return found

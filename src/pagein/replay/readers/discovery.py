@@ -14,6 +14,9 @@ from pagein.replay.readers.source import Source
 
 _LOOKED_AT: Final = 12
 
+AGENTS: Final = "Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI"
+"""The agents whose sessions are found."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundSession:

@@ -25,7 +25,7 @@ _PROVED = ("refused", "unrecoverable_bytes")
 
 def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool = False) -> Figures:
     """Return a tally as reported. counted: with needs and quotes. proved: with rendered requests and stored bytes."""
-    row = {
+    row: dict[str, object] = {
         "cost": round(tally.cost, 1),
         "usd": None if prices.input_usd is None else round(tally.cost * prices.input_usd / 1e6, 6),
         "read": round(tally.read),
@@ -35,6 +35,7 @@ def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool 
         "prompt_tokens": round(tally.read) + round(tally.written) + round(tally.fresh),
         "floor_tokens": round(tally.floor),
         "calls": tally.calls,
+        "layout": "inline",
     }
     for name in _COUNTED:
         row[name] = getattr(tally, name) if counted else None
@@ -47,9 +48,11 @@ def figures(tally: Tally, prices: Prices, *, counted: bool = True, proved: bool 
 
 
 def total(rows: Sequence[Figures]) -> Figures:
-    """Return the sum of these figures; None for a figure without any value."""
-    summed: dict[str, float | None] = {}
+    """Return the sum of figures; None for a figure without a value."""
+    summed: dict[str, object] = {"layout": rows[0]["layout"]}
     for name in Figures.__annotations__:
+        if name == "layout":
+            continue
         values = [cast("Mapping[str, float | None]", row)[name] for row in rows]
         known = [value for value in values if value is not None]
         summed[name] = round(sum(known), 6) if known else None

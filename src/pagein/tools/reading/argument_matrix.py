@@ -190,7 +190,7 @@ MATRIX: Final[tuple[Argument, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
-    """The valid arguments of a call; None for what was left out. The names are those of the matrix."""
+    """The valid arguments of a call, under the names of the matrix; None for omitted arguments."""
 
     mode: ReadMode
     target: str
@@ -222,7 +222,7 @@ class InvalidArguments:
 
 
 def parse_arguments(given: Mapping[str, object]) -> ReadArguments | InvalidArguments:
-    """Return the arguments of a call, or everything that is wrong with them. None counts as left out."""
+    """Return the arguments of a call, or every problem found. None counts as omitted."""
     told = {name: value for name, value in given.items() if value is not None}
     problems = tuple(_problems(told))
     if problems:

@@ -76,7 +76,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judgement of the guards, and the sizes that they allow."""
+    """The judgement of the guards, and the allowed sizes."""
 
     verdict: Verdict
     room: Room
@@ -286,7 +286,7 @@ def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
 def _left_out(
     call: ReadCall, named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice
 ) -> tuple[str, list[NextCall]]:
-    """Return what tells which hunks are left out and how to get them, in words and as calls."""
+    """Return the note on omitted hunks, with the calls that show them."""
     if choice.next_offset is None:
         return "", []
     first, last = choice.left[0], choice.left[-1]

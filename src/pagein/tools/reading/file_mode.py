@@ -91,11 +91,11 @@ def shorten_lines(document: Document, given: str, lines: tuple[int, int], most: 
         return Baseline("", "", first, 0, len(every))
     limit = None if last == len(every) else len(wanted)
     caps = ReadCaps(fits, max(DEFAULT_CAPS.bytes, 4 * room))
-    return baseline(document.text, given, offset=first, limit=limit, caps=caps)
+    return baseline(document.lines, given, offset=first, limit=limit, caps=caps)
 
 
 def _is_text(result: ReadResult) -> bool:
-    """Return whether an answer is one that shows text; a marker or a diff says all that it stands for."""
+    """Return whether an answer shows text of the file, rather than a marker or a diff."""
     record = result.details.get("readcache")
     return not isinstance(record, dict) or record.get("mode") in ("full", "baseline_fallback", "partly_known")
 

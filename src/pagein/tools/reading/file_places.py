@@ -41,7 +41,7 @@ _FURTHER_ROOM: Final = 40  # characters of the words that tell how to go on
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of a pattern in a file, and those of them that an answer begins with.
+    """The matches of a pattern in a file, and the first matches of the answer.
 
     every: all of them, up to a bound. start: number of places in front of the answer. chosen: the places of the answer.
     lines: the lines to show for them.

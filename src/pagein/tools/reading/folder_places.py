@@ -98,7 +98,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The judgement of the guards, and the sizes that they allow."""
+    """The judgement of the guards, and the allowed sizes."""
 
     verdict: Verdict
     room: Room
@@ -181,7 +181,7 @@ class Row:
 
 
 def _rows(call: ReadCall, hits: Sequence[CodeHit], context: int) -> list[Row]:
-    """Return a piece for each place; with lines around them, one for all places of a file whose lines touch."""
+    """Return a piece per match; with context lines, a joint piece for adjacent matches of a file."""
     if call.asked.tells_places_only:
         return [Row(f"{hit.path}:{hit.first}") for hit in hits]
     if context == 0:

@@ -59,3 +59,9 @@ _TOOLS: Final = (
 )
 
 LEGACY_TOOLS: Final = tuple(tool.offer for tool in _TOOLS)
+
+
+def legacy_arguments(name: str, given: Mapping[str, object]) -> dict[str, object] | None:
+    """Return the arguments of `read` for a call of a replaced tool; None for any other tool."""
+    tool = next((one for one in _TOOLS if one.name == name), None)
+    return None if tool is None else tool.arguments(given)

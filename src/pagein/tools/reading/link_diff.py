@@ -1,4 +1,4 @@
-"""A symbolic link against another state of it: where it leads, as git keeps it, and not the text of the file behind it."""
+"""A symbolic link against an earlier state: a diff of the targets, as stored by git."""
 
 from typing import Any
 

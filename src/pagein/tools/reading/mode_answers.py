@@ -51,7 +51,7 @@ class ReadCall:
     signal: Signal | None = None
 
     def judge(self, ask: ReadAsk) -> tuple[Verdict, Room]:
-        """Return the judgement of the guards and the sizes that they allow. Raises ReadRefusal if they refuse."""
+        """Return the judgement of the guards with the allowed sizes. Raises ReadRefusal for a refusal."""
         guards = self.session.guards
         verdict = guards.judge(ask)
         if verdict.refusal is not None:
@@ -119,7 +119,7 @@ def part_of_line(document: Document, number: int, room: int, column: int = 1) ->
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """A text file that a call names, as it is now.
+    """The current state of a text file named in a call.
 
     lines: its lines. known: those that the model knows already.
     """
@@ -131,7 +131,7 @@ class OpenText:
 
 
 def open_text(call: ReadCall, named: NamedFile, document: Document) -> OpenText:
-    """Return a text file with what the model knows of it."""
+    """Return a text file with the model's knowledge of the file."""
     found = call.session.placed.known(named.located).lines_known(document.hash)
     return OpenText(named, document, document.lines, NO_LINES if found is None else found.spans)
 

@@ -1,4 +1,4 @@
-"""The pattern of a snippet: how it is understood, and what is said of its places and of finding none."""
+"""The pattern of a snippet: parsing, and the texts about matches and about no match."""
 
 from pagein.errors import BadInput
 from pagein.model.read_contract import NextCall

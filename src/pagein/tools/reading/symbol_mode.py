@@ -1,4 +1,4 @@
-"""`read` with mode=symbol: a definition by its name, with its decorators and the comment above it, wherever it stands."""
+"""`read` with mode=symbol: a definition by name, with decorators and leading comment, in any file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -93,7 +93,7 @@ def _requested_lines(call: ReadCall, found: SymbolText) -> tuple[int, int]:
 
 
 def _with_context(found: SymbolText, text: OpenText, lines: Spans, room: int, most: int) -> Spans:
-    """Return the lines of a symbol with those of its imports and enclosing headers, if there is room for these."""
+    """Return the lines of a symbol, with imports and enclosing headers if the limit allows."""
     wide = lines.unite(Spans.lines(number for number, _ in found.context))
     return wide if wide.count <= most and size_of(text.lines, wide) <= room else lines
 
@@ -134,7 +134,7 @@ def _find(call: ReadCall) -> tuple[SymbolText, OpenText]:
 
 
 def _path(call: ReadCall) -> str | None:
-    """Return the path that tells symbols apart; None for the workspace. Raises ReadRefusal for a file that is not there.
+    """Return the path for choosing between symbols; None for the workspace. Raises ReadRefusal for a missing file.
 
     A file or folder that exists is told from the workspace on, with a slash in front, so that no other one has its name.
     """

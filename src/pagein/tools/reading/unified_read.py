@@ -73,7 +73,7 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
 
 
 def _count(session: Session, made: ModeAnswer) -> Verdict:
-    """Count an answer. Returns its judgement with the warnings about what was shortened."""
+    """Count an answer. Return the judgement, with warnings about shortened parts."""
     guards, verdict = session.guards, made.verdict
     if made.search is not None:  # first, since what it restores pays for the lines
         searched = guards.note_search(replace(made.search, degraded=not made.is_read and bool(made.served.cut)))

@@ -74,7 +74,7 @@ class SymbolReader:
         skipped: frozenset[str] = frozenset(),
         signal: Signal | None = None,
     ) -> SymbolAnswer:
-        """Return the definition with this name, qualified name or id; or what it may mean, or that there is none.
+        """Return the definition with a name, qualified name or id; else the candidates, possibly empty.
 
         path: a file, folder or glob that tells several apart.
         skipped: names of folders whose definitions count only if the name is defined nowhere else, or with a path.
@@ -120,7 +120,7 @@ class SymbolReader:
         return self._of(self._index.state).references.names.get(name, 0)
 
     def references_into(self) -> Mapping[str, int]:
-        """Return, by file, the references of other files to what it defines: what a tiered prompt is first ordered by."""
+        """Return the number of references from other files to the definitions of each file, for the first order of a tiered prompt."""
         return self._of(self._index.state).references.into
 
     def _of(self, state: IndexState) -> _Derived:
@@ -169,7 +169,7 @@ class SymbolReader:
         return (state.files[path], document.content) if state.hashes.get(path) == document.hash.hex else None
 
     def _contents(self, state: IndexState, found: Sequence[Symbol], signal: Signal | None) -> dict[str, bytes] | None:
-        """Return the contents of the files; None if one has changed, which is then looked at again."""
+        """Return the contents of the files; None after a change, and the changed file is then read again."""
         contents: dict[str, bytes] = {}
         changed: list[str] = []
         for path in dict.fromkeys(one.path for one in found):

@@ -2,8 +2,8 @@
 
 import json
 
-from pagein.memory.known_files import NO_TEXTS, FileDeed, KnownTexts, changes_unseen, file_deeds
 from pagein.model.messages import ToolCall, ToolResult, Withheld
+from pagein.policy.clients.known_files import NO_TEXTS, FileDeed, KnownTexts, changes_unseen, file_deeds
 from pagein.policy.clients.profiles import PROFILES
 
 CODEX_OK = "Exit code: 0\nWall time: 0 seconds\nOutput:\n"

@@ -1,9 +1,5 @@
 """Prompts assembled from files, symbol entries and history, in the tiered layout.
 
-    prompts = tiered("claude-sonnet-5-5", session=pagein.open().session("fix-login"))
-    assembled = prompts.assemble(PromptContents(prompt="Why?", system="You fix bugs.", files={"a.py": text}))
-    reply = client.messages.create(**assembled.request)
-
 For callers who build each prompt themselves. Tiers are kept in the journal of a session, in the file of the seed design,
 or only in memory.
 """
@@ -19,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from pagein.errors import BadInput, BadSetting, StoreError
 from pagein.model.entries import EntryId, NoteEntry
-from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
+from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.tier_notes import TierNote
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.tiers.frozen_order import CacheTerms
@@ -40,8 +36,6 @@ from pagein.workspace.stability_file import read_stability, write_stability
 
 if TYPE_CHECKING:
     from pagein.engine.session import Session
-
-__all__ = ["AssembledPrompt", "PromptContents", "Said", "TieredPrompts", "tiered"]
 
 _REMEMBERED: Final = 1 << 14
 
@@ -208,7 +202,7 @@ class _Keeper(Protocol):
         ...
 
     def advance(self, decide: Decide) -> None:
-        """Go on by a decision on the tiers so far. What it raises takes nothing forward."""
+        """Decide on the current tiers, and advance. An exception leaves the tiers unchanged."""
         ...
 
 

@@ -172,7 +172,7 @@ def file_deeds(
 
 
 def changes_unseen(profile: Profile, call: ToolCall) -> bool:
-    """Return whether a call may change files that its arguments and its result do not tell."""
+    """Return whether a call may change files named neither in the arguments nor in the result."""
     effect = profile.effect_of(call)
     if call.withheld is not None:  # its arguments do not tell which file it changed
         return effect.op not in ("read", "list", "search")
@@ -201,7 +201,7 @@ def _after_command(
 
 
 def _last_of_each_path(deeds: list[FileDeed]) -> Iterator[FileDeed]:
-    """Yield one deed for each file: a call that reads and changes a file changes it."""
+    """Yield one deed per file. A call that reads and changes a file counts as a change."""
     by_path: dict[str, FileDeed] = {}
     for one in deeds:
         before = by_path.get(one.path)
@@ -250,7 +250,7 @@ def _deed(
 def _text_after(
     before: KnownText | None, profile: Profile, call: ToolCall, access: FileAccess, path: str
 ) -> tuple[str, str] | None:
-    """Return the content of a file after a call that writes or changes it, and its last line end; None if not certain."""
+    """Return a file's content and last line end after a writing call; None if uncertain."""
     old = None if before is None else before.text
     made = file_change(profile, call, access, path, before=old, known=NOTHING.of(path), fetch=lambda _: None)
     if made is not None:

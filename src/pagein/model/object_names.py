@@ -1,12 +1,14 @@
 """Ids of the objects made from journals. The same journal gives the same ids, also after the objects were dropped."""
 
 import hashlib
+import re
 from typing import Final
 
 from pagein.model.derived_versions import FOLLOWING
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 
 _LONGEST_CALL: Final = 400
+_RANDOM: Final = re.compile(r"(?=[\w-]*?[A-Za-z])(?=[\w-]*?[0-9])[\w-]*[A-Za-z0-9]{12}[\w-]*")
 _TIME_BYTES: Final = 6
 _LAST_MILLISECOND: Final = (1 << 48) - 1
 
@@ -20,6 +22,11 @@ def object_name(kind: str, *key: str, at: float | None) -> str:
     digest = _digest(kind, *key)
     time = int.from_bytes(digest[-_TIME_BYTES:], "big") if at is None else int(at * 1000)
     return uuid7(min(max(0, time), _LAST_MILLISECOND), digest[:RANDOM_BYTES])
+
+
+def is_random(call_id: str) -> bool:
+    """Return whether a provider draws ids of this form at random, so that two calls never have the same."""
+    return _RANDOM.fullmatch(call_id) is not None
 
 
 def second_call_name(call_id: str, session: str, entry: str) -> str:

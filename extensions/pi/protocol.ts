@@ -1,0 +1,77 @@
+/**
+ * The extension's half of the protocol with `pagein pi`. The other half, with what each field means, is
+ * `src/pagein/pi_host/protocol.py`.
+ */
+
+export const PROTOCOL = 1;
+export const VERSION = "0.1.0";
+export const UNKNOWN_ENTRY = "UnknownEntry";
+
+export type Row = Record<string, unknown>;
+
+export interface OfferedTool {
+	name: string;
+	label: string;
+	description: string;
+	parameters: Row;
+	snippet: string;
+	active: boolean;
+}
+
+export interface Welcome {
+	protocol: number;
+	version: string;
+	tools: OfferedTool[];
+	watched: { calls: string[]; results: string[]; context: boolean };
+	read: OfferedTool | null;
+	refusal: string;
+}
+
+export interface BranchDelta {
+	known: string | null;
+	entries: unknown[];
+}
+
+export interface ModelCall {
+	id: string;
+	name: string;
+	input: Row;
+}
+
+export interface CallVerdict {
+	input: Row | null;
+	block: string;
+}
+
+export interface Patch {
+	text: string | null;
+	details: Row | null;
+	failure: string;
+}
+
+export interface WindowEdits {
+	reset: boolean;
+	results: Record<string, string>;
+	failure: string;
+}
+
+export interface Answer {
+	text: string;
+	level: "info" | "warning" | "error";
+	details: Row;
+	entries: { type: string; data: Row }[];
+	tools: string[] | null;
+}
+
+/** What each request gives back, by method. */
+export interface Replies {
+	hello: Welcome;
+	tool_call: CallVerdict;
+	tool_result: Patch;
+	context: WindowEdits;
+	command: Answer;
+	tool: Answer;
+	settle: Row;
+}
+
+export type Method = keyof Replies;

@@ -1,0 +1,152 @@
+"""Measure the bill of real coding agents for one long job: alone, with pagein's MCP server, with its gateway, and with both.
+
+    python scripts/measure_mcp.py [AGENT...] [--json] [FILE.md]
+
+Needs the agents: `make clients`. All traffic is on this machine: the provider is simulated, its prices are the models' own. With the server,
+the model reads by its `read`, but a file that it is about to edit for the first time by the agent's own tool, as agents demand.
+It fails, and writes nothing, where a request was refused or a result differs.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.agents import (  # found from the root of the repository
+    LONG_JOB,
+    GatewayProcess,
+    Job,
+    Outcome,
+    Place,
+    commands_folder,
+    version_of,
+    work,
+)
+from tests.agents.jobs import EditStep, ReadStep, Step
+from tests.agents.mcp_servers import SERVED, ServedAgent
+
+OUT = Path(__file__).resolve().parents[1] / "docs" / "mcp-measured.md"
+NAMES = {"claude-code": "Claude Code", "codex": "codex", "opencode-anthropic": "opencode"}
+WAYS = (("alone", False, False), ("server", True, False), ("gateway", False, True), ("both", True, True))
+HEAD = """\
+# Real coding agents with the MCP server
+
+The same job four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. It is the
+job of [clients-measured.md](clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large outputs.
+The model's answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
+about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
+
+Written by `scripts/measure_mcp.py` on {day}.
+
+| agent | version | model | way | calls | bill | of alone | prompt tokens | output tokens | markers | s |
+|---|---|---|---|---|---|---|---|---|---|---|
+"""
+FOOT = """
+- *bill*: in thousands of uncached input tokens, at the model's prices. *prompt tokens*: of all calls together, in thousands.
+- *markers*: results of `read` that were answered by a marker or a diff.
+- *s*: wall time of the whole job, with three starts of the agent, of the server and of the gateway.
+
+No request was refused, and answers and files were the same in all four ways. The server adds its list of tools to each prompt. This job reads little
+twice: nearly all of its window are outputs of commands, which the server does not see.
+"""
+_MARKER = re.compile(r"\[readcache: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One row. bill: in BIT."""
+
+    agent: str
+    version: str
+    model: str
+    way: str
+    calls: int
+    bill: float
+    share: float
+    prompt: int
+    output: int
+    markers: int
+    seconds: float
+
+    def row(self) -> str:
+        """As a line of the table."""
+        cells = (
+            *(NAMES[self.agent], self.version, self.model, self.way, self.calls),
+            *(f"{self.bill / 1000:.0f}", f"{self.share:.2f}", f"{self.prompt / 1000:.0f}", self.output, self.markers),
+            f"{self.seconds:.0f}",
+        )
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+def with_server(job: Job, served: ServedAgent) -> Job:
+    """Return the job with reads by the server's tool, but the first of each file that is edited."""
+    edited = {
+        step.path for prompt in job.prompts for turn in prompt.calls for step in turn if isinstance(step, EditStep)
+    }
+    own = set(edited)
+
+    def steps(turn: Sequence[Step]) -> Iterator[Step]:
+        for step in turn:
+            if not isinstance(step, ReadStep):
+                yield step
+            elif step.path in own:
+                own.discard(step.path)
+                yield step
+            else:
+                lines = {"offset": step.first, "limit": step.lines} if step.lines else {}
+                yield replace(served.call("read"), args={"mode": "file", "target": step.path, **lines})
+
+    prompts = [replace(one, calls=tuple(tuple(steps(turn)) for turn in one.calls)) for one in job.prompts]
+    return replace(job, prompts=tuple(prompts))
+
+
+def measure(served: ServedAgent, commands: Path) -> Iterator[Measured]:
+    """Let an agent do the job in each way. Raises RuntimeError where something went wrong."""
+    alone: Outcome | None = None
+    for way, has_server, has_gateway in WAYS:
+        with TemporaryDirectory(prefix="pagein-agents-") as name:
+            place, store = Place(Path(name) / "agent", commands), Path(name) / "store.db"
+            agent = served.agent(store if has_server else None)
+            gateway = GatewayProcess(Path(name) / "gateway", store=str(store)) if has_gateway else None
+            done = work(agent, with_server(LONG_JOB, served) if has_server else LONG_JOB, place, gateway)
+            alone = done if alone is None else alone
+            if done.bill.refused or (done.answers, done.files) != (alone.answers, alone.files):
+                raise RuntimeError(f"{served.name}, {way}: {done.bill.refused} refused, or another result")
+            usage = done.bill.usage
+            yield Measured(
+                *(served.name, version_of(agent, commands), agent.model, way, done.bill.requests, done.bill.bit),
+                done.bill.bit / alone.bill.bit,
+                usage.prompt,
+                usage.output,
+                len(_MARKER.findall(json.dumps(done.records[-1].body))),
+                done.seconds,
+            )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, and write where all agents were measured or a file is named."""
+    names = [one for one in arguments if not one.startswith("--") and not one.endswith(".md")]
+    out = next((Path(one) for one in arguments if one.endswith(".md")), OUT if not names else None)
+    commands = commands_folder()
+    if commands is None:
+        print("the agents are not installed: make clients", file=sys.stderr)
+        return 2
+    rows = []
+    for name in names or SERVED:
+        for one in measure(SERVED[name], commands):
+            rows.append(one)
+            print(json.dumps(asdict(one)) if "--json" in arguments else one.row(), flush=True)
+    if out is not None:
+        head = HEAD.format(day=datetime.now(UTC).date().isoformat())
+        out.write_text(head + "".join(f"{one.row()}\n" for one in rows) + FOOT, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

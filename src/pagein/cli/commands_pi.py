@@ -1,0 +1,72 @@
+"""The command that pi's extension starts, registered by `cli`.
+
+Heavy imports are inside the command, as in `cli`.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+import typer
+
+from pagein.cli.options import Store
+from pagein.errors import BadInput
+
+if TYPE_CHECKING:
+    from pagein.engine.engine import Engine
+    from pagein.model.objects import ObjectId
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(epilog="Example: pagein install pi --yes puts the extension in place, which starts this command")(pi)
+
+
+def pi(store: Store = None) -> None:
+    """Decide for pi's extension: reads, refreshes and what a request shows, on standard input and output.
+
+    pi's extension starts this command in the folder that pi works in; `docs/hosts/pi.md` shows how to install it. The
+    settings that begin with `pi_` say what it does.
+    """
+    import time
+
+    from pagein.cli.standard_streams import take_standard_streams
+    from pagein.gateway.kill_switch import Switch, default_switch
+    from pagein.pi_host.bridge import Bridge
+    from pagein.pi_host.host import PiHost, PiSettings, Surroundings
+    from pagein.settings.sources import load_config
+
+    values = load_config().values
+    settings = PiSettings(values["pi_read_cache"], values["pi_read_modes"] is True, values["pi_paging"] is True)  # type: ignore[arg-type]
+    around = Surroundings(
+        lambda folder: _open(store, folder),
+        time.time,  # noqa: TID251 - the rim reads the clock
+        Switch(default_switch(), os.environ).is_off,
+        lambda name: _made_here(store, name),
+    )
+    host = PiHost(settings, around)
+    source, sink = take_standard_streams()
+    try:
+        Bridge(source, sink, host.answer).run()
+    finally:
+        host.close()
+
+
+def _open(store: str | None, folder: str) -> "Engine":
+    from pagein import wiring
+    from pagein.archive import find_store
+
+    try:
+        named = find_store(store).store
+    except BadInput:  # there is no store yet
+        named = store
+    return wiring.open(named, workspace=folder)
+
+
+def _made_here(store: str | None, name: "ObjectId") -> bool:
+    from contextlib import closing
+
+    from pagein import wiring
+    from pagein.archive import find_store
+
+    with closing(wiring.open_for_upkeep(find_store(store).store)) as opened:
+        return name.is_made_with(opened.secret())

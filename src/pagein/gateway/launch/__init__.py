@@ -1,0 +1,1 @@
+"""Run a coding agent behind a gateway with the same lifetime."""

@@ -1,0 +1,42 @@
+"""The user's consent to a call that takes many files, asked in the client's dialogue or over a second call.
+
+A client without a dialogue gets a refusal with a handle. Its model tells the user, and calls again with the handle, which
+holds for these arguments and this number of files.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pagein.engine.log.read_notes import trace_of
+from pagein.mcp.offered_tools import CONFIRM
+
+_DIGITS: Final = 8
+
+
+class ConfirmedCount:
+    """The question of one call. `refused`: what the model is told when nobody has agreed yet; "" if nothing was asked.
+
+    dialogue: asks the user; None for a client without a dialogue.
+    """
+
+    def __init__(self, tool: str, arguments: Mapping[str, object], dialogue: Callable[[str], bool] | None) -> None:
+        self._tool = tool
+        self._asked = {name: value for name, value in arguments.items() if name != CONFIRM}
+        self._handle = arguments.get(CONFIRM)
+        self._dialogue = dialogue
+        self.refused = ""
+
+    def ask(self, count: int) -> bool:
+        """Return whether the user agreed to this many files."""
+        text = json.dumps([self._tool, self._asked, count], sort_keys=True, default=str)
+        handle = trace_of(text)[:_DIGITS]
+        if self._handle == handle:
+            return True
+        if self._dialogue is not None:
+            return self._dialogue(f"Store {count} files for {self._tool}?")
+        self.refused = (
+            f'{count} files match. Ask the user; if they agree, call {self._tool} again with {CONFIRM}="{handle}", '
+            "else use narrower patterns."
+        )
+        return False

@@ -1,0 +1,57 @@
+"""The note about pools: what a session's tools, or a person, did with the objects of its window."""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from pagein.model.names import ContentHash
+
+_DIGITS: Final = 16
+
+PoolActKind: TypeAlias = Literal["index", "list", "activate", "deactivate", "epoch"]
+"""What is done.
+
+index: the object is known from here on. list: it has a line in the metadata pool, too.
+activate, deactivate: its content enters or leaves the window.
+epoch: the metadata block is written anew, without an object.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAct:
+    """An act on one object. The fields behind `id` say what was found of it; without a type, nothing was.
+
+    content: `text`, `unread` for an object of which only the name is known, or `none` for one without a text.
+    version: hash of its content in the store; "" without a text.
+    chars: length of the content.
+    path, file_type: of files. tool, args, status: of tool calls.
+    """
+
+    act: PoolActKind
+    id: str = ""
+    type: str = ""
+    content: Literal["text", "unread", "none"] = "unread"
+    version: str = ""
+    chars: int = 0
+    path: str = ""
+    file_type: str = ""
+    nickname: str = ""
+    tool: str = ""
+    args: str = ""
+    status: str = ""
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PoolNote:
+    """Objects entered or left a session's pools, in this order.
+
+    trace: hash of the answer to the read that did it, to find its result in the window (`trace_of_answer`); "" for others.
+    """
+
+    acts: tuple[PoolAct, ...] = ()
+    trace: str = ""
+
+
+def trace_of_answer(text: str) -> str:
+    """Return the trace of an answer, whatever blanks a host puts around it."""
+    return ContentHash.of(text.strip().encode("utf-8", "surrogatepass")).hex[:_DIGITS]

@@ -1,0 +1,1 @@
+"""pi as a host: every decision for the TypeScript extension in `extensions/pi`, which decides nothing itself."""

@@ -1,0 +1,178 @@
+"""Follow pi's session tree with the journal of a session: each message under the name that pi gave its entry.
+
+Rules of this file
+------------------
+1. pi's branch is the truth. What the journal has of it is kept; what it lacks is added, so an empty journal is rebuilt
+   from the branch alone.
+2. Answers to reads are journaled when they are given. Where the journal has no such record, the details that pi keeps
+   with the result give it back.
+3. When pi goes to another entry, the records behind the old one are behind us as well: they stand on another branch.
+"""
+
+from typing import Any, Final
+
+from pagein.engine.log.read_notes import trace_of
+from pagein.engine.session import Session
+from pagein.errors import PageinError
+from pagein.model import read_records
+from pagein.model.entries import EntryId
+from pagein.model.journal_notes import ReadNote
+from pagein.model.json_text import decode_json
+from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
+from pagein.pi_host.pi_messages import message_of
+from pagein.pi_host.protocol import UNKNOWN_ENTRY, BranchDelta, Row
+from pagein.policy.reads.trust import rule_of
+
+READ_CACHE: Final = "pi-readcache"
+"""Type of the entries that hold refreshes."""
+CONFIG: Final = "rlm-config"
+"""Type of the entries that hold a session's own settings."""
+_WRITERS: Final = ("write", "edit")
+
+
+class UnknownEntry(PageinError):
+    """The extension counts on an entry that this process was never told of."""
+
+    def __str__(self) -> str:
+        return UNKNOWN_ENTRY
+
+
+class PiBranch:
+    """The branch that pi is on, in the journal of a session.
+
+    calls: the tool calls seen, by id.
+    results: the text of each result as pi has it, by the id of its call.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._cwd = session.folder or ""
+        self._places: dict[str | None, EntryId | None] = {None: None}
+        self._messages: dict[str | None, int] = {None: 0}
+        self._enabled: dict[str | None, bool | None] = {None: None}
+        self._leaf: str | None = None
+        self._here: EntryId | None = None
+        self._began = False
+        self._noted: set[str] = set()
+        self.calls: dict[str, ToolCall] = {}
+        self.results: dict[str, str] = {}
+
+    def follow(self, delta: BranchDelta) -> None:
+        """Go to where pi is, and journal what is new there. Raises UnknownEntry."""
+        if delta.known not in self._places:
+            raise UnknownEntry
+        if not self._began or delta.known != self._leaf or self._session.leaf != self._here:
+            stays = self._began and delta.known == self._leaf
+            self._session.move(self._here if stays else self._places[delta.known])
+            self._leaf, self._began = delta.known, True
+        for entry in delta.entries:
+            self._add(entry)
+        self.stay()
+
+    @property
+    def enabled(self) -> bool | None:
+        """Whether the branch switched paging on or off; None if it never did."""
+        return self._enabled[self._leaf]
+
+    def stay(self) -> None:
+        """Take the session's current entry for the end of the branch: something was journaled there."""
+        self._here = self._session.leaf
+
+    def note_answered(self, call_id: str) -> None:
+        """Record that the journal has a call's record before the result."""
+        self._noted.add(call_id)
+        self.stay()
+
+    def _add(self, entry: Row) -> None:
+        name = str(entry.get("id"))
+        message = message_of(entry, self._cwd)
+        count, enabled = self._messages[self._leaf], self._enabled[self._leaf]
+        if message is not None:
+            self._remember(message)
+            count += 1
+            if name in self._session.journal:
+                self._session.move(name)
+            else:
+                self._journal(name, entry, message)
+        elif entry.get("type") == "custom" and entry.get("customType") == READ_CACHE:
+            self._note(read_records.decode_entry(entry.get("data")))
+        elif entry.get("type") == "custom" and entry.get("customType") == CONFIG:
+            data = entry.get("data")
+            told = data.get("enabled") if isinstance(data, dict) else None
+            enabled = told if isinstance(told, bool) else enabled
+        self._enabled[name] = enabled
+        self._messages[name], self._places[name], self._leaf = count, self._session.leaf, name
+
+    def _journal(self, name: str, entry: Row, message: Message) -> None:
+        if entry.get("type") == "compaction":
+            self._session.note_compaction(self._kept(entry))
+        for block in message.blocks:
+            if isinstance(block, ToolResult) and block.call_id not in self._noted and not block.is_error:
+                self._note_from_details(block, entry["message"].get("details"))
+        self._session.append(message, name=name)
+
+    def _kept(self, entry: Row) -> int:
+        """Return the number of last messages that a compaction keeps."""
+        first = entry.get("firstKeptEntryId")
+        if first not in self._messages or first is None:
+            return 0
+        return self._messages[self._leaf] - self._messages[first] + 1
+
+    def _remember(self, message: Message) -> None:
+        if message.role == "assistant" and message.model:
+            self._session.model = message.model
+        for block in message.blocks:
+            if isinstance(block, ToolCall):
+                self.calls[block.id] = block
+            elif isinstance(block, ToolResult):
+                self.results[block.call_id] = block.text
+
+    def _note_from_details(self, result: ToolResult, details: Any) -> None:  # noqa: ANN401 - any JSON
+        if not isinstance(details, dict) or "readcache" not in details:
+            return
+        call = self.calls.get(result.call_id)
+        given = call.accesses[0].path if call is not None and call.accesses else ""
+        if result.name == "read":
+            event = read_records.decode(details, result.text)
+            self._note(event, result.text, given)
+        elif result.name in _WRITERS and call is not None:
+            self._note(read_records.decode_entry(details["readcache"]), written_text(call), given)
+
+    def _note(
+        self, event: FileRead | FileWrite | FileRefresh | MalformedRecord, text: str = "", given: str = ""
+    ) -> None:
+        if isinstance(event, MalformedRecord):
+            return  # counts for nothing
+        if isinstance(event, FileRefresh):
+            self._session.reads.note_refresh(event)
+            return
+        sent = len(text.encode("utf-8", "surrogatepass"))
+        whole = sent
+        if isinstance(event, FileRead) and not rule_of(event).anchors:
+            whole = event.size * (event.last - event.first + 1) // event.total
+        self._session.note(ReadNote(event, trace_of(text), given, whole, sent))
+
+
+def written_text(call: ToolCall) -> str:
+    """Return the text that a call of `write` or of `edit` with a single change puts into a file; "" for any other."""
+    given = _arguments(call)
+    content = given.get("content")
+    if isinstance(content, str):
+        return content
+    change = single_edit(given)
+    return "" if change is None else change[1]
+
+
+def single_edit(given: Row) -> tuple[str, str] | None:
+    """Return the old and the new text of an edit with a single change; None for any other call."""
+    edits = given.get("edits")
+    if isinstance(edits, list):
+        given = edits[0] if len(edits) == 1 and isinstance(edits[0], dict) else {}
+    old, new = given.get("oldText"), given.get("newText")
+    return (old, new) if isinstance(old, str) and isinstance(new, str) else None
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    found = decode_json(call.arguments.encode("utf-8", "surrogatepass"))
+    return found if isinstance(found, dict) else {}

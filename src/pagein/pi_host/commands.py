@@ -1,0 +1,166 @@
+"""The commands that a person gives in pi, and pagein's tools that a model calls there."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pagein.engine.session import Session
+from pagein.errors import BadInput, CallerError
+from pagein.model import read_records
+from pagein.model.entries import NoteEntry
+from pagein.model.journal_notes import OtherNote
+from pagein.model.json_text import decode_json
+from pagein.pi_host.branch import CONFIG, READ_CACHE, PiBranch
+from pagein.pi_host.bridge import Link
+from pagein.pi_host.protocol import Answer, ModelCall, NewEntry, OfferedTool
+from pagein.pi_host.read_cache import SHADOW
+from pagein.tools import catalogue, read
+from pagein.tools.calls import Call, Offer
+from pagein.tools.reading.unified_read import answer_unified_read
+
+_MILLISECONDS: Final = 1000
+_STATUS_ON: Final = "RLM Status: ON"
+_RANGE: Final = re.compile(r"(?P<path>.*?)(?:\s+(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?", re.DOTALL)
+_SNIPPETS: Final = {
+    "readcache_refresh": "Have the next read of a file show its full text again",
+    "rlm_peek": "Show a part of a text that was taken out of the context, by its id",
+    "rlm_search": "Search everything that was taken out of the context",
+}
+_OWN: Final = frozenset({"path", "offset", "limit"})
+"""Arguments of pi's own `read`."""
+_MODES: Final = (
+    " With mode symbol, snippet or diff_preview it reads a definition, some lines, or how the file differs from another "
+    "state of it; path is then the file, or . for any."
+)
+RECALLED: Final = ("rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats")
+"""Pi-RLM's tools, which are active while paging is on."""
+
+
+def offered_tools(*, reads: bool, pages: bool) -> tuple[OfferedTool, ...]:
+    """Return the tools for the model.
+
+    reads: whether reads are answered anew. pages: whether paging is on.
+    """
+    offers = _offers()
+    names = [*(["readcache_refresh"] if reads else []), *(name for name in RECALLED if name in offers)]
+    return tuple(_offered(offers[name], active=pages or name not in RECALLED) for name in names)
+
+
+def _offered(one: Offer, *, active: bool) -> OfferedTool:
+    return OfferedTool(one.name, one.name, one.description, one.schema, _SNIPPETS.get(one.name, ""), active)
+
+
+def _offers() -> dict[str, Offer]:
+    return {one.name: one for one in catalogue.offer_tools("pi-rlm")}
+
+
+def read_with_modes() -> OfferedTool:
+    """Return the arguments of the unified read that pi's own `read` does not have."""
+    properties = {name: one for name, one in read.READ_BY_MODE.schema["properties"].items() if name not in _OWN}
+    return OfferedTool("read", "read", _MODES, {"type": "object", "properties": properties})
+
+
+def _answer_read(session: Session, call: ModelCall, link: Link) -> Answer:
+    """Answer a read that pi's own tool cannot answer."""
+    given = {name: value for name, value in call.input.items() if value is not None}
+    path = given.pop("path", None)
+    if given.setdefault("mode", "file") != "symbol":
+        given.setdefault("target", path)
+    elif path not in (None, "", "."):
+        given["path"] = path
+    result = answer_unified_read(session, given, link.signal)
+    return Answer(result.text, "error" if result.is_error else "info", _plain(result.details))
+
+
+def answer_tool(session: Session, call: ModelCall, link: Link, at: float, *, pages: bool) -> Answer:
+    """Answer a call of one of pagein's tools. at: seconds since 1970."""
+    if call.name == read.REFRESH.name:
+        return _refresh(
+            session, str(call.input.get("path", "")), (call.input.get("offset"), call.input.get("limit")), at
+        )
+    if call.name == read.READ.name:
+        return _answer_read(session, call, link)
+    confirm = lambda count: link.confirm("pagein", f"Put {count} files into the store?")  # noqa: E731
+    asked = Call(call.input, id=call.id, signal=link.signal, confirm=confirm)
+    result = catalogue.answer(session, call.name, asked, enabled=pages)
+    return Answer(result.text, "error" if result.is_error else "info", _plain(result.details))
+
+
+def refresh(session: Session, args: str, at: float) -> Answer:
+    """Return the answer to `/readcache-refresh PATH [FIRST-LAST]`, with the entry that carries the refresh."""
+    found = _RANGE.fullmatch(args.strip())
+    path = "" if found is None else found["path"].strip("\"'")
+    if found is None or not path:
+        return Answer("Give a path: /readcache-refresh PATH [FIRST-LAST]", "error")
+    if found["first"] is None:
+        return _refresh(session, path, (None, None), at)
+    first, last = int(found["first"]), int(found["last"] or found["first"])
+    if not 1 <= first <= last:
+        return Answer(
+            f'Invalid range "{found["first"]}-{last}": lines count from 1, the first before the last.', "error"
+        )
+    return _refresh(session, path, (first, last - first + 1), at)
+
+
+def _refresh(session: Session, path: str, lines: tuple[object, object], at: float) -> Answer:
+    try:
+        offset, limit = map(_number, lines)
+        event, told = session.reads.planned_refresh(path, offset=offset, limit=limit)
+    except CallerError as problem:
+        return Answer(str(problem), "error")
+    record = read_records.encode_invalidation(event, max(1, round(at * _MILLISECONDS)))
+    return Answer(told, entries=(NewEntry(READ_CACHE, record),))
+
+
+def switch_paging(*, on: bool, reads: bool) -> Answer:
+    """Return the answer to `/rlm on` and `/rlm off`, with the entry by which the branch remembers it.
+
+    reads: whether reads are answered anew.
+    """
+    active = tuple(one.name for one in offered_tools(reads=reads, pages=on) if one.active)
+    told = "Paging is on." if on else "Paging is off. What left the context before stays in the store."
+    return Answer(told, entries=(NewEntry(CONFIG, {"v": 1, "enabled": on}),), tools=active)
+
+
+def paging_status(session: Session, *, pages: bool) -> Answer:
+    """Return the answer to `/rlm status`."""
+    told = catalogue.answer(session, "rlm_stats", Call())
+    text = told.text.replace(_STATUS_ON, "RLM Status: OFF") if not pages else told.text
+    return Answer(text, "error" if told.is_error else "info")
+
+
+def inspect(branch: PiBranch, shown: Mapping[str, str]) -> Answer:
+    """Return the answer to `/rlm inspect`: each result that the model sees otherwise than pi has it."""
+    lines = [
+        f"{branch.calls[name].name if name in branch.calls else 'result'} {name}: {text.splitlines()[0] if text else ''}"
+        for name, text in shown.items()
+    ]
+    return Answer("\n".join(lines) or "The model sees every result as it stands in the session.")
+
+
+def status(session: Session) -> Answer:
+    """Return the answer to `/readcache-status`."""
+    lines = [session.status().text]
+    rehearsed = [
+        decode_json(entry.body.note.data.encode())
+        for entry in session.journal.branch(session.leaf)
+        if isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, OtherNote) and entry.body.kind == SHADOW
+    ]
+    told = [one for one in rehearsed if isinstance(one, dict)]
+    if told:
+        own, would = (sum(int(one.get(name, 0)) for one in told) for name in ("own", "would"))
+        objections = [one for one in told if one.get("objection")]
+        lines.append(f"shadow: {len(told)} reads decided, {own} bytes as they were, {would} as pagein would answer")
+        lines.append(f"shadow: {len(objections)} answers that the window would not have proven")
+        lines += [f"  call {one.get('call')}: {one.get('mode')}: {one.get('objection')}" for one in objections]
+    return Answer("\n".join(lines))
+
+
+def _number(value: object) -> float | None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise BadInput(f"offset and limit are numbers, not {value!r}")
+
+
+def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(details)

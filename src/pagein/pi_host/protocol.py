@@ -1,0 +1,237 @@
+"""The protocol between pi's extension and `pagein pi`: JSON objects, one a line, over the process's standard streams.
+
+A request is `{"id", "method", "params"}`, its reply `{"id", "result"}` or `{"id", "error"}`. Both sides may ask: ids of the
+extension are numbers, those of pagein begin with `p`. A message without an id is a notice and has no reply. This module is
+one half of the protocol; `extensions/pi/protocol.ts` is the other.
+
+Rules of this file
+------------------
+1. The extension sends what is new of pi's branch with each call, never the whole. Only a process that has just started
+   asks for the whole, by `UNKNOWN_ENTRY`.
+2. Answers are changes (`Patch`, `WindowEdits`), never whole requests. Without a change the answer is empty.
+3. A field is added with a default, and needs no new number. A change of meaning raises `PROTOCOL`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+PROTOCOL: Final = 1
+"""Number of the protocol. Halves with different numbers do not work together."""
+UNKNOWN_ENTRY: Final = "unknown entry"
+"""Error by which pagein asks for the whole branch."""
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The first request of the extension.
+
+    protocol, extension: number of its protocol, and its version.
+    session: pi's name of the session.
+    cwd: the folder that pi works in.
+    """
+
+    protocol: int
+    extension: str
+    session: str
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool for the model, as pi registers it.
+
+    parameters: JSON schema.
+    snippet: one line for pi's list of tools in the system prompt.
+    active: False for a tool that waits until a command switches it on.
+    """
+
+    name: str
+    label: str
+    description: str
+    parameters: Row
+    snippet: str = ""
+    active: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The events that pagein wants to be told of.
+
+    calls, results: names of the tools whose calls and results are told.
+    context: whether each request is told.
+    """
+
+    calls: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+    context: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The reply to `Hello`.
+
+    version: of pagein.
+    read: arguments that pi's own tool `read` takes as well, answered by pagein; None to leave that tool as it is.
+    refusal: why the halves cannot work together, and what to do; "" if they can.
+    """
+
+    protocol: int
+    version: str
+    tools: tuple[OfferedTool, ...] = ()
+    watched: Watched = field(default_factory=Watched)
+    read: OfferedTool | None = None
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchDelta:
+    """The branch of pi's session tree, from its root to its leaf.
+
+    known: the last entry of it that pagein was told of; None for none.
+    entries: the entries after it, as they are in pi's session file.
+    """
+
+    known: str | None = None
+    entries: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A tool call of the model."""
+
+    id: str
+    name: str
+    input: Row
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallEvent:
+    """A tool is about to run. The reply is a `CallVerdict`."""
+
+    branch: BranchDelta
+    call: ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallVerdict:
+    """What becomes of a call: carried out as it is, with another input, or blocked with a reason for the model."""
+
+    input: Row | None = None
+    block: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResultEvent:
+    """A tool has run. The reply is a `Patch`.
+
+    text: the text of its result. details: as pi will keep them.
+    """
+
+    branch: BranchDelta
+    call: ModelCall
+    text: str
+    details: Row | None = None
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A change of a tool's result; None leaves a part as it is.
+
+    failure: what of pagein failed; "" for nothing.
+    """
+
+    text: str | None = None
+    details: Row | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEvent:
+    """A request is about to be sent. The reply is a `WindowEdits`."""
+
+    branch: BranchDelta
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEdits:
+    """Changes of a request's messages against pi's own messages.
+
+    reset: whether the changes of earlier replies are void; else these come on top.
+    results: text to show instead of a tool's result, by the id of the call.
+    failure: what of pagein failed; "" for nothing.
+    """
+
+    reset: bool = False
+    results: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEvent:
+    """A person gave a command. The reply is an `Answer`."""
+
+    branch: BranchDelta
+    name: str
+    args: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEvent:
+    """The model called one of pagein's tools. The reply is an `Answer`."""
+
+    branch: BranchDelta
+    call: ModelCall
+
+
+@dataclass(frozen=True, slots=True)
+class NewEntry:
+    """A custom entry to append to the current branch of pi's session."""
+
+    type: str
+    data: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a command or to a call of a tool.
+
+    level: how a command's text is shown. An error of a tool is raised in pi.
+    tools: names of all of pagein's tools that are active from now on; None to leave them.
+    """
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+    details: Row = field(default_factory=dict)
+    entries: tuple[NewEntry, ...] = ()
+    tools: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """pi is about to leave the session: everything must be stored before the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """A notice: the request with this id is no longer wanted."""
+
+    request: int
+
+
+REQUESTS: Final[Mapping[str, type]] = {
+    "hello": Hello,
+    "tool_call": ToolCallEvent,
+    "tool_result": ToolResultEvent,
+    "context": ContextEvent,
+    "command": CommandEvent,
+    "tool": ToolEvent,
+    "settle": Settle,
+    "cancel": Cancel,
+}
+"""What the extension may send, by method."""
+ASKED: Final = ("confirm",)
+"""What pagein may ask the extension for: `confirm` takes `title` and `message`, and gives True or False."""

@@ -1,0 +1,70 @@
+"""The lines by which a model sees pools: metadata, references, active content, and news."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from pagein.policy.pools.pool_values import PooledObject
+
+METADATA: Final = "METADATA_POOL"
+NEWS: Final = "POOL_NEWS"
+LEGEND: Final = (
+    "Your context is a set of objects. A result of a tool stands in the conversation as `toolcall_ref` or `object_ref`; its "
+    "text is below `ACTIVE_CONTENT` with the same id, behind it, as long as the object is active. METADATA_POOL lists the "
+    "objects that you know. POOL_NEWS tells what changed: `- id=` lists an object, `- inactive_ref id=` says that its content "
+    "has left the window, `- changed_ref id=` that its content was shown before the edits in the calls since. "
+    "`activate` brings the present content of an object back, `deactivate` puts it away."
+)
+"""What the model is told of these lines, at the end of the system prompt."""
+
+_PLAIN: Final = re.compile(r"[^\s\"]+")
+
+
+def quoted(value: str) -> str:
+    """Return a value of a line: as it is, or as a JSON string if it could be taken for something else."""
+    return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=True)
+
+
+def metadata_line(one: PooledObject) -> str:
+    """Return the line of an object in the metadata pool."""
+    fields = [("id", one.id), ("type", one.type)]
+    if one.type == "toolcall":
+        fields += [("tool", one.tool), ("status", one.status)]
+    if one.path:
+        fields += [("path", one.path), ("file_type", one.file_type)]
+    if one.nickname:
+        fields.append(("nickname", one.nickname))
+    if one.type != "toolcall" and one.content == "text":
+        fields.append(("char_count", str(one.chars)))
+    if one.deleted:
+        fields.append(("status", "deleted"))
+    line = "- " + " ".join(f"{name}={quoted(value)}" for name, value in fields if value)
+    return f"{line} [unread]" if one.content == "unread" and not one.deleted else line
+
+
+def metadata_text(objects: Iterable[PooledObject]) -> str:
+    """Return the metadata block; "" without objects."""
+    lines = [metadata_line(one) for one in objects]
+    return "\n".join((METADATA, *lines)) if lines else ""
+
+
+def reference_line(call_id: str, tool: str, *, failed: bool, objects: Iterable[str] = ()) -> str:
+    """Return the reference lines in place of a result. objects: further objects with the same text."""
+    line = f"toolcall_ref id={quoted(call_id)} tool={quoted(tool or '?')} status={'fail' if failed else 'ok'}"
+    return "\n".join((line, *(f"object_ref id={quoted(one)}" for one in objects)))
+
+
+def content_text(object_id: str, content: str) -> str:
+    """Return the block of an active object."""
+    return f"ACTIVE_CONTENT id={quoted(object_id)}\n{content}"
+
+
+def news_text(listed: Iterable[PooledObject], inactive: Iterable[str], changed: Iterable[str]) -> str:
+    """Return the news at the end of a request; "" without news."""
+    lines = [
+        *(metadata_line(one) for one in listed),
+        *(f"- inactive_ref id={quoted(one)}" for one in inactive),
+        *(f"- changed_ref id={quoted(one)}" for one in changed),
+    ]
+    return "\n".join((NEWS, *lines)) if lines else ""

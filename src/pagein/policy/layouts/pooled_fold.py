@@ -1,0 +1,78 @@
+"""Pools and their window as one fold over the requests of a branch: the same branch gives the same prompt everywhere."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pagein.model.entries import Body, MessageEntry, RequestSent
+from pagein.model.messages import Message, ToolCall
+from pagein.policy.clients.known_files import absolute_path
+from pagein.policy.layouts.conversation_blocks import Count
+from pagein.policy.layouts.pooled_window import (
+    NO_WINDOW,
+    PAGEIN,
+    PooledRules,
+    PooledWindow,
+    WindowFacts,
+    next_window,
+)
+from pagein.policy.pools.pool_fold import START, PoolFold, PoolWalk
+from pagein.policy.tiers.frozen_order import CacheTerms
+
+
+@dataclass(frozen=True, slots=True)
+class PooledRequest:
+    """The pools and the window at an entry.
+
+    edited: objects that calls since the last request changed, in a way that the calls show.
+    """
+
+    walk: PoolWalk = START
+    window: PooledWindow = NO_WINDOW
+    edited: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PooledFold:
+    """The fold of one conversation. Pure."""
+
+    pools: PoolFold = field(default_factory=PoolFold)
+    rules: PooledRules = PAGEIN
+    terms: CacheTerms = field(default_factory=CacheTerms)
+
+    def step(self, before: PooledRequest, body: Body) -> PooledRequest:
+        """Return the state behind an entry that is no request."""
+        walk = self.pools.step(before.walk, body)
+        if not isinstance(body, MessageEntry):
+            return replace(before, walk=walk)
+        return replace(before, walk=walk, edited=before.edited.union(self._edited(walk, body.message)))
+
+    def request(
+        self,
+        before: PooledRequest,
+        conversation: Sequence[Message],
+        count: Count,
+        *,
+        texts: Mapping[str, str] | None = None,
+        cold: bool = False,
+        prefix: float = 0.0,
+    ) -> PooledRequest:
+        """Return the state at a request, behind the entries of all its messages.
+
+        conversation: all messages. Those of the last request come first, unchanged.
+        texts: the texts of contents, by version; None for those that the messages tell.
+        cold: whether the provider's cache has expired.
+        prefix: tokens of system prompt and tool definitions.
+        """
+        walk = before.walk
+        facts = WindowFacts(conversation, walk.texts if texts is None else texts, count, before.edited, cold, prefix)
+        window = next_window(before.window, walk.state, facts, self.rules, self.terms)
+        return PooledRequest(self.pools.step(walk, RequestSent(0, len(conversation))), window)
+
+    def _edited(self, walk: PoolWalk, message: Message) -> Iterator[str]:
+        """Yield the files that the calls of a message change in a way that the calls show."""
+        for block in message.blocks:
+            if isinstance(block, ToolCall):
+                effect = walk.profile.effect_of(block)
+                if effect.op in ("edit", "write"):
+                    for access in effect.accesses:
+                        yield self.pools.file_id(walk, absolute_path(access.path, walk.folder))

@@ -1,0 +1,345 @@
+"""The window of the pooled layout: which contents stand where, from one request to the next.
+
+Contents stand behind the messages after which they became active. A content that is no longer active stays there until
+taking it out pays, because everything behind it is then written again. What is shown does not change in between.
+
+Rules of this file
+------------------
+1. Of the contents behind the first that leaves, those that stay move to the end, what has been unchanged for longest first.
+2. The metadata block, the news and the references keep their bytes until the provider's cache has expired.
+3. A rebuild costs no more than what the window has saved so far and a share of the bill, so that no session loses more.
+4. What a call showed is shown to the model at least once, however many calls its reply had.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Literal
+
+from pagein.model.messages import Message, ToolResult
+from pagein.model.shared_map import SharedMap
+from pagein.policy.layouts.conversation_blocks import Count, message_blocks
+from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line
+from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
+from pagein.policy.pools.pool_values import NO_POOLS, ActiveContent, PooledObject, PoolState
+from pagein.policy.tiers.frozen_order import CacheTerms
+
+
+@dataclass(frozen=True, slots=True)
+class PooledRules:
+    """The choices of the pooled layout.
+
+    content: `kept`: contents stay where they are until taking them out pays. `current`: behind the conversation, in every
+        request, stand exactly the active contents.
+    whole_below: results with fewer characters stand whole in the conversation.
+    listed: whether the metadata pool lists `all` objects, or only those with a `known` content that no result of a call is.
+    """
+
+    content: Literal["kept", "current"] = "kept"
+    whole_below: int = 800
+    listed: Literal["all", "known"] = "known"
+
+
+PAGEIN: Final = PooledRules()
+SPEC: Final = PooledRules("current", 0, "all")
+"""The design of the memory system to the letter."""
+_SHARE: Final = 0.02
+"""Share of the bill that rewrites may cost beyond what was saved."""
+_AHEAD: Final = 1.5
+"""How far beyond the present funds a breakpoint is set for a rebuild to come."""
+_RECALLED: Final = 0.1
+"""Share of the contents that the model wants back: each costs a request."""
+PRESETS: Final = {"pagein": PAGEIN, "spec": SPEC}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownContent:
+    """A content in the window.
+
+    version: the version that is shown.
+    present: the version to which the edits in the calls behind it lead.
+    behind: number of messages in front of it.
+    front: tokens of conversation, news and contents in front of it.
+    owed: what its tokens have cost since it was last active, in uncached input tokens.
+    is_live: whether it is the present content of an active object.
+    """
+
+    id: str
+    version: str
+    present: str
+    behind: int
+    front: float
+    tokens: float
+    owed: float = 0.0
+    is_live: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PooledWindow:
+    """The window at a request.
+
+    pools: the pools at this request.
+    metadata: the metadata block.
+    news: what was told, by the number of messages in front of it (as a text).
+    references: the text that stands for a result, by the id of its call; "" for a result that stands whole.
+    repeated: results that stand whole because an earlier call had the same id, by `place_of`.
+    shown: the contents in order.
+    messages: messages of the conversation.
+    talk: tokens of the conversation and the news.
+    rebuilt: number of messages in front of the first change of this request; None if it only appends.
+    frontier: number of messages in front of the content from which the next rebuild would most likely begin. The prompt
+        has a breakpoint there, so that the rebuild reads the cache up to it.
+    readable: tokens in front of this breakpoint; 0 without one.
+    epochs: how often earlier bytes have changed.
+    absent: tokens of contents that were taken out.
+    bill: what the prompts so far have cost, in uncached input tokens.
+    saved: what taking contents out has spared so far, less what the rewrites have cost.
+    """
+
+    pools: PoolState = NO_POOLS
+    metadata: str = ""
+    news: SharedMap[str] = field(default_factory=SharedMap)
+    references: SharedMap[str] = field(default_factory=SharedMap)
+    repeated: SharedMap[bool] = field(default_factory=SharedMap)
+    shown: tuple[ShownContent, ...] = ()
+    messages: int = 0
+    talk: float = 0.0
+    rebuilt: int | None = None
+    frontier: int | None = None
+    readable: float = 0.0
+    epochs: int = 0
+    absent: float = 0.0
+    bill: float = 0.0
+    saved: float = 0.0
+
+    def reference(self, number: int, result: ToolResult) -> str | None:
+        """Return the reference in place of a result; None for a result shown in full.
+
+        number: of its message, from 1.
+        """
+        if place_of(number, result) in self.repeated:
+            return None
+        return self.references.get(result.call_id) or None
+
+
+def place_of(number: int, result: ToolResult) -> str:
+    """Return the name of a result in the conversation. number: of its message, from 1."""
+    return f"{number} {result.call_id}"
+
+
+NO_WINDOW: Final = PooledWindow()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFacts:
+    """What the next request brings.
+
+    conversation: all its messages. Those of the last request come first, unchanged.
+    texts: the texts of contents, by version.
+    count: returns the tokens of a text.
+    edited: objects that calls among the new messages changed, in a way that these calls show.
+    cold: whether the provider's cache has expired.
+    prefix: tokens of system prompt and tool definitions.
+    """
+
+    conversation: Sequence[Message]
+    texts: Mapping[str, str]
+    count: Count
+    edited: frozenset[str] = frozenset()
+    cold: bool = False
+    prefix: float = 0.0
+
+    def size(self, object_id: str, version: str) -> float:
+        """Return the tokens of a content."""
+        return self.count(content_text(object_id, self.texts[version]))
+
+
+def next_window(
+    before: PooledWindow, pools: PoolState, facts: WindowFacts, rules: PooledRules, terms: CacheTerms
+) -> PooledWindow:
+    """Return the window of the next request. Within an epoch it only appends to the last one."""
+    messages = len(facts.conversation)
+    new = facts.conversation[before.messages :]
+    going = _with_references(replace(before, pools=pools, messages=messages, rebuilt=None), new, rules)
+    references = going.references
+    talk = before.talk + sum(
+        block.tokens
+        for number, one in enumerate(new, before.messages + 1)
+        for block in message_blocks(one, facts.count, partial(going.reference, number))
+    )
+    going = replace(going, talk=talk)
+    wanted = [one for one in _entering(before, pools, messages, references, rules) if one.version in facts.texts]
+    if facts.cold or not before.messages:
+        return _anew(before, going, wanted, facts, rules)
+    active = {one.id: one.version for one in pools.active}
+    newest = {one.id: place for place, one in enumerate(before.shown)}  # an earlier content of an object counts no more
+    standing = tuple(
+        _aged(one, active.get(one.id) if newest[one.id] == place else None, facts.edited, terms)
+        for place, one in enumerate(before.shown)
+    )
+    funds = before.saved + _SHARE * before.bill
+    first, spent, likely = 0, 0.0, len(standing)
+    if rules.content == "kept":
+        first, spent, likely = _first_to_leave(standing, talk, before.readable, funds, terms)
+    kept, moved = standing[:first], standing[first:]
+    there = {one.id: one.present for one in kept}
+    entering = [one for one in wanted if there.get(one.id) != one.version]
+    entering_ids = {one.id for one in entering}
+    leaving = [one.id for one in moved if one.id not in entering_ids]
+    was = {one.id: one.version for one in before.pools.active}
+    changed = [one.id for one in kept if one.id in facts.edited and was.get(one.id) != active.get(one.id)]
+    news = news_text(_listed(before, pools, rules, messages), dict.fromkeys(leaving), dict.fromkeys(changed))
+    if news:
+        going = replace(going, news=going.news.put(str(messages), news), talk=talk + facts.count(news))
+    going = replace(
+        going,
+        shown=kept + _placed(entering, facts, going.talk + sum(one.tokens for one in kept)),
+        rebuilt=moved[0].behind if moved else None,
+        frontier=standing[likely].behind if likely < first else None,
+        readable=standing[likely].front if likely < first else 0.0,
+        epochs=before.epochs + (bool(moved) and rules.content == "kept"),
+    )
+    stays = {(one.id, one.version) for one in going.shown}
+    absent = before.absent + sum(one.tokens for one in moved if (one.id, one.version) not in stays)
+    size, cached = _size(going), _size(before)
+    return replace(
+        going,
+        absent=absent,
+        bill=before.bill
+        + terms.read * (facts.prefix + min(size, cached))
+        + terms.write * max(0.0, size - cached)
+        + spent,
+        saved=before.saved + terms.read * absent - spent,
+    )
+
+
+def _size(window: PooledWindow) -> float:
+    return window.talk + sum(one.tokens for one in window.shown)
+
+
+def _with_references(window: PooledWindow, new: Sequence[Message], rules: PooledRules) -> PooledWindow:
+    """Add the references for the results among new messages, the last ones of the window."""
+    references, repeated = window.references, window.repeated
+    for number, message in enumerate(new, window.messages - len(new) + 1):
+        for result in message.blocks:
+            if not isinstance(result, ToolResult):
+                continue
+            if result.call_id in references:  # providers that count their calls anew
+                repeated = repeated.put(place_of(number, result), True)  # noqa: FBT003 -- a set
+            else:
+                references = references.put(result.call_id, _reference(result, window.pools, rules))
+    return replace(window, references=references, repeated=repeated)
+
+
+def _reference(result: ToolResult, pools: PoolState, rules: PooledRules) -> str:
+    one = pools.index.get(result.call_id)
+    if one is None or result.images or result.withheld is not None:
+        return ""
+    if one.tool in CONTEXT_TOOLS or _stands_whole(one, rules):
+        return ""
+    slot = next((slot for slot in pools.window if slot.call_id == one.id), None)
+    files = [] if slot is None or one.place is not None else [name for name in slot.ids if name != one.id]
+    return reference_line(one.id, one.tool, failed=one.status == "fail", objects=files)
+
+
+def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:
+    """Return whether a short result stays in the conversation."""
+    return one.type == "toolcall" and one.place is not None and one.chars < rules.whole_below
+
+
+def _entering(
+    before: PooledWindow, pools: PoolState, messages: int, references: Mapping[str, str], rules: PooledRules
+) -> list[ActiveContent]:
+    """Return the contents that the window has to show: the active ones, and what calls showed since the last request."""
+    wanted = list(pools.active)
+    if rules.content == "kept":
+        known = {one.id for one in wanted}
+        for behind in range(before.messages + 1, messages + 1):
+            for change in pools.news_at(behind):
+                version = pools.index[change.id].version
+                if change.kind == "activated" and change.id not in known and version is not None:
+                    known.add(change.id)
+                    wanted.append(ActiveContent(change.id, version, 0, pools.turn, "window"))
+    return [one for one in wanted if references.get(one.id) != ""]
+
+
+def _anew(
+    before: PooledWindow, going: PooledWindow, wanted: Iterable[ActiveContent], facts: WindowFacts, rules: PooledRules
+) -> PooledWindow:
+    """Begin with an expired cache: everything is written again, so everything may move."""
+    talk = going.talk - sum(facts.count(text) for text in before.news.values())
+    return replace(
+        going,
+        metadata=metadata_text(one for one in going.pools.pool() if _is_listed(one, rules)),
+        news=SharedMap[str](),
+        talk=talk,
+        shown=_placed(wanted, facts, talk),
+        rebuilt=0 if before.messages else None,
+        epochs=before.epochs + bool(before.messages),
+    )
+
+
+def _placed(entering: Iterable[ActiveContent], facts: WindowFacts, front: float) -> tuple[ShownContent, ...]:
+    """Place contents behind the last message, what has been unchanged for longest first."""
+    placed: list[ShownContent] = []
+    for one in sorted(entering, key=lambda one: one.since):
+        tokens = facts.size(one.id, one.version)
+        placed.append(ShownContent(one.id, one.version, one.version, len(facts.conversation), front, tokens))
+        front += tokens
+    return tuple(placed)
+
+
+def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms: CacheTerms) -> ShownContent:
+    """Return a content one request later. version: the active version of the object; None for an inactive object."""
+    if version is not None and version != one.present and one.id in edited:
+        one = replace(one, present=version)
+    if version == one.present:
+        return replace(one, owed=0.0, is_live=True) if one.owed else one
+    return replace(one, owed=one.owed + terms.read * one.tokens, is_live=False)
+
+
+def _first_to_leave(
+    standing: Sequence[ShownContent],
+    talk: float,
+    readable: float,
+    funds: float,
+    terms: CacheTerms,
+) -> tuple[int, float, int]:
+    """Return the place of the first content of the best rebuild, what the rebuild costs, and where the next one is likely.
+
+    A place is the number of contents if there is no such rebuild. A rebuild pays when the contents that leave have cost as
+    much since they left the active set as writing all behind the first of them again.
+
+    readable: tokens in front of the breakpoint that was set for a rebuild. funds: what a rebuild may cost at most.
+    """
+    whole = talk + sum(one.tokens for one in standing)
+    first, cost, likely = len(standing), 0.0, len(standing)
+    most, hope = 0.0, float("-inf")
+    owed, gone, left = 0.0, 0.0, 0
+    for place in range(len(standing) - 1, -1, -1):
+        one = standing[place]
+        if one.is_live:
+            continue
+        owed, gone, left = owed + one.owed, gone + one.tokens, left + 1
+        reads = one.front if terms.anywhere else readable if readable <= one.front else 0.0
+        recalls = _RECALLED * left * terms.read * (whole - gone)
+        rewrite = (terms.write - terms.read) * (whole - reads - gone)
+        if owed - rewrite - recalls > most and rewrite <= funds:
+            first, most, cost = place, owed - rewrite - recalls, rewrite
+        rewrite = (terms.write - terms.read) * (whole - one.front - gone)  # with a breakpoint in front of it
+        if likely == len(standing) or (owed - rewrite - recalls > hope and rewrite <= _AHEAD * funds):
+            likely, hope = place, owed - rewrite - recalls
+    return first, cost, likely
+
+
+def _listed(before: PooledWindow, now: PoolState, rules: PooledRules, messages: int) -> list[PooledObject]:
+    """Return the objects for the news: new objects, and listed objects with changed metadata."""
+    named = [one.id for one in now.pool(before.pools.size)]
+    for behind in range(before.messages + 1, messages + 1):
+        named += [change.id for change in now.news_at(behind) if change.kind == "updated"]
+    objects = (now.index[one] for one in dict.fromkeys(named))
+    return [one for one in objects if _is_listed(one, rules)]
+
+
+def _is_listed(one: PooledObject, rules: PooledRules) -> bool:
+    return rules.listed == "all" or (one.type != "toolcall" and (one.content != "unread" or one.deleted))

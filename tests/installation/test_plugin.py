@@ -1,0 +1,65 @@
+"""The plugin folder for Claude Code, and the whole of `pagein install` with its hooks, by the command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pagein
+from pagein.installation.agents import AGENTS
+from pagein.providers.tokens.vocabularies import exact_counter
+
+PLUGIN = Path(__file__).parents[2] / "extensions" / "claude-code"
+SETTINGS = '// mine\n{\n\t"hooks" : { "Stop": [ ],},  // none\n\t"theme":"dark"\n}'
+
+
+def test_the_plugin_has_what_install_puts_in() -> None:
+    agent, command = AGENTS["claude-code"], ["pagein", "mcp"]
+    assert agent.project is not None
+    servers = json.loads((PLUGIN / ".mcp.json").read_text())
+    assert servers == {"mcpServers": {"pagein": agent.project.entry(command)}}
+    hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())
+    assert hooks == {"hooks": {one.keys[-1]: [one.entry(command)] for one in agent.project_hooks}}
+    manifest = json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())
+    assert (manifest["name"], manifest["version"]) == ("pagein", pagein.__version__)
+
+
+def test_the_skill_is_short() -> None:
+    counter = exact_counter("gpt-5.5")
+    if counter is None:
+        pytest.skip("the extra tokens is not installed")
+    assert counter.count((PLUGIN / "skills" / "pagein" / "SKILL.md").read_text()) < 400
+
+
+@pytest.mark.parametrize("settings", [None, SETTINGS])
+def test_the_command_puts_the_server_and_all_hooks_in_and_takes_them_out(tmp_path: Path, settings: str | None) -> None:
+    home = tmp_path / "home"
+    file = home / ".claude" / "settings.json"
+    file.parent.mkdir(parents=True)
+    if settings is not None:
+        file.write_text(settings)
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "pagein", *arguments],
+            env=os.environ | {"HOME": str(home), "XDG_DATA_HOME": str(tmp_path / "data")},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        return done.stdout
+
+    assert "nothing was written" in run("install", "claude-code")
+    assert file.exists() is (settings is not None)
+    run("install", "claude-code", "--yes")
+    assert file.read_text().count("hook claude-code") == 3
+    assert run("install", "claude-code", "--yes").count("nothing to do") == 4
+    run("uninstall", "claude-code", "--yes")
+    assert (file.read_text() if file.exists() else None) == settings
+    assert not (home / ".claude.json").exists()
+    assert run("uninstall", "claude-code", "--yes").count("nothing to do") == 4

@@ -1,0 +1,86 @@
+"""Sessions in layouts: the inline layout costs what append-only costs, recalls are charged, layouts never hide a need."""
+
+import json
+
+import pytest
+
+from pagein.model.messages import FileAccess, Message, ToolCall, ToolResult
+from pagein.policy.layouts.pooled_window import SPEC
+from pagein.providers.prices.price_lookup import Prices
+from pagein.replay.policies.baselines import APPEND
+from pagein.replay.policies.laid_ledger import LaidLedger
+from pagein.replay.policies.laid_sessions import InlineSession, LaidSession, PooledSession, WantedText
+from pagein.replay.policies.laid_tiers import TieredSession
+from pagein.replay.policies.ledger import Ledger
+from pagein.replay.prompt.recording import BillableSession
+from pagein.testing.story import Story
+
+NEEDED = "a line that the model quotes much later, long enough to count: 0123456789"
+
+
+def bill(recording: BillableSession, session: LaidSession, charged: Prices, *, stress: bool = False) -> LaidLedger:
+    ledger = LaidLedger(recording, session, charged, stress=stress, trace=True)
+    ledger.run()
+    return ledger
+
+
+def reads(story: Story, path: str, text: str) -> Story:
+    story.made += 1
+    name = f"call-{story.made}"
+    call = ToolCall(name, "Read", json.dumps({"file_path": path}), (FileAccess("read", path),))
+    numbered = "\n".join(f"{number:6}→{line}" for number, line in enumerate(text.split("\n"), 1))
+    story.entries += [
+        Message("assistant", (call,), at=story.now, model=story.model, stop="tool_use"),
+        Message("tool", (ToolResult(name, numbered, "Read"),), at=story.now + 10),
+    ]
+    story.now += 10
+    return story
+
+
+def test_the_inline_layout_costs_what_append_only_costs(story: Story, charged: Prices) -> None:
+    recording = story.asks("x" * 400).works(1000, 300).works(2000).waits(400).asks("y").works(50).says().recording()
+    expected = Ledger(recording, APPEND, charged, stress=False, trace=False)
+    expected.run()
+    found = bill(recording, InlineSession(recording), charged).tally
+    assert found.cost == pytest.approx(expected.tally.cost)
+    assert (found.read, found.written) == pytest.approx((expected.tally.read, expected.tally.written))
+
+
+def long_session(story: Story) -> BillableSession:
+    story.asks("x" * 400).works(f"{NEEDED}\n" + "filler text of a result\n" * 200)
+    for number in range(40):
+        story.works(f"{number} " * 3000)
+    story.waits(400)
+    for _ in range(35):
+        story.works("after a pause, all may move")
+    return story.says(f"As it said: \n{NEEDED}\n").recording()
+
+
+def test_what_has_left_is_recalled_and_charged(story: Story, charged: Prices) -> None:
+    recording = long_session(story)
+    ledger = bill(recording, PooledSession(recording, charged), charged)
+    assert (ledger.tally.faults, ledger.tally.epochs > 0) == (1, True)
+    assert ledger.tally.recall_cost > 0
+    assert ledger.session.shows(WantedText(2))  # it is there again
+    free = bill(recording, PooledSession(recording, charged), charged, stress=False)
+    drawn = bill(recording, PooledSession(recording, charged), charged, stress=True)
+    assert drawn.tally.stress_recalls > 0
+    assert drawn.tally.recall_cost > free.tally.recall_cost
+
+
+def test_by_the_letter_the_active_contents_are_sent_anew_with_every_request(story: Story, charged: Prices) -> None:
+    recording = long_session(story)
+    kept = bill(recording, PooledSession(recording, charged), charged).tally
+    spec = bill(recording, PooledSession(recording, charged, SPEC, name="pooled-spec"), charged).tally
+    assert spec.fresh > 10 * kept.fresh
+    assert spec.cost > kept.cost
+
+
+@pytest.mark.parametrize("layout", ["pooled", "tiered"])
+def test_a_file_that_is_read_twice_is_sent_once(story: Story, charged: Prices, layout: str) -> None:
+    text = "\n".join(f"line {number} of the file" for number in range(400))
+    reads(reads(story.asks("x" * 400), "/repo/a.py", text), "/repo/a.py", text).says()
+    recording = story.recording()
+    session = TieredSession(recording, charged) if layout == "tiered" else PooledSession(recording, charged)
+    bill(recording, session, charged)
+    assert sum(block.text.count("line 7 of the file") for block in session.prompt().blocks) == 1
