@@ -189,6 +189,8 @@ def _parts(
     from pagein.gateway.curation.layer_follower import LayerFollower
     from pagein.gateway.curation.session_keeper import SessionKeeper
     from pagein.gateway.pages.session_views import EngineLooker
+    from pagein.gateway.pages.stored_sessions import SessionArchive
+    from pagein.gateway.pages.window_orders import EngineHand
     from pagein.settings.sources import load_config
 
     engine, layers = wiring.open_with_layers(store, workspace=workspace, patience=settings.budget * _PATIENCE)
@@ -219,6 +221,8 @@ def _parts(
         files=files,
         keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
         services=_services(engine, workspace, switch),
+        hand=EngineHand(engine),
+        archive=SessionArchive(lambda: closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True))),
     )
 
 
