@@ -183,7 +183,7 @@ def test_a_subscriber_sees_what_fills_the_window_and_what_a_key_would_cost(tmp_p
             for told in (
                 "With an API key these calls would have cost",
                 "BIT that a key would have cost, on subscriptions",
-                "What fills the window",
+                "The window now",
                 "What each call sent",
                 "passed untouched: subscription",
             ):

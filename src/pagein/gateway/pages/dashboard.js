@@ -164,7 +164,7 @@ function epochs(inside) {
 function objects(inside) {
   const columns = [column("stands as", "plain"), column("tool", "plain"), column("what", "wide"), column("tokens", "", "Of the whole text, estimated."), column("id", "plain"), column("marks", "plain", "The user's hand on it, and what protects it.")];
   const rows = inside.objects.slice().reverse().map((item) => ({ key: item.call, cells: [item.form, item.tool, item.description, whole(item.tokens), made("code", null, item.id || item.call), item.marks.join(" ")] }));
-  const parts = [made("h3", null, "Tool results, newest first"), made("p", { class: "soft" }, ...prose("`pagein peek ID` shows one that left; `pagein pin`, `drop` and `restore` take the session's name and an id.")), table("Tool results", columns, rows.slice(0, SHOWN), "none")];
+  const parts = [made("h3", null, "Tool results, newest first"), made("p", { class: "soft" }, ...prose("`pagein peek ID` shows one that left, `pagein pin`, `drop` and `restore` take the session's name and an id; or choose the result in the window above.")), table("Tool results", columns, rows.slice(0, SHOWN), "none")];
   if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older tool results", columns, rows.slice(SHOWN), "none")));
   return parts;
 }
@@ -179,9 +179,10 @@ const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {
   const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
   const steers = found.inside && last.curating && !passes(one);
-  const inner = found.inside ? composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
+  const drawn_prompt = seen.prompt && !seen.prompt.error;
+  const inner = found.inside ? drawn_prompt ? [] : composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
   const rest = found.inside ? [...(steers ? [...epochs(found.inside), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
-  return [...head, ...(steers ? [orders()] : []), ...prompt_picture(found), ...part_view(steers), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
+  return [...head, ...(steers ? [orders()] : []), ...prompt_picture(found), ...(drawn_prompt ? part_view(steers) : []), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
 }
 
 async function asked(path) {

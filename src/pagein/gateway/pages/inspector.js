@@ -91,7 +91,7 @@ async function send(act, target) {
   const answer = await fetch("/api/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ session: seen.name, act, target }) });
   return answer.json();
 }
-async function order(act) {
+async function give(act) {
   const target = seen.part && seen.part.result ? seen.part.result.call : "", about = act !== "epoch" && act !== "off" && act !== "on" && act !== "undo";
   if (about && !target) { Object.assign(seen, { told: "Choose a tool result first.", failed: true }); return redraw(); }
   try {
@@ -139,8 +139,8 @@ function past_session(name, found) {
 
 // --- the sessions of the store, and totals ---
 function sparkline(days) {
-  const worth = days.map((one) => one.cost || 0), most = Math.max(...worth, 1), wide = 1000 / Math.max(days.length, 1);
-  const bars = days.map((one, index) => drawn("rect", { class: "written", x: (index * wide).toFixed(2), y: (58 - 56 * worth[index] / most).toFixed(2), width: Math.max(wide - 2, 1).toFixed(2), height: (56 * worth[index] / most + 1).toFixed(2) }, drawn("title", {}, one.name + ": " + amount(worth[index]) + " BIT, " + dollars(one.usd) + ", " + plural(one.calls, "call"))));
+  const worth = days.map((one) => one.cost || 0), most = Math.max(...worth, 1), wide = 1000 / Math.max(days.length, 30);
+  const bars = days.map((one, index) => drawn("rect", { class: "written", x: (index * wide).toFixed(2), y: (58 - 56 * worth[index] / most).toFixed(2), width: Math.max(wide - 4, 1).toFixed(2), height: (56 * worth[index] / most + 1).toFixed(2) }, drawn("title", {}, one.name + ": " + amount(worth[index]) + " BIT, " + dollars(one.usd) + ", " + plural(one.calls, "call"))));
   return drawn("svg", { class: "spark", viewBox: "0 0 1000 60", preserveAspectRatio: "none", role: "img", "aria-label": "Cost by day, from " + (days.length ? days[0].name + " to " + days[days.length - 1].name : "none") }, ...bars);
 }
 const BYS = { day: "day (UTC)", agent: "agent", project: "project", model: "model" };
@@ -183,13 +183,13 @@ document.addEventListener("click", (event) => {
   const found = event.target instanceof Element ? event.target.closest("[data-act]") : null;
   if (!found) return;
   if (found.dataset.act === "part") pick(found.dataset.part);
-  if (found.dataset.act === "order") order(found.dataset.order);
+  if (found.dataset.act === "order") give(found.dataset.order);
   if (found.dataset.act === "by") { stored.by = found.dataset.by; draw_stored(); }
 });
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement || !byId("inside").querySelector(".orders")) return;
   const act = Object.keys(ACTS).find((one) => ACTS[one][1] === event.key && byId("inside").querySelector('[data-order="' + one + '"]'));
-  if (act) { event.preventDefault(); order(act); }
+  if (act) { event.preventDefault(); give(act); }
 });
 byId("filter").addEventListener("input", (event) => { stored.words = event.target.value; ask_stored(true); });
 byId("filter-form").addEventListener("submit", (event) => event.preventDefault());
