@@ -31,6 +31,7 @@ from pagein.cli import (
     commands_store,
     commands_switch,
     commands_symbols,
+    commands_top,
     commands_upkeep,
     commands_versions,
 )
@@ -156,6 +157,7 @@ _add_to(
     commands_doctor.add_to,
     commands_switch.add_to,
     commands_status.add_to,
+    commands_top.add_to,
 )
 _add_to("Read and recall", commands_reads.add_to, commands_symbols.add_to, commands_recall.add_to)
 _add_to("The user's hand on a session", commands_pins.add_to)

@@ -127,6 +127,8 @@ def _call(place: _Place, usage: Usage) -> JournalCall:
         epoch=(epoch.reason or "epoch") if epoch is not None else "",
         evicted=len(epoch.paged) + len(epoch.turns) if epoch is not None else 0,
         restored=len(epoch.restored) if epoch is not None else 0,
-        evicted_tokens=sum([*(one.tokens for one in epoch.paged), *(one.tokens for one in epoch.turns)]) if epoch is not None else 0,
+        evicted_tokens=sum([*(one.tokens for one in epoch.paged), *(one.tokens for one in epoch.turns)])
+        if epoch is not None
+        else 0,
         recalls=place.recalls,
     )
