@@ -15,6 +15,7 @@ async function inspected(name, calls) {
   const query = encodeURIComponent(name);
   const [prompt, history] = await Promise.all([asked("/api/prompt?name=" + query), last.curating ? asked("/api/history?name=" + query) : { calls: [], off: false }]);
   if (seen.name === name) Object.assign(seen, { at, prompt, history: history.calls || [], off: Boolean(history.off) });
+  if (seen.name === name && seen.part) pick(partKey(seen.part)); // what the model sees of it may be another text now
 }
 
 const partKey = (part) => part.place + "." + part.block;
@@ -108,7 +109,6 @@ async function give(act) {
     Object.assign(seen, { told: answer.error || answer.text, failed: Boolean(answer.error), at: -1 });
   } catch (problem) { Object.assign(seen, { told: "The gateway does not answer.", failed: true }); }
   await refresh();
-  if (seen.part) await pick(partKey(seen.part));
 }
 function pay_back(calls) {
   const rows = [];
