@@ -182,12 +182,16 @@ function draw_stored() {
 document.addEventListener("click", (event) => {
   const found = event.target instanceof Element ? event.target.closest("[data-act]") : null;
   if (!found) return;
-  if (found.dataset.act === "part") pick(found.dataset.part);
+  if (found.dataset.act === "part") {
+    const button = byId("inside").querySelector('button[data-part="' + found.dataset.part + '"]');
+    if (button) button.focus({ preventScroll: true }); // a click on the picture leads to the part's row, where the keys work
+    pick(found.dataset.part);
+  }
   if (found.dataset.act === "order") give(found.dataset.order);
   if (found.dataset.act === "by") { stored.by = found.dataset.by; draw_stored(); }
 });
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement || !byId("inside").querySelector(".orders")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target instanceof HTMLInputElement || !byId("inside").contains(document.activeElement)) return; // single keys work only where they belong
   const act = Object.keys(ACTS).find((one) => ACTS[one][1] === event.key && byId("inside").querySelector('[data-order="' + one + '"]'));
   if (act) { event.preventDefault(); give(act); }
 });

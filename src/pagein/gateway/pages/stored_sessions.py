@@ -107,7 +107,7 @@ class SessionArchive:
         try:
             with self._lock, self._open() as store:
                 return store.forgettings()
-        except PageinError:
+        except (PageinError, OSError):  # the gateway serves also without a sound store (law 7)
             return 0
 
     def _notice(self, store: WholeStore) -> None:
