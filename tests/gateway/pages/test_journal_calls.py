@@ -89,7 +89,7 @@ def test_each_table_of_totals_adds_up_to_the_sum_and_the_account_to_the_saving(
     found = totals_of(sessions)
     for rows in (found["day"], found["agent"], found["project"], found["model"]):
         for name in ("calls", "read", "written", "fresh", "output", "saved", "recalls"):
-            assert sum(row[name] for row in rows) == found["whole"][name]  # type: ignore[literal-required]
+            assert sum(row[name] for row in rows) == found["whole"][name]
         assert sum(row["cost"] or 0 for row in rows) == (found["whole"]["cost"] or 0)
     ledger = found["ledger"]
     assert ledger["gained"] - ledger["spent"] == found["whole"]["saved"]
