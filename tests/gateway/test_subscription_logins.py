@@ -178,12 +178,12 @@ def test_a_subscriber_sees_what_fills_the_window_and_what_a_key_would_cost(tmp_p
             await sent(url, marked(turns), X_Session_Id="mine", Authorization=CLAUDE, x_api_key="")
         await called(url, "mine", 3)
         async with browsing(f"{url}/#mine", tmp_path / "browser") as page:
-            await page.until("document.querySelector('#inside .bar') !== null")
+            await page.until("document.querySelector('#inside svg.window') !== null")
             text = await page.text()
             for told in (
                 "With an API key these calls would have cost",
                 "BIT that a key would have cost, on subscriptions",
-                "What fills the window",
+                "The window now",
                 "What each call sent",
                 "passed untouched: subscription",
             ):

@@ -37,6 +37,7 @@ from pagein.cli import (
     commands_store,
     commands_switch,
     commands_symbols,
+    commands_top,
     commands_tune,
     commands_upkeep,
     commands_versions,
@@ -167,6 +168,7 @@ _add_to(
     commands_doctor.add_to,
     commands_switch.add_to,
     commands_status.add_to,
+    commands_top.add_to,
 )
 _add_to(
     "Read and recall",

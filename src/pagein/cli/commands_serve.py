@@ -219,6 +219,8 @@ def _parts(
     from pagein.gateway.curation.layer_follower import LayerFollower
     from pagein.gateway.curation.session_keeper import SessionKeeper
     from pagein.gateway.pages.session_views import EngineLooker
+    from pagein.gateway.pages.stored_sessions import SessionArchive
+    from pagein.gateway.pages.window_orders import EngineHand
     from pagein.settings.sources import load_config
 
     config = load_config(workspace)
@@ -233,11 +235,13 @@ def _parts(
         if layers and (settings.memory or settings.follow_files != "off")
         else None
     )
+    everything = settings.recall_everything
+    asked = GatewayChildren(engine, config.delegation, settings.children_hour_usd, everything=everything)
     return GatewayParts(
         EngineCurator(
             engine,
             recall=settings.recall,
-            everything=settings.recall_everything,
+            everything=everything,
             notes=settings.note_guidance,
             work=None if files is None else files.work,
             children=TOOLS if settings.children else (),
@@ -251,11 +255,9 @@ def _parts(
         files=files,
         keeper=SessionKeeper(_retention(store, workspace, settings.retention), logger) if settings.retention else None,
         services=_services(engine, workspace, switch),
-        children=GatewayChildren(
-            engine, config.delegation, settings.children_hour_usd, everything=settings.recall_everything
-        )
-        if settings.children
-        else None,
+        children=asked if settings.children else None,
+        hand=EngineHand(engine),
+        archive=SessionArchive(lambda: closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True))),
     )
 
 

@@ -15,6 +15,7 @@ import typer
 from pagein.cli.options import AsJson, Store, Workspace
 
 if TYPE_CHECKING:
+    from pagein.gateway.setup.inquiry import GatewayInquiry
     from pagein.replay.results.recall_counts import RecallCount
     from pagein.ui.status import AbsentCount, GatewayStatus, RecallStatus, StoreStatus
 
@@ -57,16 +58,23 @@ def status(
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
 
 
-def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
+def nearest_gateway(url: str | None, workspace: Path) -> "GatewayInquiry":
+    """Return the gateway that is meant: the named one, the running one for this folder or above, or the one of the settings."""
     from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
     from pagein.gateway.http.access_token import default_file
-    from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
+    from pagein.gateway.setup.inquiry import GatewayInquiry
     from pagein.settings.sources import load_config
-    from pagein.ui.status import GatewayStatus, SessionStatus
 
     settings = load_config(workspace).gateway
     announced = nearest_store(running_stores(default_folder()), str(workspace.resolve())) if url is None else None
-    gateway = GatewayInquiry(url or (announced.url if announced else settings.url), settings.host, default_file())
+    return GatewayInquiry(url or (announced.url if announced else settings.url), settings.host, default_file())
+
+
+def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
+    from pagein.gateway.setup.inquiry import NoAnswer
+    from pagein.ui.status import GatewayStatus, SessionStatus
+
+    gateway = nearest_gateway(url, workspace)
     try:
         seen = gateway.overview()
     except NoAnswer as problem:

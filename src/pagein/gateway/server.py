@@ -31,11 +31,14 @@ from pagein.gateway.kill_switch import Switch, default_switch
 from pagein.gateway.pages import dashboard
 from pagein.gateway.pages.call_history import Board, Overview, SetupView
 from pagein.gateway.pages.call_report import Reporter
+from pagein.gateway.pages.inspector import Inspector
 from pagein.gateway.pages.json_logs import LOGGER
 from pagein.gateway.pages.metrics import Metrics
 from pagein.gateway.pages.session_views import Looker
 from pagein.gateway.pages.status_pages import figures, health
 from pagein.gateway.pages.store_watch import Look
+from pagein.gateway.pages.stored_sessions import SessionArchive
+from pagein.gateway.pages.window_orders import Hand
 from pagein.gateway.relay import Relay
 from pagein.gateway.settings import GatewaySettings
 
@@ -72,6 +75,8 @@ class GatewayParts:
     services: handlers of other services at this address, by path
     children: answers questions to child models; None for none
     listener: the socket to listen at, in place of the address in the settings; None for that address
+    hand: takes the orders of the page; None for a page that only shows
+    archive: the sessions of the store for the page; None for the sessions since the start alone
     """
 
     curator: Curator | None = None
@@ -87,6 +92,8 @@ class GatewayParts:
     services: Mapping[str, Handler] = field(default_factory=dict)
     children: ChildAsker | None = None
     listener: socket.socket | None = None
+    hand: Hand | None = None
+    archive: SessionArchive | None = None
 
 
 class Gateway:
@@ -116,6 +123,7 @@ class Gateway:
             limit=settings.body_limit,
             measures=given.curator is None,
         )
+        self._inspector = Inspector(self.board, self._reporter.prompts, given.hand, given.archive)
         self._logger = logger.getChild("http")
         self._clock = given.clock if given.clock is not None else SystemClock()
         self._http: ClientSession | None = None
@@ -244,6 +252,7 @@ class Gateway:
             raise
         self.port = self._runner.addresses[0][1]
         await self._reporter.soundness.after(failed=False)
+        await self._inspector.begin()
         for thread in self._threads:
             thread.start(lambda: self.quiet() < _QUIET)
 
@@ -274,6 +283,7 @@ class Gateway:
         settle: seconds for pending reports of finished calls, and again for closing the store
         """
         whole = await self.drain(seconds)
+        self.board.end()
         if self._runner is not None:
             await self._runner.cleanup()
         if self._relay is not None:
@@ -304,7 +314,9 @@ class Gateway:
             "/api/session": dashboard.session(self.board, self._looker, self._reporter.meter),
             "/api/search": dashboard.search(self._looker),
             "/metrics": figures(self.metrics),
+            **self._inspector.pages(),
         }
+        app.router.add_post("/api/order", access.page(self._inspector.order))
         for path, page in pages.items():
             app.router.add_get(path, access.page(page), allow_head=False)
         for path, service in self._services.items():

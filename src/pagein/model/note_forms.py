@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 import msgspec
 
 from pagein.errors import BadName
-from pagein.model import read_records
+from pagein.model import memory_notes, read_records
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
@@ -51,17 +51,6 @@ from pagein.model.journal_notes import (
     WithheldReadNote,
 )
 from pagein.model.json_text import decode_json, encode_json
-from pagein.model.memory_notes import (
-    AnswerNote,
-    ChatSummaryNote,
-    FileSightingNote,
-    ObjectNameNote,
-    ObjectViewNote,
-    OpenChatsNote,
-    RecordedNote,
-    RememberedNote,
-    SessionPlaceNote,
-)
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
@@ -275,28 +264,28 @@ def _decode_ingest(data: str) -> IngestNote:
     raise ValueError(data)
 
 
-def _encode_object_name(note: ObjectNameNote) -> str:
+def _encode_object_name(note: memory_notes.ObjectNameNote) -> str:
     return encode_json({"object_id": note.object_id, "nickname": note.nickname}).decode()
 
 
-def _decode_object_name(data: str) -> ObjectNameNote:
+def _decode_object_name(data: str) -> memory_notes.ObjectNameNote:
     match _plain(data):
         case {"object_id": str(object_id), "nickname": str() | None as nickname}:
-            return ObjectNameNote(object_id, nickname)
+            return memory_notes.ObjectNameNote(object_id, nickname)
     raise ValueError(data)
 
 
-def _encode_object_view(note: ObjectViewNote) -> str:
+def _encode_object_view(note: memory_notes.ObjectViewNote) -> str:
     fields = None if note.fields is None else list(note.fields)
     return encode_json({"object_id": note.object_id, "fields": fields}).decode()
 
 
-def _decode_object_view(data: str) -> ObjectViewNote:
+def _decode_object_view(data: str) -> memory_notes.ObjectViewNote:
     match _plain(data):
         case {"object_id": str(object_id), "fields": None}:
-            return ObjectViewNote(object_id)
+            return memory_notes.ObjectViewNote(object_id)
         case {"object_id": str(object_id), "fields": [*names]}:
-            return ObjectViewNote(object_id, tuple(str(one) for one in names))
+            return memory_notes.ObjectViewNote(object_id, tuple(str(one) for one in names))
     raise ValueError(data)
 
 
@@ -371,7 +360,7 @@ KINDS: Final = (
     _kind("request.shown_once", OneShotNote),
     _mark("request.passed", PassthroughNote()),
     _kind("request.answered", UsageNote, lambda one: _encode(one.usage), _decode_usage),
-    _kind("request.answer", AnswerNote, lambda one: one.message, AnswerNote, has_words=True),
+    _kind("request.answer", memory_notes.AnswerNote, lambda one: one.message, memory_notes.AnswerNote, has_words=True),
     _kind("request.lease", CachedPrefixNote, _encode_set_fields("saved", "held", "anchored")),
     _kind("cache.verdict", CacheVerdictNote),
     _kind("request.exchange", ExchangeNote, _encode_set_fields(), _decode_exchange, has_words=True),
@@ -386,16 +375,16 @@ KINDS: Final = (
     _kind("recall", RecallNote, _encode_recall, _decode_recall, has_words=True),
     _kind("ingested", IngestNote, _encode_ingest, _decode_ingest, has_words=True),
     _kind("child.result", ChildResultNote, _encode_set_fields("object_id", "call", "kind"), has_words=True),
-    _kind("object.name", ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
-    _kind("object.view", ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
-    _kind("object.summary", ChatSummaryNote, has_words=True),
-    _kind("chats.open", OpenChatsNote),
+    _kind("object.name", memory_notes.ObjectNameNote, _encode_object_name, _decode_object_name, has_words=True),
+    _kind("object.view", memory_notes.ObjectViewNote, _encode_object_view, _decode_object_view, has_words=True),
+    _kind("object.summary", memory_notes.ChatSummaryNote, has_words=True),
+    _kind("chats.open", memory_notes.OpenChatsNote),
     _kind("read.measure", ReadMeasureNote, _encode_read_measure, _decode_read_measure, has_words=True),
     _kind("search.measure", SearchMeasureNote, _encode_search_measure, _decode_search_measure, has_words=True),
-    _kind("session.recorded", RecordedNote, _encode_set_fields(), has_words=True),
-    _kind("file.remembered", RememberedNote, _encode_set_fields(), has_words=True),
-    _kind("session.place", SessionPlaceNote, _encode_set_fields(), has_words=True),
-    _kind("file.sighting", FileSightingNote, _encode_set_fields(), has_words=True),
+    _kind("session.recorded", memory_notes.RecordedNote, _encode_set_fields(), has_words=True),
+    _kind("file.remembered", memory_notes.RememberedNote, _encode_set_fields(), has_words=True),
+    _kind("session.place", memory_notes.SessionPlaceNote, _encode_set_fields(), has_words=True),
+    _kind("file.sighting", memory_notes.FileSightingNote, _encode_set_fields(), has_words=True),
     _kind("pool", PoolNote, _encode_pool, _decode_pool, has_words=True),
     _kind("prompt.tiers", TierNote, _encode_set_fields(), has_words=True),
 )

@@ -135,7 +135,7 @@ def test_a_person_sees_sessions_costs_the_window_reasons_and_finds_text_and_noth
                 f"Session {HOSTILE}",
                 "claude-sonnet-4-5",
                 "named by x-claude-code-session-id",
-                "What fills the window",
+                "The window now",
                 "What each call sent",
                 "stub",
                 "By pagein's reckoning",

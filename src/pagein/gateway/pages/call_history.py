@@ -1,12 +1,16 @@
 """Call history of the gateway, as plain values for its pages. Contains no part of a body."""
 
+import asyncio
+import contextlib
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
 from pagein.model.messages import Usage
+from pagein.providers.prices.price_lookup import newest_prices
 
-SESSIONS: Final = 200
+SESSIONS: Final = 500
 CALLS: Final = 100
 NOTHING: Final = Usage()
 _ERROR: Final = 400
@@ -83,6 +87,7 @@ class CallView(TypedDict):
     fresh: int
     output: int
     cost: float | None
+    usd: float | None
     saved: float | None
     shortfall: int
     explanation: str
@@ -99,6 +104,7 @@ class SessionView(TypedDict):
     shortfall: as in `UsageAccount`
     unbilled: cost of passthrough calls at API prices, not included in `cost`, because a subscription bills no tokens
     keep_alives, keep_alive_cost: number of keep-alive requests, and their cost in BIT, included in `cost`
+    usd, saved_usd: `cost` and `saved` in dollars at the price of the session's model; None for a model without one
     """
 
     name: str
@@ -122,6 +128,8 @@ class SessionView(TypedDict):
     saved: float
     keep_alives: int
     keep_alive_cost: float
+    usd: float | None
+    saved_usd: float | None
 
 
 class SetupView(TypedDict):
@@ -158,11 +166,36 @@ class Overview(TypedDict):
 
 
 class Board:
-    """The most recent sessions with their most recent calls."""
+    """The most recent sessions with their most recent calls. Used by one event loop.
+
+    ended: whether the gateway ends, so that nobody needs to listen any more
+    """
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._listeners: set[asyncio.Event] = set()
         self.notices: list[str] = []
+        self.ended = False
+
+    @contextlib.contextmanager
+    def listener(self) -> Iterator[asyncio.Event]:
+        """Listen to changes: the event is set with each."""
+        changed = asyncio.Event()
+        self._listeners.add(changed)
+        try:
+            yield changed
+        finally:
+            self._listeners.discard(changed)
+
+    def tell(self) -> None:
+        """Tell the listeners of a change."""
+        for one in self._listeners:
+            one.set()
+
+    def end(self) -> None:
+        """Let the listeners go."""
+        self.ended = True
+        self.tell()
 
     def add(self, call: CallRecord) -> None:
         """Record an answered call."""
@@ -171,6 +204,7 @@ class Board:
         found.add(call)
         while len(self._sessions) > SESSIONS:
             self._sessions.popitem(last=False)
+        self.tell()
 
     def add_keepalive(self, session: str, cost: float) -> None:
         """Add a keep-alive request to its session's bill."""
@@ -179,12 +213,14 @@ class Board:
             found.keep_alives += 1
             found.keep_alive_cost += cost
             found.cost += cost
+            self.tell()
 
     def notice(self, text: str) -> bool:
         """Record a notice for the page. Return whether the notice is new."""
         if text in self.notices:
             return False
         self.notices.append(text)
+        self.tell()
         return True
 
     def bound(self) -> list[str]:
@@ -266,7 +302,15 @@ class _Session:
             saved=self.saved,
             keep_alives=self.keep_alives,
             keep_alive_cost=self.keep_alive_cost,
+            usd=dollars(self.cost, self.model),
+            saved_usd=dollars(self.saved, self.model),
         )
+
+
+def dollars(bit: float, model: str) -> float | None:
+    """Return BIT in dollars at the newest price of a model; None without a price in dollars."""
+    paid = newest_prices(model)
+    return None if paid is None else paid.usd(bit)
 
 
 def _view(call: CallRecord) -> CallView:
@@ -292,6 +336,7 @@ def _view(call: CallRecord) -> CallView:
         fresh=used.fresh,
         output=used.output,
         cost=call.cost,
+        usd=None if call.cost is None else dollars(call.cost, call.model),
         saved=call.saved,
         shortfall=call.shortfall,
         explanation=call.explanation,

@@ -23,11 +23,14 @@ from pagein.gateway.pages.call_history import Board, CallRecord
 from pagein.gateway.pages.call_meter import CallMeasure, Meter
 from pagein.gateway.pages.json_logs import tell
 from pagein.gateway.pages.metrics import Metrics
+from pagein.gateway.pages.prompt_picture import SentPrompt
+from pagein.gateway.pages.sent_prompts import SentPrompts
 from pagein.gateway.pages.store_watch import Look, Soundness
 from pagein.providers.validity import Api
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 
 _LONGEST = 300
+_NO_TOOLS = (b"", b"[]", b"null")
 _CROWDED = (
     "The window of {model} is nearly full in session {session}, and nothing more of it may leave: its requests go out all the same. "
     "Let the client compact, or begin a new conversation."
@@ -111,6 +114,7 @@ class Reporter:
         self._limit = limit
         self.measures = measures
         self.meter = Meter()
+        self.prompts = SentPrompts()
 
     def notice(self, text: str) -> None:
         """Show a notice on the page and in the log, once."""
@@ -150,6 +154,7 @@ class Reporter:
         measured = await self._measure(one.measurable, reply)
         noted = await self._observe(one, reply) if measured is None else measured.noted
         call = _call(one, reply, noted, measured)
+        self._keep_prompt(one, reply, call)
         self.board.add(call)
         if call.crowded:
             self.notice(_CROWDED.format(session=call.session or "without a name", model=call.model or "the model"))
@@ -198,13 +203,25 @@ class Reporter:
 
     def _read(self, one: Measurable, reply: ModelReply) -> CallMeasure | None:
         body = decode_body(b"".join(one.parts), one.coding, self._limit)
-        return (
-            None
-            if body is None
-            else self.meter.measure(
-                CurationRequest(body, one.api, one.hint, one.at, one.context, model=one.model), reply
-            )
+        if body is None:
+            return None
+        measured = self.meter.measure(
+            CurationRequest(body, one.api, one.hint, one.at, one.context, model=one.model), reply
         )
+        if reply.usage is not None:
+            sent = SentPrompt(body, one.api, measured.model, one.at, reply.usage.prompt)
+            self.prompts.add(measured.session, sent, has_tools=b'"tools"' in body)
+        return measured
+
+    def _keep_prompt(self, one: FinishedCall, reply: ModelReply, call: CallRecord) -> None:
+        """Keep the bytes of an answered request for the page."""
+        usage, api = reply.first or reply.usage, one.route.api
+        if one.decision is None or api is None or usage is None:
+            return
+        prepared = one.decision.curated.prepared
+        tools = None if prepared is None or prepared.sent is None else prepared.sent.fields.get("tools", b"")
+        sent = SentPrompt(one.decision.curated.body, api, call.model, one.at, usage.prompt)
+        self.prompts.add(call.session, sent, has_tools=tools is None or tools.strip() not in _NO_TOOLS)
 
     async def _observe(self, one: FinishedCall, reply: ModelReply) -> UsageAccount:
         if one.decision is None or (one.decision.kind is not None and one.decision.curated.prepared is None):

@@ -1,8 +1,8 @@
 "use strict";
 // Whatever comes from a session is put in as text. Views are made anew and patched into the page, so that scrolling, focus and selection stay.
-const EVERY = 2500, SHOWN = 25, TALLEST = 120, WIDE = 8;
+const EVERY = 2500, QUIET = 10000, SHOWN = 25, TALLEST = 120, WIDE = 8;
 const byId = (id) => document.getElementById(id);
-let opened = named(), shownOnce = false, busy = false, last = null;
+let opened = named(), shownOnce = false, busy = false, again = false, last = null, redraw = () => {};
 
 function named() {
   try { return decodeURIComponent(location.hash.slice(1)); } catch (problem) { return location.hash.slice(1); }
@@ -88,7 +88,7 @@ const RECKONED = "Reckoned by pagein: what its own decisions spared or cost at t
 const BY_CACHE = "Prompt tokens that the provider read from its cache instead of taking them at the full price.";
 
 function sums(sessions) {
-  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0 };
+  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0, usd: 0 };
   for (const one of sessions) for (const name of Object.keys(total)) total[name] += one[name];
   return total;
 }
@@ -101,19 +101,19 @@ function nothingYet(state) {
 }
 function overview(state) {
   const total = sums(state.sessions);
-  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [amount(total.cost), "BIT: the bill so far", "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
+  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [amount(total.cost), "BIT: the bill so far" + (total.usd ? ", " + dollars(total.usd) : ""), "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
   if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
-  const columns = [column("session", "name"), column("last call"), column("calls"), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
-  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
+  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "At the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
+  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
   return [tiles([...bill, ...trouble]), made("h2", null, "Sessions"), table("Sessions", columns, rows, "none")];
 }
 function trouble_of(one) {
   const told = [one.passed && whole(one.passed) + " untouched", one.errors && plural(one.errors, "error") + " upstream", one.failures && plural(one.failures, "failure"), one.shortfall && amount(one.shortfall) + " not in cache"];
   return told.filter(Boolean).join(", ");
 }
-const KINDS = { user: "user", assistant: "assistant", thinking: "thinking", arguments: "tool arguments", results: "results, whole", previews: "previews", stubs: "stubs", system: "system" };
-const colour = (kind) => ["results", "previews", "stubs", "arguments", "assistant", "thinking", "user"].includes(kind) ? kind : "other";
+const KINDS = { tools: "tool schemas", images: "images", other: "other", user: "user", assistant: "assistant", thinking: "thinking", arguments: "tool arguments", results: "results, whole", previews: "previews", stubs: "stubs", system: "system" };
+const colour = (kind) => ["results", "previews", "stubs", "arguments", "assistant", "thinking", "user", "tools", "system"].includes(kind) ? kind : "other";
 function composition(window) {
   const total = Object.values(window).reduce((sum, size) => sum + size, 0);
   const sorted = Object.entries(window).sort((one, other) => other[1] - one[1]);
@@ -164,13 +164,13 @@ function epochs(inside) {
 function objects(inside) {
   const columns = [column("stands as", "plain"), column("tool", "plain"), column("what", "wide"), column("tokens", "", "Of the whole text, estimated."), column("id", "plain"), column("marks", "plain", "The user's hand on it, and what protects it.")];
   const rows = inside.objects.slice().reverse().map((item) => ({ key: item.call, cells: [item.form, item.tool, item.description, whole(item.tokens), made("code", null, item.id || item.call), item.marks.join(" ")] }));
-  const parts = [made("h3", null, "Tool results, newest first"), made("p", { class: "soft" }, ...prose("`pagein peek ID` shows one that left; `pagein pin`, `drop` and `restore` take the session's name and an id.")), table("Tool results", columns, rows.slice(0, SHOWN), "none")];
+  const parts = [made("h3", null, "Tool results, newest first"), made("p", { class: "soft" }, ...prose("`pagein peek ID` shows one that left, `pagein pin`, `drop` and `restore` take the session's name and an id; or choose the result in the window above.")), table("Tool results", columns, rows.slice(0, SHOWN), "none")];
   if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older tool results", columns, rows.slice(SHOWN), "none")));
   return parts;
 }
 function calls(list) {
-  const columns = [column("at"), column("format", "plain"), column("status"), column("read"), column("written"), column("fresh"), column("output"), column("held, ms", "", "How long pagein kept the request before it went on."), column("replaced", "", "Results that stood in it as previews, stubs or markers."), column("what happened", "wide")];
-  const rows = list.map((call) => ({ key: call.at + " " + call.took_ms, cells: [clock(call.at), call.route, call.status ? made("span", { class: call.status >= 400 ? "bad" : "" }, String(call.status)) : "client gone", whole(call.read), whole(call.written), whole(call.fresh), whole(call.output), call.added_ms.toFixed(1), call.replaced, happened(call)] }));
+  const columns = [column("at"), column("format", "plain"), column("status"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("held, ms", "", "How long pagein kept the request before it went on."), column("replaced", "", "Results that stood in it as previews, stubs or markers."), column("what happened", "wide")];
+  const rows = list.map((call) => ({ key: call.at + " " + call.took_ms, cells: [clock(call.at), call.route, call.status ? made("span", { class: call.status >= 400 ? "bad" : "" }, String(call.status)) : "client gone", whole(call.read), whole(call.written), whole(call.fresh), whole(call.output), call.cost === null ? "–" : amount(call.cost), dollars(call.usd), call.added_ms.toFixed(1), call.replaced, happened(call)] }));
   const parts = [made("h3", null, "Calls, newest first"), table("Calls", columns, rows.slice(0, SHOWN), "none")];
   if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older calls", columns, rows.slice(SHOWN), "none")));
   return parts;
@@ -178,9 +178,11 @@ function calls(list) {
 const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {
   const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
-  const inner = found.inside ? composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
-  const rest = found.inside ? [...(passes(one) || !last.curating ? [] : epochs(found.inside)), ...objects(found.inside)] : [];
-  return [...head, ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
+  const steers = found.inside && last.curating && !passes(one);
+  const drawn_prompt = seen.prompt && !seen.prompt.error;
+  const inner = found.inside ? drawn_prompt ? [] : composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
+  const rest = found.inside ? [...(steers ? [...epochs(found.inside), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
+  return [...head, ...(steers ? [orders()] : []), ...prompt_picture(found), ...(drawn_prompt ? part_view(steers) : []), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
 }
 
 async function asked(path) {
@@ -201,8 +203,10 @@ function order(sessions, now) {
   return sessions.slice().sort((one, other) => live(other) - live(one) || other.began - one.began);
 }
 async function refresh() {
-  if (busy || document.hidden) return;
+  if (document.hidden) return;
+  if (busy) { again = true; return; }
   busy = true;
+  again = false;
   try {
     const state = await asked("/api/state");
     state.sessions = order(state.sessions, state.now);
@@ -211,10 +215,13 @@ async function refresh() {
     about(state);
     show(byId("overview"), ...(state.sessions.length ? overview(state) : nothingYet(state)));
     const wanted = opened, one = state.sessions.find((session) => session.name === wanted);
-    const found = one ? await asked("/api/session?name=" + encodeURIComponent(wanted)) : null;
+    const found = wanted ? await asked("/api/session?name=" + encodeURIComponent(wanted)) : null;
+    if (found && found.calls) await inspected(wanted, found.calls);
+    ask_stored(false);
     if (wanted === opened) {
-      const gone = wanted && !one ? [made("p", { class: "soft" }, "No session “" + wanted + "” was seen since this gateway started.")] : [];
-      show(byId("inside"), ...(found && found.calls ? told(one, found) : gone));
+      const gone = wanted ? [made("p", { class: "soft" }, "No session “" + wanted + "” was seen since this gateway started, and the store has none.")] : [];
+      redraw = () => show(byId("inside"), ...(found && found.calls ? one ? told(one, found) : past_session(wanted, found) : gone));
+      redraw();
     }
     shownOnce = true;
     show(byId("footer"), ...(state.sessions.length ? [made("details", null, made("summary", null, "Point another agent here"), ...setup(state.setup))] : []), made("p", null, "Counted since this gateway started. ", made("a", { href: "/metrics" }, "Figures for Prometheus"), " · ", made("a", { href: "/healthz" }, "health")));
@@ -226,7 +233,7 @@ async function refresh() {
   } finally {
     busy = false;
   }
-  if (opened !== named() && location.hash) { opened = named(); refresh(); }
+  if (opened !== named() && location.hash) { opened = named(); refresh(); } else if (again) refresh();
 }
 function hits(found, question) {
   if (found.error) return [made("p", { class: "bad" }, found.error)];
@@ -250,6 +257,3 @@ addEventListener("keydown", (event) => {
   byId("question").focus();
 });
 addEventListener("hashchange", () => { opened = named(); refresh(); });
-document.addEventListener("visibilitychange", refresh);
-refresh();
-setInterval(refresh, EVERY);

@@ -69,28 +69,30 @@ def state(overview: Callable[[float], Overview]) -> Handler:
     """Return the handler for the data of every recent session."""
 
     async def answer(_: web.Request) -> web.Response:
-        return _json(overview(time.time()))  # noqa: TID251 -- the rim reads the clock
+        return answer_json(overview(time.time()))  # noqa: TID251 -- the rim reads the clock
 
     return answer
 
 
 def session(board: Board, looker: Looker | None, meter: Meter) -> Handler:
-    """Return the handler for a recent session, `?name=`, with calls and composition."""
+    """Return the handler for a session, `?name=`, with its calls since the start and the composition of its window."""
 
     async def answer(request: web.Request) -> web.Response:
         name = request.query.get("name", "")
         calls = board.calls(name)
-        if not calls:
-            return _json({"error": "no session of this name was seen since the gateway started"}, 404)
-        if looker is None or all(call["passed"] for call in calls):
+        if not calls and looker is None:
+            return answer_json({"error": "no session of this name was seen since the gateway started"}, 404)
+        if looker is None or (calls and all(call["passed"] for call in calls)):
             measured = await asyncio.to_thread(meter.inside, name)
             why = _PASSED if looker is not None else _MEASURED
-            return _json(SessionDetails(calls=calls, inside=measured, why="" if measured is not None else why))
+            return answer_json(SessionDetails(calls=calls, inside=measured, why="" if measured is not None else why))
         try:
             inside = await asyncio.to_thread(looker.inside, name)
         except PageinError as problem:
-            return _json(SessionDetails(calls=calls, inside=None, why=str(problem)))
-        return _json(SessionDetails(calls=calls, inside=inside, why=""))
+            if not calls:
+                return answer_json({"error": str(problem)}, 404)
+            return answer_json(SessionDetails(calls=calls, inside=None, why=str(problem)))
+        return answer_json(SessionDetails(calls=calls, inside=inside, why=""))
 
     return answer
 
@@ -101,12 +103,12 @@ def search(looker: Looker | None) -> Handler:
     async def answer(request: web.Request) -> web.Response:
         text = request.query.get("q", "")[:_LONGEST_QUESTION]
         if looker is None:
-            return _json({"error": _MEASURED}, 404)
+            return answer_json({"error": _MEASURED}, 404)
         try:
             hits = await asyncio.to_thread(looker.search, text) if text else ()
         except PageinError as problem:
-            return _json({"error": str(problem)}, 400)
-        return _json(SearchHits(hits=[_shorten(hit) for hit in hits], limit=HITS))
+            return answer_json({"error": str(problem)}, 400)
+        return answer_json(SearchHits(hits=[_shorten(hit) for hit in hits], limit=HITS))
 
     return answer
 
@@ -120,12 +122,13 @@ def _whole() -> str:
     """Return the page with its style and script inlined."""
     folder = resources.files("pagein.gateway.pages")
     text = folder.joinpath("dashboard.html").read_text(encoding="utf-8")
-    for name in ("dashboard.css", "dashboard.js"):
+    for name in ("dashboard.css", "dashboard.js", "inspector.js", "events.js"):
         text = text.replace(f"/* {name} */", folder.joinpath(name).read_text(encoding="utf-8"))
     return text
 
 
-def _json(value: object, status: int = 200) -> web.Response:
+def answer_json(value: object, status: int = 200) -> web.Response:
+    """Return a value as JSON."""
     # ASCII, so that invalid text is escaped rather than refused
     return web.Response(body=json.dumps(value).encode(), status=status, content_type="application/json")
 

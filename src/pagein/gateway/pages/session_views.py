@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypeAlias, TypedDict
 
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
+from pagein.errors import BadInput
 from pagein.model.entries import EntryId, EpochEntry, RequestSent
 from pagein.model.messages import Image, Message, Text, Thinking, ToolCall, ToolResult
 
@@ -117,9 +118,11 @@ class EngineLooker:
         self._looked: OrderedDict[str, _SessionLook] = OrderedDict()
 
     def inside(self, session: str) -> Inside:
-        """Return the content of a session at its leaf."""
+        """Return the content of a session at its leaf. Raises BadInput for a session that is not in the store."""
         found = self._engine.session(session)
         leaf = found.leaf
+        if leaf is None:
+            raise BadInput("no session of this name was seen since the gateway started, and the store has none")
         with self._lock:
             known = self._looked.get(session, _SessionLook())
         if known.inside is not None and known.leaf == leaf:

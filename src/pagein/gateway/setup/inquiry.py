@@ -3,11 +3,12 @@
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Final, cast
-from urllib.parse import urlsplit
+from typing import Any, Final, cast
+from urllib.parse import urlencode, urlsplit
 
 from pagein.errors import BadSetting
 from pagein.gateway.http import access_token
@@ -71,24 +72,48 @@ class GatewayInquiry:
             raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
         return cast("Overview", value)
 
-    def _query(self, path: str) -> object:
+    def session(self, name: str) -> Mapping[str, Any]:
+        """Return the details of a session, as the page shows them. Raises NoAnswer."""
+        return self._object("/api/session?" + urlencode({"name": name}))
+
+    def order(self, session: str, act: str, target: str) -> Mapping[str, Any]:
+        """Carry out an order about a session's window. Raises NoAnswer with the reason if it is refused."""
+        return self._object("/api/order", json.dumps({"session": session, "act": act, "target": target}).encode())
+
+    def _object(self, path: str, body: bytes | None = None) -> Mapping[str, Any]:
+        value = self._query(path, body)
+        if not isinstance(value, dict):
+            raise NoAnswer(f"what answers at {self.address} is no gateway of pagein's")
+        return value
+
+    def _query(self, path: str, body: bytes | None = None) -> object:
         host = urlsplit(self.address).hostname or ""
         token = access_token.read_token(self.token) if host == self.host or is_this_machine(host) else ""
-        headers = {PROOF: token} if token else {}
-        request = urllib.request.Request(self.address + path, headers=headers)  # noqa: S310 -- http and https only, by the settings
+        headers = ({PROOF: token} if token else {}) | ({} if body is None else {"Content-Type": "application/json"})
+        request = urllib.request.Request(self.address + path, body, headers)  # noqa: S310 -- http and https only, by the settings
         try:
             with opener().open(request, timeout=WAIT) as answer:
                 return json.loads(answer.read(_LONGEST))
         except urllib.error.HTTPError as problem:
             with problem:
                 if problem.code != _UNKNOWN:
-                    raise NoAnswer(f"{path} is answered with {problem.code}") from problem
+                    raise NoAnswer(_refused(path, problem)) from problem
             why = f"it has another token than {self.token}: another user started it, or the file is new since; start it again"
             raise NoAnswer(why, is_shut=True) from problem
         except (OSError, ValueError, HTTPException, RecursionError) as problem:
             raise NoAnswer(
                 f"none answers at {self.address} ({reason(problem)}); start it with pagein serve"
             ) from problem
+
+
+def _refused(path: str, problem: urllib.error.HTTPError) -> str:
+    """Return why a gateway refused, in its own words if it has some."""
+    try:
+        told = json.loads(problem.read(_LONGEST))
+    except (OSError, ValueError, HTTPException, RecursionError):
+        told = None
+    own = told.get("error") if isinstance(told, dict) else None
+    return own if isinstance(own, str) else f"{path.partition('?')[0]} is answered with {problem.code}"
 
 
 def opener() -> urllib.request.OpenerDirector:

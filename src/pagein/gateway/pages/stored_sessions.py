@@ -1,0 +1,211 @@
+"""Sessions in the store with their calls, for the page: also those before the gateway's start.
+
+Journals are read in small portions, because the page asks again. What was read of a session is kept until its journal grows.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final, TypeAlias, TypedDict
+
+from pagein.errors import PageinError
+from pagein.gateway.pages.call_totals import TotalsView, totals_of
+from pagein.gateway.pages.journal_calls import JournalCall, JournalSummary, summary_of
+from pagein.model.entries import EntryId
+from pagein.ports import WholeStore
+from pagein.tools.session_commands import sessions as known_sessions
+
+MOST: Final = 500
+"""Sessions that the page shows, the latest first."""
+_PORTION: Final = 1.0  # seconds of reading per question
+
+OpenStore: TypeAlias = Callable[[], AbstractContextManager[WholeStore]]
+"""Opens the store for one question. Raises PageinError if there is none yet."""
+
+
+class StoredSessionView(TypedDict):
+    """A session of the store.
+
+    last: time of its last write; None if unknown.
+    project: its folder; "" if unknown.
+    read_yet: whether its journal was read; the figures are zero before.
+    cost, usd, saved: sums over the calls with a price; None without any.
+    unpriced: calls without a price.
+    """
+
+    name: str
+    title: str
+    agent: str
+    project: str
+    models: list[str]
+    last: float | None
+    read_yet: bool
+    calls: int
+    read: int
+    written: int
+    fresh: int
+    output: int
+    cost: float | None
+    usd: float | None
+    saved: float
+    unpriced: int
+    epochs: int
+    recalls: int
+
+
+class StoredCallView(TypedDict):
+    """A call of a session in the store. Fields as in `JournalCall`."""
+
+    at: float | None
+    model: str
+    read: int
+    written: int
+    fresh: int
+    output: int
+    cost: float | None
+    usd: float | None
+    saved: float
+    epoch: str
+    evicted: int
+    restored: int
+    evicted_tokens: int
+    recalls: int
+
+
+class StoredSessions(TypedDict):
+    """The sessions of the store, the latest first.
+
+    pending: sessions whose journals are not read yet. more: whether there are further sessions.
+    """
+
+    sessions: list[StoredSessionView]
+    pending: int
+    more: bool
+    totals: TotalsView
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    leaf: EntryId | None
+    summary: JournalSummary
+
+
+class SessionArchive:
+    """The sessions of a store. Called from any thread."""
+
+    def __init__(self, open_store: OpenStore) -> None:
+        self._open = open_store
+        self._lock = Lock()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._forgettings = 0
+
+    def forgettings(self) -> int:
+        """Return how often texts were erased from the store; 0 without a store."""
+        try:
+            with self._lock, self._open() as store:
+                return store.forgettings()
+        except (PageinError, OSError):  # the gateway serves also without a sound store (law 7)
+            return 0
+
+    def _notice(self, store: WholeStore) -> None:
+        """Forget what was read before texts were erased."""
+        count = store.forgettings()
+        if count != self._forgettings:
+            self._known.clear()
+            self._forgettings = count
+
+    def sessions(self, words: str = "") -> StoredSessions:
+        """Return the sessions, and the totals of those that were read. Raises PageinError.
+
+        words: only sessions with all these words in their title, name, folder, agent or model
+        """
+        with self._lock, self._open() as store:
+            self._notice(store)
+            kept = sorted(
+                (one for one in store.sessions() if one.leaf is not None and not one.is_own),
+                key=lambda one: -(one.touched or 0.0),
+            )
+            titles = {one["session"]: one for one in known_sessions(store, sub_agents=True, limit=MOST)["sessions"]}
+            until = time.monotonic() + _PORTION
+            pending, views = 0, list[StoredSessionView]()
+            made: list[tuple[str, str, Sequence[JournalCall]]] = []
+            for one in kept[:MOST]:
+                known = self._known.get(one.name)
+                if (known is None or known.leaf != one.leaf) and time.monotonic() < until:
+                    known = self._known[one.name] = _Known(one.leaf, summary_of(store.entries(one.name)))
+                is_read = known is not None and known.leaf == one.leaf
+                pending += not is_read
+                summary = known.summary if known is not None else JournalSummary()
+                told = titles.get(one.name, {})
+                view = _view(one.name, summary, told, one.touched, is_read=is_read)
+                views.append(view)
+                made.append((view["agent"], view["project"], summary.calls))
+            while len(self._known) > 2 * MOST:
+                self._known.popitem(last=False)
+        wanted = words.casefold().split()
+        found = [one for one in views if all(word in _words(one) for word in wanted)]
+        return StoredSessions(sessions=found, pending=pending, more=len(kept) > MOST, totals=totals_of(made))
+
+    def calls(self, name: str) -> list[StoredCallView]:
+        """Return the calls of a session, oldest first; empty for an unknown one. Raises PageinError."""
+        with self._lock, self._open() as store:
+            self._notice(store)
+            leaf = store.leaf(name)
+            known = self._known.get(name)
+            if known is None or known.leaf != leaf:
+                known = self._known[name] = _Known(leaf, summary_of(store.entries(name)))
+        return [_call_view(call) for call in known.summary.calls]
+
+
+def _words(view: StoredSessionView) -> str:
+    return " ".join((view["title"], view["name"], view["project"], view["agent"], *view["models"])).casefold()
+
+
+def _view(
+    name: str, summary: JournalSummary, told: dict[str, object], touched: float | None, *, is_read: bool
+) -> StoredSessionView:
+    calls = summary.calls
+    priced = [call for call in calls if call.cost is not None]
+    dollars = [call.usd for call in calls if call.usd is not None]
+    return StoredSessionView(
+        name=name,
+        title=str(told.get("title") or summary.title),
+        agent=str(told.get("agent") or summary.client),
+        project=str(told.get("cwd") or ""),
+        models=list(dict.fromkeys(call.model for call in calls if call.model)),
+        last=touched,
+        read_yet=is_read,
+        calls=len(calls),
+        read=sum(call.usage.read for call in calls),
+        written=sum(call.usage.written for call in calls),
+        fresh=sum(call.usage.fresh for call in calls),
+        output=sum(call.usage.output for call in calls),
+        cost=sum(call.cost or 0.0 for call in priced) if priced else None,
+        usd=sum(dollars) if dollars else None,
+        saved=sum(call.saved for call in calls),
+        unpriced=len(calls) - len(priced),
+        epochs=sum(bool(call.epoch) for call in calls),
+        recalls=sum(call.recalls for call in calls),
+    )
+
+
+def _call_view(call: JournalCall) -> StoredCallView:
+    return StoredCallView(
+        at=call.at,
+        model=call.model,
+        read=call.usage.read,
+        written=call.usage.written,
+        fresh=call.usage.fresh,
+        output=call.usage.output,
+        cost=call.cost,
+        usd=call.usd,
+        saved=call.saved,
+        epoch=call.epoch,
+        evicted=call.evicted,
+        restored=call.restored,
+        evicted_tokens=call.evicted_tokens,
+        recalls=call.recalls,
+    )

@@ -1,0 +1,209 @@
+"""Orders of the page's user about a window, and what is known of one result: its stored text, and why it left or stays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypedDict
+
+from pagein.engine.engine import Engine
+from pagein.engine.session import Session
+from pagein.engine.window.pin_actions import InWindow
+from pagein.errors import BadInput, NotRecallable, StoreError
+from pagein.model.entries import EpochEntry, PagedOut, PreviewEntry, RequestSent
+from pagein.providers.prices.price_lookup import newest_prices
+from pagein.tools import pin_commands
+
+ACTS: Final = (*pin_commands.ABOUT_OBJECTS, "epoch", "off", "on")
+"""What the page can order. The first five need an object."""
+_OFF: Final = {
+    "off": "pagein decides nothing in this session from its next call on; what left stays out",
+    "on": "pagein decides in this session again, from its next call on",
+}
+
+
+class OrderView(TypedDict):
+    """What came of an order.
+
+    text: what holds now. undo: the acts that take it back, in their order; empty if nothing can.
+    """
+
+    session: str
+    act: str
+    target: str
+    text: str
+    undo: list[str]
+
+
+class ResultView(TypedDict):
+    """What is known of a tool result.
+
+    stored: its whole text as stored; None if it was never stored, with the reason in `missing`.
+    why: why it left or stays, in words.
+    marks: as in `InWindow`.
+    """
+
+    call: str
+    object: str
+    tool: str
+    form: str
+    tokens: int
+    marks: list[str]
+    why: str
+    stored: str | None
+    missing: str
+
+
+class Hand(Protocol):
+    """Takes orders about windows. Called from any thread."""
+
+    def order(self, session: str, act: str, target: str, *, now: bool) -> OrderView:
+        """Carry out an order. Raises PageinError with the reason if it is refused."""
+        ...
+
+    def result(self, session: str, call: str) -> ResultView:
+        """Return what is known of a tool result. Raises PageinError."""
+        ...
+
+    def is_off(self, session: str) -> bool:
+        """Return whether pagein is switched off for this session. Raises PageinError."""
+        ...
+
+
+class EngineHand:
+    """Takes orders on an engine's sessions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def order(self, session: str, act: str, target: str, *, now: bool) -> OrderView:
+        """Carry out an order. Raises BadInput for an unknown order, session or object, and StoreError."""
+        found = self._session(session)
+        if act not in ACTS:
+            raise BadInput(f"{act[:40]!r} is no order; those there are: {', '.join(ACTS)}")
+        if act in _OFF:
+            failure, text, undo = (
+                found.hand.off() if act == "off" else found.hand.on(),
+                _OFF[act],
+                ["on" if act == "off" else "off"],
+            )
+        elif act == "epoch":
+            done = pin_commands.epoch(found)
+            failure, text, undo = done["failure"], done["text"], []
+        else:
+            before = next((one for one in found.hand.window() if target in (one.call_id, one.object_id)), None)
+            done = pin_commands.touch(found, act, target, now=now)
+            failure, text, undo = done["failure"], done["text"], _undo(before)
+        if failure is not None:
+            raise StoreError(f"the store could not be written; the order holds until this gateway ends: {failure}")
+        return OrderView(session=session, act=act, target=target, text=text, undo=undo)
+
+    def is_off(self, session: str) -> bool:
+        """Return whether pagein is switched off for this session."""
+        return self._session(session).hand.wishes.off
+
+    def result(self, session: str, call: str) -> ResultView:
+        """Return what is known of a tool result. Raises BadInput for a result that is not in the window."""
+        found = self._session(session)
+        rows = found.hand.window()
+        row = next((one for one in rows if call in (one.call_id, one.object_id)), None)
+        if row is None:
+            raise BadInput(f"{call[:80]} is not in the window of this session any more")
+        stored, missing = None, "It stands whole in the window and was never stored; this is its text."
+        if row.object_id:
+            try:
+                stored, missing = self._engine.recall(row.object_id), ""
+            except NotRecallable as problem:
+                missing = str(problem)
+        return ResultView(
+            call=row.call_id,
+            object=row.object_id,
+            tool=row.tool,
+            form=row.form,
+            tokens=row.tokens,
+            marks=list(row.marks),
+            why=_why(found, row, rows),
+            stored=stored,
+            missing=missing,
+        )
+
+    def _session(self, name: str) -> Session:
+        return pin_commands.existing_session(self._engine, name, lambda: ())
+
+
+def _undo(before: InWindow | None) -> list[str]:
+    """Return the acts that bring back the marks that a result had."""
+    if before is None:
+        return []
+    orders = (("pinned", "pin"), ("vetoed", "veto"), ("dropping", "drop"), ("restoring", "restore"))
+    return ["unpin", *(act for mark, act in orders if mark in before.marks)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leave:
+    """How a result left. number: of the epoch; 0 for a preview. requests: sent since then, this one included."""
+
+    paged: PagedOut
+    number: int
+    reason: str
+    requests: int
+
+
+def _why(session: Session, row: InWindow, rows: Sequence[InWindow]) -> str:
+    orders = {
+        "pinned": "You pinned it, so it stays.",
+        "vetoed": "You vetoed its eviction.",
+        "dropping": "You dropped it: it leaves with the next epoch.",
+        "restoring": "You restored it: its text comes back with the next epoch.",
+        "warm": "It was recalled a moment ago, so it stays for three calls.",
+    }
+    said = [words for mark, words in orders.items() if mark in row.marks]
+    if row.form == "whole":
+        behind = len(rows) - 1 - next(place for place, one in enumerate(rows) if one is row)
+        if row.leaves:
+            said.append(
+                f"It may leave: it has {row.tokens:,} tokens, and {behind} results came after it. It leaves with an epoch, as soon as "
+                "what its absence spares on the coming calls is more than the price of writing everything behind it to the cache again."
+            )
+        else:
+            said.append(
+                f"No rule lets it leave: it is small ({row.tokens:,} tokens), failed, an image, or must not be stored."
+            )
+        return " ".join(said)
+    left = _leave(session, row.call_id)
+    if left is None:
+        return " ".join([*said, "It left before what is recorded here."])
+    how = (
+        "entered as a preview, before any request showed it whole"
+        if not left.number
+        else f"left with epoch {left.number}"
+    )
+    said.append(f"It {how}{f' ({left.reason})' if left.reason else ''}.")
+    if left.paged.why:
+        said.append(f"An edit will hardly quote it: {left.paged.why}.")
+    short = session.tokens_of(left.paged.stub)
+    spared = max(0, row.tokens - short)
+    paid = newest_prices(session.model or "")
+    worth = f", {spared * left.requests * paid.read:,.0f} BIT at the price of cache reads" if paid is not None else ""
+    said.append(
+        f"Its {row.tokens:,} tokens are {short:,} now, in {left.requests} request{'s' * (left.requests != 1)} so far{worth}. "
+        "What the rewrite cost stands with its epoch."
+    )
+    return " ".join(said)
+
+
+def _leave(session: Session, call: str) -> _Leave | None:
+    """Return how a result left for the last time on the session's branch; None if no entry tells."""
+    here, requests = session.leaf, 0
+    while here is not None:
+        entry = session.journal.entry(here)
+        match entry.body:
+            case RequestSent():
+                requests += 1
+            case EpochEntry() | PreviewEntry() as body:
+                paged = next((one for one in body.paged if one.call_id == call and one.part == "result"), None)
+                if paged is not None:
+                    number, reason = (body.number, body.reason) if isinstance(body, EpochEntry) else (0, "")
+                    return _Leave(paged, number, reason, requests)
+            case _:
+                pass
+        here = entry.parent
+    return None

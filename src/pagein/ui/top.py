@@ -1,0 +1,210 @@
+"""The sessions of a gateway in a terminal, as `pagein top` shows them: a screen that follows, and takes orders about windows.
+
+Takes plain values, as the gateway's page gets them. Needs textual.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Protocol
+
+from rich.markup import escape
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable, Footer, Static
+
+from pagein.ui.figures import amount, count, plain, share, short
+
+_EVERY: Final = 2.0
+_NAME: Final = 40
+_SESSIONS: Final = (
+    "session",
+    "calls",
+    "dollars",
+    "cost, BIT",
+    "saved, BIT",
+    "from cache",
+    "epochs",
+    "recalls",
+    "model",
+)
+_RESULTS: Final = ("stands as", "tool", "tokens", "marks", "what", "id")
+_ABSENT: Final = "-"
+
+Answer = Mapping[str, Any]
+
+
+class Source(Protocol):
+    """What the screen shows and orders. Called in worker threads. Each raises an exception with the reason."""
+
+    def overview(self) -> Answer:
+        """Return the data of the page's first part."""
+        ...
+
+    def session(self, name: str) -> Answer:
+        """Return the details of a session."""
+        ...
+
+    def order(self, session: str, act: str, target: str) -> Answer:
+        """Carry out an order; its answer has a `text`."""
+        ...
+
+
+class Top(App[None]):
+    """The screen: sessions above, the tool results of the chosen one below."""
+
+    TITLE = "pagein top"
+    CSS = "#sessions { height: 2fr; } #results { height: 3fr; } Static { padding: 0 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "order('pin')", "pin"),
+        Binding("u", "order('unpin')", "unpin"),
+        Binding("v", "order('veto')", "veto"),
+        Binding("d", "order('drop')", "drop"),
+        Binding("r", "order('restore')", "restore"),
+        Binding("e", "order('epoch')", "epoch"),
+        Binding("o", "order('off')", "switch off"),
+        Binding("n", "order('on')", "switch on"),
+        Binding("z", "undo", "undo"),
+        Binding("q", "quit", "quit"),
+    ]
+
+    def __init__(self, source: Source, problems: tuple[type[Exception], ...]) -> None:
+        super().__init__()
+        self._source = source
+        self._problems = problems
+        self._name = ""
+        self._undo: list[tuple[str, str, list[str]]] = []
+
+    def compose(self) -> ComposeResult:
+        """Build the screen."""
+        yield Static("asking...", id="head")
+        yield DataTable(id="sessions", cursor_type="row")
+        yield Static("", id="about")
+        yield DataTable(id="results", cursor_type="row")
+        yield Static("", id="told")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self._table("sessions").add_columns(*_SESSIONS)
+        self._table("results").add_columns(*_RESULTS)
+        self._follow()
+        self.set_interval(_EVERY, self._follow)
+
+    def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
+        """Show the results of the session under the cursor."""
+        if event.data_table.id == "sessions" and event.row_key.value and event.row_key.value != self._name:
+            self._name = event.row_key.value
+            self._follow()
+
+    def action_order(self, act: str) -> None:
+        """Order something about the session, or about the result under the cursor."""
+        target = "" if act in ("epoch", "off", "on") else self._target()
+        if not self._name or (act not in ("epoch", "off", "on") and not target):
+            self._say("Choose a session above, and a result below.")
+            return
+        self._carry_out(self._name, target, [act], is_undo=False)
+
+    def action_undo(self) -> None:
+        """Take back the last order."""
+        if self._undo:
+            session, target, acts = self._undo.pop()
+            self._carry_out(session, target, acts, is_undo=True)
+        else:
+            self._say("There is no order to take back.")
+
+    def _carry_out(self, session: str, target: str, acts: list[str], *, is_undo: bool) -> None:
+        def work() -> None:
+            try:
+                for act in acts:
+                    answer = self._source.order(session, act, target)
+            except self._problems as problem:
+                self.call_from_thread(self._say, str(problem))
+                return
+            if not is_undo and answer["undo"]:
+                self._undo.append((session, target, list(answer["undo"])))
+            self.call_from_thread(self._say, f"Taken back: {answer['text']}" if is_undo else str(answer["text"]))
+            self.call_from_thread(self._follow)
+
+        self.run_worker(work, thread=True, group="orders")
+
+    def _follow(self) -> None:
+        def work() -> None:
+            try:
+                state = self._source.overview()
+                names = [one["name"] for one in state["sessions"]]
+                name = self._name if self._name in names else next(iter(names), "")
+                found = self._source.session(name) if name else {}
+            except self._problems as problem:
+                self.call_from_thread(self._fail, str(problem))
+                return
+            self.call_from_thread(self._draw, state, name, found)
+
+        self.run_worker(work, thread=True, group="follow", exclusive=True)
+
+    def _fail(self, why: str) -> None:
+        self.query_one("#head", Static).update(Text(plain(why), style="red"))
+
+    def _say(self, text: str) -> None:
+        self.query_one("#told", Static).update(escape(plain(text)))
+
+    def _draw(self, state: Answer, name: str, found: Answer) -> None:
+        self._name = name
+        sessions = state["sessions"]
+        cost, saved = (sum(one[key] for one in sessions) for key in ("cost", "saved"))
+        mode = f"off: {state['off']}" if state["off"] else "on" if state["curating"] else "measuring only"
+        head = f"pagein {state['version']}, {mode}: {count(len(sessions))} sessions, {amount(cost)} BIT, {amount(saved)} saved"
+        self.query_one("#head", Static).update(escape(head))
+        _fill(self._table("sessions"), {one["name"]: _session_row(one) for one in sessions}, name)
+        inside = found.get("inside")
+        objects = inside["objects"] if inside else []
+        about = f"Window of {name}" if inside else str(found.get("why") or "")
+        self.query_one("#about", Static).update(escape(plain(about)))
+        rows = {one["call"]: _result_row(one) for one in reversed(objects)}
+        _fill(self._table("results"), rows, self._target())
+
+    def _target(self) -> str:
+        table = self._table("results")
+        if not table.row_count:
+            return ""
+        return str(table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value or "")
+
+    def _table(self, name: str) -> "DataTable[Text]":
+        return self.query_one(f"#{name}", DataTable)
+
+
+def _fill(table: "DataTable[Text]", rows: Mapping[str, tuple[str, ...]], chosen: str) -> None:
+    """Show these rows, the cursor on the chosen one if it is there."""
+    place = table.scroll_offset
+    table.clear()
+    for key, cells in rows.items():
+        table.add_row(*(Text(plain(cell)) for cell in cells), key=key)
+    if chosen in rows:
+        table.move_cursor(row=list(rows).index(chosen), scroll=False)
+    table.scroll_to(y=place.y, animate=False)
+
+
+def _session_row(one: Answer) -> tuple[str, ...]:
+    prompt = one["read"] + one["written"] + one["fresh"]
+    usd = one.get("usd")
+    return (
+        short(one["name"], _NAME),
+        count(one["calls"]),
+        _ABSENT if usd is None else f"${usd:.2f}",
+        amount(one["cost"]),
+        amount(one["saved"]),
+        share(one["read"], prompt) if prompt else _ABSENT,
+        count(one["epochs"]),
+        count(one["recalls"]),
+        one["model"],
+    )
+
+
+def _result_row(one: Answer) -> tuple[str, ...]:
+    return (
+        one["form"],
+        one["tool"],
+        count(one["tokens"]),
+        " ".join(one["marks"]),
+        short(one["description"], 2 * _NAME),
+        one["id"] or one["call"],
+    )

@@ -1,0 +1,220 @@
+"""The page's window, orders and past sessions, in a real browser on a real gateway; and `pagein top` on the same."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.gateway.browser import Page, browsing, needs_browser
+from tests.gateway.processes import gateway_process, noted, token_in
+from tests.gateway.test_serve import cli, conversation, sent
+from tests.gateway.upstreams import run
+
+from pagein.gateway.http.addresses import with_token
+from pagein.gateway.http.headers import PROOF
+from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
+from pagein.simulator import SimulatedProvider
+
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pagein" / "axe"
+AXE = sorted(Path(os.environ.get("PAGEIN_AXE") or _CACHE).glob("axe-*.min.js"))
+HOSTILE = "<img src=x onerror=alert(1)> \"'&"
+HEARD = "document.querySelector('.orders [role=status]').textContent"
+PART = "[...document.querySelectorAll('button.part')].find((one) => one.textContent.includes('Bash step 3')).click()"
+
+
+def body(turns: int) -> dict[str, object]:
+    """A conversation whose results hold markup."""
+    text = json.dumps(conversation(turns, lines=160) | {"cache_control": {"type": "ephemeral"}})
+    return dict(json.loads(text.replace(" of its output", " <script>alert(2)</script>")))
+
+
+@pytest.fixture(scope="module")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
+    """A gateway with one session of eight calls: its address, its token, its folder."""
+    folder = tmp_path_factory.mktemp("inspected")
+    with SimulatedProvider() as provider, gateway_process(provider.url, folder) as (url, _):
+        for turns in range(8):
+            run(sent(url, body(turns), x_pagein_session=HOSTILE))
+        noted(folder, 8)
+        yield url, token_in(folder), folder
+
+
+async def ordered(page: Page, words: str) -> None:
+    """Wait until the page tells of an order."""
+    await page.until(f"{HEARD}.includes({json.dumps(words)})")
+
+
+@needs_browser
+def test_a_person_sees_a_part_of_the_window_and_steers_by_click_and_key_while_calls_come(
+    worked: tuple[str, str, Path], tmp_path: Path
+) -> None:
+    url, token, folder = worked
+
+    async def go() -> None:
+        async with browsing(with_token(url, token) + "/", tmp_path) as page:
+            await page.look(420)
+            await page.until("document.querySelector('.parts table') !== null")
+            await page.value(PART)
+            await page.until("document.querySelector('.part-card pre') !== null")
+            shown = str(await page.value("document.querySelector('.part-card pre').textContent"))
+            assert shown.splitlines()[1] == "step 3 says line 1 <script>alert(2)</script>"
+            assert "It may leave" in await page.text()
+            await page.value("document.querySelector('[data-order=pin]').click()")
+            await ordered(page, "stays in the window")
+            await page.until("document.querySelector('.parts tr.open').textContent.includes('pinned')")
+            await page.press("z", "z")
+            await ordered(page, "Taken back: pin")
+            await page.until("!document.querySelector('.parts tr.open').textContent.includes('pinned')")
+            await page.press("o", "o")
+            await ordered(page, "decides nothing")
+            await page.until("document.querySelector('[data-order=on]') !== null")
+            await page.press("z", "z")
+            await ordered(page, "Taken back")
+            await page.press("d", "d")
+            await ordered(page, "leaves the window with the next epoch")
+            await page.press("e", "e")
+            await ordered(page, "opens an epoch")
+            await sent(url, body(8), x_pagein_session=HOSTILE)  # the page hears of it by itself
+            await page.until("document.querySelector('.parts tr.open').textContent.includes('stub')")
+            await page.until("document.querySelectorAll('.part-card pre').length === 2")
+            assert "left with epoch 1" in await page.text()
+            whole = str(await page.value("document.querySelectorAll('.part-card pre')[1].textContent"))
+            assert whole == body(8)["messages"][8]["content"][0]["content"]  # type: ignore[index]
+            await page.press("r", "r")
+            await ordered(page, "comes back into the window")
+            assert await page.value("document.documentElement.scrollWidth <= 420")
+            assert await page.value("document.querySelectorAll('main img, main script').length") == 0
+            assert page.problems == []
+
+    run(go())
+    seen = json.loads(cli("window", HOSTILE, "--json", "--store", str(folder / "s.pagein"), folder=folder).stdout)
+    assert next(one for one in seen["results"] if one["call_id"] == "toolu_0003")["marks"] == ["restoring"]
+
+
+@needs_browser
+@pytest.mark.skipif(not AXE, reason="axe-core is not there (scripts/install_axe.sh fetches it)")
+def test_an_audit_finds_nothing_on_the_page_that_keeps_people_out(
+    worked: tuple[str, str, Path], tmp_path: Path
+) -> None:
+    url, token, _ = worked
+    run_audit = "axe.run().then((one) => [one.passes.length, ...one.violations.map((bad) => bad.id + ': ' + bad.nodes[0].html)])"
+
+    async def go() -> None:
+        async with browsing(with_token(url, token) + "/", tmp_path) as page:
+            await page.until("document.querySelector('#totals tbody tr') !== null")
+            await page.until("document.querySelector('.parts table') !== null")
+            await page.value("[...document.querySelectorAll('button.part')].pop().click()")
+            await page.until("document.querySelector('.part-card pre') !== null")
+            await page.value(f"{AXE[-1].read_text(encoding='utf-8')};0")
+            for dark in (False, True):
+                await page.look(1280, dark=dark)
+                audit = await page.value(run_audit)
+                assert isinstance(audit, list)
+                assert audit[0] > 20
+                assert audit[1:] == []
+
+    run(go())
+
+
+@needs_browser
+def test_after_a_restart_the_page_still_has_the_session_with_its_calls_and_what_the_days_cost(tmp_path: Path) -> None:
+    async def go(url: str) -> None:
+        async with browsing(url, tmp_path / "browser") as page:
+            await page.until("document.querySelector('#totals tbody tr') !== null")
+            await page.value("document.querySelector('#stored a').click()")
+            await page.until("document.querySelector('#inside h3') !== null")
+            text = await page.text()
+            assert "from before this gateway's start" in text
+            assert (
+                await page.value("document.querySelectorAll('#inside [aria-label=\"Time line\"] tbody tr').length") == 3
+            )
+            await page.value("document.querySelector('[data-by=model]').click()")
+            await page.until("document.querySelector('#totals tbody').textContent.includes('claude-sonnet-4-5')")
+            for words, rows in (("fix BUILD claude", 1), ("fix nothing", 0)):
+                await page.value(
+                    f"byId('filter').value = {words!r}; byId('filter').dispatchEvent(new Event('input', {{ bubbles: true }}))"
+                )
+                await page.until(f"document.querySelectorAll('#stored tbody tr').length === {rows}")
+            assert page.problems == []
+
+    with SimulatedProvider() as provider:
+        with gateway_process(provider.url, tmp_path) as (url, process):
+            for turns in range(3):
+                run(sent(url, conversation(turns), x_pagein_session="of last week"))
+            noted(tmp_path, 3)
+            process.terminate()
+            process.wait(60)
+        with gateway_process(provider.url, tmp_path) as (url, _):
+            run(go(with_token(url, token_in(tmp_path))))
+            found = GatewayInquiry(url, "127.0.0.1", tmp_path / "data" / "pagein" / "gateway.token")
+            assert found.overview()["sessions"] == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "payload", "status"),
+    [
+        ({}, "{}", 401),
+        ({"Origin": "http://127.0.0.1:1", "Cookie": "pagein=x"}, "{}", 403),
+        ({"Sec-Fetch-Site": "same-site"}, "{}", 403),
+        ({"shown": "yes", "Content-Type": "text/plain"}, "{}", 415),
+        ({"shown": "yes"}, "[1]", 400),
+        ({"shown": "yes"}, '{"session": "never seen", "act": "epoch"}', 400),
+        ({"shown": "yes"}, json.dumps({"session": HOSTILE, "act": "forget"}), 400),
+        ({"shown": "yes"}, json.dumps({"session": HOSTILE, "act": "drop", "target": "toolu_none"}), 400),
+    ],
+)
+def test_an_order_wants_the_token_the_own_site_and_something_that_can_be_done(
+    worked: tuple[str, str, Path], headers: dict[str, str], payload: str, status: int
+) -> None:
+    url, token, _ = worked
+    given = {"Content-Type": "application/json"} | {name: value for name, value in headers.items() if name != "shown"}
+    given |= {PROOF: token} if "shown" in headers else {}
+
+    async def go() -> tuple[int, Any]:
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(f"{url}/api/order", data=payload, headers=given) as got,
+        ):
+            return got.status, await got.json()
+
+    found, told = run(go())
+    assert found == status
+    assert told["error"]
+
+
+def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[str, str, Path]) -> None:
+    pytest.importorskip("textual")
+    from textual.widgets import DataTable, Static
+
+    from pagein.ui.top import Top
+
+    url, _, folder = worked
+    source = GatewayInquiry(url, "127.0.0.1", folder / "data" / "pagein" / "gateway.token")
+
+    async def go() -> None:
+        app = Top(source, (NoAnswer,))
+        async with app.run_test(size=(120, 40)) as pilot:
+
+            async def until(words: str, part: str) -> None:
+                for _ in range(300):
+                    await pilot.pause(0.05)
+                    if words in str(app.query_one(part, Static).render()):
+                        return
+                raise AssertionError(f"{part} says {app.query_one(part, Static).render()}")
+
+            await until(HOSTILE, "#about")
+            results = app.query_one("#results", DataTable)
+            assert results.row_count >= 7
+            results.focus()
+            await pilot.press("p")
+            await until("stays in the window", "#told")
+            await pilot.press("z")
+            await until("Taken back", "#told")
+
+    asyncio.run(go())
+    marks = [one["marks"] for one in source.session(HOSTILE)["inside"]["objects"]]
+    assert ["pinned"] not in marks

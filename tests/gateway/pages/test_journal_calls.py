@@ -1,0 +1,96 @@
+"""What a journal tells of its calls, and their totals: each call once, and no remainder."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagein.gateway.pages.call_totals import totals_of
+from pagein.gateway.pages.journal_calls import JournalCall, summary_of
+from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, PagedOut, RequestSent
+from pagein.model.journal_notes import Note, PrefixDigests, RecallNote, UsageNote
+from pagein.model.messages import Message, Text, Usage
+from pagein.model.names import ContentHash
+from pagein.model.note_forms import encode_note
+
+MODEL = "claude-sonnet-4-5"
+
+
+def note(value: Note) -> NoteEntry:
+    kind, data = encode_note(value)
+    return NoteEntry(kind, data)
+
+
+def branch(*bodies: object, after: str | None = None, begin: int = 0) -> list[Entry]:
+    """Entries one behind the other."""
+    found: list[Entry] = []
+    for number, body in enumerate(bodies, begin):
+        found.append(Entry(EntryId(f"e{number}"), EntryId(after) if after else None, body))  # type: ignore[arg-type]
+        after = f"e{number}"
+    return found
+
+
+def test_a_call_has_the_model_epoch_saving_and_recalls_of_its_own_branch() -> None:
+    gone = PagedOut("c1", "pg-1", ContentHash.of(b"x"), 900, 3600, "stub", 1, 0)
+    main = branch(
+        MessageEntry(Message("user", (Text("fix  the\nbuild"),))),
+        note(PrefixDigests(model=MODEL)),
+        RequestSent(0, 1, moment=1000.0),
+        note(UsageNote(Usage(fresh=10, written=1_000, output=20))),
+        note(RecallNote("peek", ("pg-0",))),
+        EpochEntry(1, 1, (gone,), "it pays"),
+        RequestSent(1, 3, moment=1060.0, saved=-500.0),
+        note(UsageNote(Usage(read=400, written=600, output=5))),
+        RequestSent(1, 5, moment=1070.0, saved=300.0),  # was never answered
+        RequestSent(1, 5, moment=1080.0, saved=700.0),
+        note(UsageNote(Usage(read=900))),
+    )
+    other = branch(
+        note(PrefixDigests(model="a model without a price")),
+        RequestSent(0, 1, moment=1005.0),
+        note(UsageNote(Usage(fresh=7))),
+        after="e0",
+        begin=100,
+    )
+    found = summary_of([*main, *other])
+    assert found.title == "fix the build"
+    first, second, third, strange = found.calls
+    assert (first.model, first.saved, first.epoch, first.recalls) == (MODEL, 0.0, "", 0)
+    assert (second.saved, second.epoch, second.evicted, second.evicted_tokens, second.recalls) == (
+        -500.0,
+        "it pays",
+        1,
+        900,
+        1,
+    )
+    assert (third.at, third.saved, third.epoch, third.recalls) == (1080.0, 400.0, "", 0)
+    assert (strange.model, strange.cost, strange.usd) == ("a model without a price", None, None)
+    assert first.cost == 10 + 1_000 * 1.25 + 20 * 5
+    assert first.usd == first.cost * 3 / 1_000_000
+
+
+CALLS = st.builds(
+    JournalCall,
+    at=st.none() | st.floats(0, 2e9),
+    model=st.sampled_from(["", "a", "b"]),
+    usage=st.builds(Usage, *[st.integers(0, 9)] * 5),
+    cost=st.none() | st.integers(0, 99).map(float),
+    usd=st.none() | st.integers(0, 99).map(float),
+    saved=st.integers(-99, 99).map(float),
+    recalls=st.integers(0, 3),
+)
+SESSIONS = st.lists(
+    st.tuples(st.sampled_from(["", "x", "y"]), st.sampled_from(["", "/p"]), st.lists(CALLS, max_size=5))
+)
+
+
+@given(SESSIONS)
+def test_each_table_of_totals_adds_up_to_the_sum_and_the_account_to_the_saving(
+    sessions: list[tuple[str, str, list[JournalCall]]],
+) -> None:
+    found = totals_of(sessions)
+    for rows in (found["day"], found["agent"], found["project"], found["model"]):
+        for name in ("calls", "read", "written", "fresh", "output", "saved", "recalls"):
+            assert sum(row[name] for row in rows) == found["whole"][name]
+        assert sum(row["cost"] or 0 for row in rows) == (found["whole"]["cost"] or 0)
+    ledger = found["ledger"]
+    assert ledger["gained"] - ledger["spent"] == found["whole"]["saved"]
+    assert 0 <= ledger["lost"] <= ledger["spent"]
