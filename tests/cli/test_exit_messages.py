@@ -1,6 +1,7 @@
 """How commands end where their output, their store or what they were given cannot be used: with a sentence, and no traceback."""
 
 import json
+import os
 import re
 import socket
 import sqlite3
@@ -160,3 +161,13 @@ def test_each_command_shows_an_example_in_its_help() -> None:
         if not re.match(r"Examples?:", one.epilog or "")
     ]
     assert missing == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a folder in use cannot be removed")
+def test_a_current_folder_that_is_gone_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    start = f"import os; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir(os.getcwd()); from pagein.cli.cli import main; main()"
+    command = [sys.executable, "-c", start, "read", "--mode", "file", "a.py"]
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "HOME": str(tmp_path)})  # noqa: S603 - our own command
+    told = b"pagein: the current folder does not exist any more; change to another one\n"
+    assert (done.returncode, done.stderr) == (2, told)

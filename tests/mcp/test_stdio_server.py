@@ -16,6 +16,7 @@ import pytest
 
 from pagein.mcp.first_answers import HANDSHAKES, SERVER_FIELD, STATELESS, VERSION_FIELD, FirstAnswers
 from pagein.mcp.offered_tools import INSTRUCTIONS, LONGEST, TOOLS, USUAL, offered
+from pagein.mcp.stdio_server import LONGEST_LINE
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -370,6 +371,10 @@ def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled
         assert "disabled" in ask("search", pattern="value")
         off = False
         assert ask("read", mode="file", target="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
+        whole = f" [known={receipt}]\n"
+        assert ask("read", mode="file", target="a.py", known=[whole]) == "[readcache: unchanged, 61 lines]"
+        strange = answers.resource("pagein://[::1/x", Caller("tester"), threading.Event())
+        assert (strange.is_error, "no resource" in strange.text) == (True, True)
 
 
 NO_REQUESTS = {
@@ -377,6 +382,11 @@ NO_REQUESTS = {
     b"7": "one JSON object",
     b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}': "an id is",
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}': "params must be",
+    b'{"id":1,"method":"ping"}': "jsonrpc",
+    b'{"jsonrpc":"2.0","id":1}': "a method",
+    b'{"jsonrpc":"2.0","id":1,"method":7}': "a method",
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":' + b"[" * 300 + b"]" * 300 + b"}}": "levels",
+    b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * LONGEST_LINE: "at most",
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"target":"\\ud800"}}}': "surrogate",
 }
 
@@ -390,6 +400,8 @@ def test_broken_lines_end_nothing_and_the_end_of_the_input_ends_the_process(fold
             say(process, line)
             answer = hear(process)
             assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32600, True), answer
+        say(process, {"id": 1, "method": "prompts/list", "params": {"cursor": "x"}})
+        assert "one page" in hear(process)["error"]["message"]
         say(process, b'{"a":' + b"[" * 100_000)
         assert hear(process)["error"]["code"] == -32700
         say(process, initialize(name="one"))

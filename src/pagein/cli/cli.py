@@ -79,6 +79,9 @@ def main() -> NoReturn:
             drop_output()
             _complain(f"cannot write to standard output: {error.strerror}")
             sys.exit(_UNUSABLE)
+        if error.filename is None and error.errno == errno.ENOENT:  # what `os.getcwd` raises
+            _complain("the current folder does not exist any more; change to another one")
+            sys.exit(_UNUSABLE)
         if error.filename is None or error.strerror is None:
             raise
         _complain(f"{str(error.filename)[:_LONGEST_NAME]}: {error.strerror}")

@@ -58,7 +58,9 @@ class FirstAnswers:
             return None
         if method == "prompts/get":
             return self._prompt(message, params, version)
-        found = self._lists.get(str(method)) if params.get("cursor") is None else None
+        found = self._lists.get(str(method))
+        if found is not None and params.get("cursor") is not None:
+            return _refused(message, f"{method} has one page, so there is no cursor {params['cursor']!r:.40}")
         if method == "server/discover" and version is not None:
             found = _DISCOVERED
         return None if found is None else _response(message, _with_envelope(found, version))

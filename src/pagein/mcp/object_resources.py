@@ -28,7 +28,10 @@ TEMPLATES: Final[tuple[Mapping[str, Any], ...]] = (
 
 def peek_arguments(uri: str) -> dict[str, object]:
     """Return the arguments of `peek` for a resource. Raises BadInput for an address of another form."""
-    found = urlsplit(uri)
+    try:
+        found = urlsplit(uri)
+    except ValueError as problem:  # such as a host in half a pair of brackets
+        raise BadInput(f"{uri!r} is no resource of pagein's; they are pagein://object/ID") from problem
     name = unquote(found.path.removeprefix("/"))
     if found.scheme != "pagein" or found.netloc != "object" or not name:
         raise BadInput(f"{uri!r} is no resource of pagein's; they are pagein://object/ID")

@@ -37,6 +37,8 @@ _NOT_JSON: Final[Message] = {
 }
 
 _INVALID: Final = -32600
+_DEEPEST: Final = 64
+"""Levels of objects and lists in a message. The SDK drops a message of some more."""
 
 
 class StdioServer:
@@ -64,7 +66,10 @@ class StdioServer:
         try:
             with contextlib.suppress(BrokenPipeError), from_front:
                 while line := self._source.readline(LONGEST_LINE):
-                    self._take(line, from_front)
+                    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                        self._pass_over()
+                    else:
+                        self._take(line, from_front)
         finally:
             sdk.join()
             pump.join()
@@ -72,6 +77,14 @@ class StdioServer:
     def _run_sdk(self, source: BinaryIO, sink: BinaryIO) -> None:
         with source, sink:
             self._serve(source, sink)
+
+    def _pass_over(self) -> None:
+        """Refuse a message that is too long, and pass over the rest of its line."""
+        rest = b"?"
+        while rest and not rest.endswith(b"\n"):
+            rest = self._source.readline(LONGEST_LINE)
+        told = f"Invalid request: a message has at most {LONGEST_LINE} bytes"
+        self._tell({"jsonrpc": "2.0", "id": None, "error": {"code": _INVALID, "message": told}})
 
     def _take(self, line: bytes, sdk: BinaryIO) -> None:
         """Answer a message, or hand it to the SDK."""
@@ -130,12 +143,31 @@ def _problem(line: bytes, message: object) -> str:
         return "Invalid request: an id is a text or a whole number"
     if not isinstance(message.get("params", {}), dict):
         return "Invalid request: params must be an object"
+    is_response = "result" in message or "error" in message
+    if message.get("jsonrpc") != "2.0" or not (is_response or isinstance(message.get("method"), str)):
+        return 'Invalid request: a message has "jsonrpc": "2.0" and a method, a text'
+    return _content_problem(line, message)
+
+
+def _content_problem(line: bytes, message: Message) -> str:
+    """Return why the SDK cannot take a message of the right form; "" for one that it can."""
+    if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(message):
+        return f"Invalid request: a message has at most {_DEEPEST} levels of objects and lists"
     if b"\\ud" in line.lower():
         try:
             json.dumps(message, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             return "Invalid request: a text has half of a surrogate pair, which is no character"
     return ""
+
+
+def _is_deep(message: object) -> bool:
+    """Return whether a message has more levels than the SDK takes."""
+    level: list[object] = [message]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [part for parts in inner for part in parts]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _pipe() -> tuple[BinaryIO, BinaryIO]:

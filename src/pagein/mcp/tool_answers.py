@@ -69,6 +69,7 @@ _MOST_TALLIES: Final = 4_096
 """Conversations whose reads are counted at the same time."""
 _DIGITS: Final = 10
 _HASH: Final = re.compile(r"(?:\[?hash=)?([0-9a-f]+)\]?")
+_RECEIPT: Final = re.compile(r"\[?known=([0-9a-f]+)\]?")
 _CALL_ID_FIELDS: Final = ("claudecode/toolUseId", "toolUseId", "callId")
 """Fields in which clients tell the model's own id of the call."""
 
@@ -170,7 +171,7 @@ class ToolAnswers:
 
     def _read(self, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         given = ArgumentReader("read", arguments)
-        known, bypass = given.texts("known") or (), given.yes("fresh")
+        known, bypass = map(_bare_tag, given.texts("known") or ()), given.yes("fresh")
         problem = given.problem()
         if problem is not None:
             return problem
@@ -190,7 +191,7 @@ class ToolAnswers:
         done = self._reads_of(session).answer(
             work,
             about=about if isinstance(about, str) else "",
-            known=known,
+            known=tuple(known),
             bypass=bypass,
             standing=self._standing(session, ToolRequest(caller.id, "read", arguments, self._now()), caller.thread),
         )
@@ -249,6 +250,12 @@ class Tallies:
             if len(self._known) > _MOST_TALLIES:
                 del self._known[next(iter(self._known))]
             return found
+
+
+def _bare_tag(quoted: str) -> str:
+    """Return the receipt in what a model quoted, which may be the whole line that it saw."""
+    told = _RECEIPT.fullmatch(quoted.strip())
+    return quoted if told is None else told[1]
 
 
 def _with_hash(result: ReadResult, seen: str) -> ReadResult:

@@ -22,7 +22,10 @@ def folders_of(roots: Iterable[str]) -> tuple[str, ...]:
     """Return the folders on this machine among a client's roots, which are addresses."""
     found = []
     for one in roots:
-        address = urlsplit(one)
+        try:
+            address = urlsplit(one)
+        except ValueError:  # no address at all; the other roots still hold
+            continue
         folder = unquote(address.path)
         if address.scheme == "file" and address.netloc in ("", "localhost") and Path(folder).is_dir():
             found.append(folder)
