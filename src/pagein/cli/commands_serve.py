@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 _OF_CHANGES = ("store", "budget", "recall", "subscriptions", "keep_alive")
 # While a worker decides on a long request, a stream must not wait longer than this for its turn, seconds.
 _SWITCH_INTERVAL = 0.0005
-# Share of a decision's time available for waiting for the store, once for threads and once for processes. The rest is for sending the
-# request as last time (law 7), because without its branch it would be sent whole.
+# Share of a decision's time for waiting for the store, once for threads and once for processes. The rest is for the fallback (law 7).
 _PATIENCE = 0.4
 _DAY = 86_400.0
 

@@ -167,16 +167,8 @@ def _encode_read(note: ReadNote) -> str:
     match note.event:
         case FileRead():
             sizes = {"baselineBytes": note.baseline, "sentBytes": note.sent}
-<<<<<<< HEAD
-            record = {
-                "readcache": read_records.encode(note.event),
-                **sizes,
-                **_nonempty(before=note.before, repeat=note.repeat),
-            }
-=======
             more = _nonempty(before=note.before, repeat=note.repeat)
             record: dict[str, object] = {"readcache": read_records.encode(note.event), **sizes, **more}
->>>>>>> w/aud17
         case FileWrite():
             record = read_records.encode_authored(note.event)
         case FileRefresh():
