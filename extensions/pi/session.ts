@@ -132,7 +132,8 @@ export class PageinSession {
 
 	private async exchange(bridge: Bridge, ctx: ExtensionContext): Promise<Welcome> {
 		const session = ctx.sessionManager.getSessionId();
-		const hello = { protocol: PROTOCOL, extension: VERSION, session, cwd: ctx.cwd };
+		const window = ctx.model?.contextWindow || null;
+		const hello = { protocol: PROTOCOL, extension: VERSION, session, cwd: ctx.cwd, window };
 		let welcome: Welcome;
 		try {
 			welcome = await bridge.call("hello", hello, 2 * this.launch.patience);
@@ -183,6 +184,13 @@ export class PageinSession {
 }
 
 async function answer(ctx: ExtensionContext, method: string, params: Row): Promise<unknown> {
+	if (method === "widget") showWidget(ctx, params.lines as string[]);
 	if (method !== "confirm" || !ctx.hasUI) return false;
 	return ctx.ui.confirm(String(params.title), String(params.message));
+}
+
+/** Shows what pagein does beside pi's editor; no lines take it away. */
+export function showWidget(ctx: ExtensionContext, lines: string[] | null): void {
+	if (lines === null || !ctx.hasUI) return;
+	ctx.ui.setWidget("pagein", lines.length > 0 ? lines : undefined);
 }

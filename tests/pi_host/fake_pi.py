@@ -3,7 +3,7 @@
 import itertools
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,16 @@ class FakePi:
     def restart(self, name: str, engine: Engine | None = None) -> None:
         """Start pagein anew, which then knows nothing of the branch."""
         self.engine = engine or self.engine
-        self.host = PiHost(self._settings, Surroundings(lambda _: self.engine, lambda: 1000.0))
+        self.host = PiHost(self._settings, Surroundings(lambda _, given: self.opens(given), lambda: 1000.0))
         self._known: set[str] = set()
         self.link = Link(Bridge.__new__(Bridge), threading.Event())
         hello = {"protocol": PROTOCOL, "extension": "0", "session": name, "cwd": str(self.folder)}
         self.welcome = self._send("hello", hello)
+
+    def opens(self, given: Mapping[str, object]) -> Engine:
+        """The engine for the settings of the session; always the same one here."""
+        self.given = given
+        return self.engine
 
     def branch(self) -> list[dict[str, Any]]:
         """The entries from the root to the leaf."""
