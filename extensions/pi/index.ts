@@ -5,7 +5,7 @@
 
 import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext } from "@mariozechner/pi-coding-agent";
 import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
-import { PageinSession, showWidget } from "./session.ts";
+import { PageinSession } from "./session.ts";
 
 const COMMANDS = {
 	"readcache-status": "Show what pagein knows of the files that the model has read",
@@ -37,7 +37,6 @@ function attach(pi: ExtensionAPI): void {
 	const registered = new Set<string>();
 	let edits = new Map<string, string>();
 	let inserts: Insert[] = [];
-	let shown = "";
 	let hasToldCompaction = false;
 
 	const session = new PageinSession(async (welcome, ctx) => {
@@ -97,7 +96,7 @@ function attach(pi: ExtensionAPI): void {
 	function take(answer: Answer, ctx: ExtensionContext): void {
 		for (const entry of answer.entries) pi.appendEntry(entry.type, entry.data);
 		activate(answer.tools);
-		widget(ctx, answer.widget);
+		session.show(ctx, answer.widget);
 	}
 
 	/** Makes these of pagein's tools the active ones. Tells whether that changed anything. */
@@ -112,14 +111,6 @@ function attach(pi: ExtensionAPI): void {
 		if (wanted.length === active.length && wanted.every((name) => active.includes(name))) return false;
 		pi.setActiveTools(wanted);
 		return true;
-	}
-
-	/** Shows the widget, if it changed. */
-	function widget(ctx: ExtensionContext, lines: string[] | null): void {
-		const now = JSON.stringify(lines ?? []);
-		if (lines === null || now === shown || (lines.length === 0 && shown === "")) return;
-		shown = now;
-		showWidget(ctx, lines);
 	}
 
 	/** Switches on the tools that this branch has. Gives what belongs to the system prompt, and whether its own tools changed. */
@@ -205,7 +196,7 @@ function attach(pi: ExtensionAPI): void {
 		}
 		for (const [id, text] of Object.entries(found?.results ?? {})) edits.set(id, text);
 		inserts.push(...(found?.inserts ?? []));
-		widget(ctx, found?.widget ?? null);
+		session.show(ctx, found?.widget ?? null);
 		if (edits.size === 0 && inserts.length === 0) return undefined;
 		const messages = event.messages.flatMap((message) => {
 			const isResult = message.role === "toolResult";

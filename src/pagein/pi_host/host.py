@@ -161,21 +161,14 @@ class PiHost:
         return bool(self._given.get("child_model") or self._settings.usual.get("child_model"))
 
     def _decide(self, event: object, rooms: "_Rooms", link: Link) -> object:
-        is_off, pages = self._around.is_off(), self._pages(rooms)
+        pages = self._pages(rooms)
         match event:
-            case ToolCallEvent():
-                return CallVerdict() if is_off else rooms.reads.judge(event.call)
-            case ToolResultEvent():
-                return Patch() if is_off else rooms.reads.patch(event)
-            case BeginEvent():
-                prompt = commands.root_words(rooms.branch.config.prompt, children=self._has_children) if pages else ""
-                return Beginning(self._active(pages=pages), prompt)
+            case ToolCallEvent() | ToolResultEvent():
+                return self._answer_read(event, rooms)
             case ContextEvent():
-                self._usage = event.usage
-                if is_off:
-                    return WindowEdits(reset=True, widget=())
-                edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage)
-                return replace(edits, widget=self._widget(rooms, pages=pages))
+                return self._edits(event, rooms, pages=pages)
+            case BeginEvent():
+                return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages))
             case CompactEvent():
                 can = pages and self._settings.cancels
                 return rooms.window.judge_compaction(pages=can, usage=event.usage)
@@ -183,8 +176,22 @@ class PiHost:
                 return self._command(event, rooms, pages=pages)
             case ToolEvent():
                 return self._tool(event, rooms, link, pages=pages)
-            case _:
-                raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
+        raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
+
+    def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
+        if isinstance(event, ToolCallEvent):
+            return CallVerdict() if self._around.is_off() else rooms.reads.judge(event.call)
+        return Patch() if self._around.is_off() else rooms.reads.patch(event)
+
+    def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
+        self._usage = event.usage
+        if self._around.is_off():
+            return WindowEdits(reset=True, widget=())
+        edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage)
+        return replace(edits, widget=self._widget(rooms, pages=pages))
+
+    def _prompt(self, rooms: "_Rooms", *, pages: bool) -> str:
+        return commands.root_words(rooms.branch.config.prompt, children=self._has_children) if pages else ""
 
     def _active(self, *, pages: bool) -> tuple[str, ...]:
         return commands.active_tools(reads=self._settings.reads == "on", pages=pages, children=self._has_children)
@@ -244,35 +251,27 @@ class PiHost:
 
     def _paging_command(self, word: str, rest: str, rooms: "_Rooms", *, pages: bool) -> Answer:
         session, branch = rooms.session, rooms.branch
-        match word:
-            case "on" | "off":
-                on = word == "on"
-                cancelled = 0 if on else PROCESS_CALLS.cancel_all()
-                rooms.window.forget_crowding()
-                return paging_commands.switch_paging(self._active(pages=on), on=on, cancelled=cancelled)
-            case "" | "status":
-                return paging_commands.paging_status(session, PROCESS_CALLS.operations(), pages=pages)
-            case "cancel":
-                return paging_commands.cancel_operations(PROCESS_CALLS)
-            case "config":
-                return self._configure(rest, branch)
-            case "prompt":
-                shown = commands.root_words(branch.config.prompt, children=self._has_children) if pages else ""
-                return paging_commands.set_prompt(rest, shown)
-            case "externalize":
-                return paging_commands.order_epoch(session, branch, pages=pages)
-            case "inspect":
-                return paging_commands.inspect(branch, rooms.window.shown)
-            case "store":
-                return paging_commands.list_store(session)
-            case "trace":
-                return paging_commands.trace(session, PROCESS_CALLS.operations())
-            case "clear":
-                return paging_commands.say_clear()
-            case "resume":
-                return paging_commands.say_resume()
-            case _:
-                return paging_commands.say_help(word)
+        words: dict[str, Callable[[], Answer]] = {
+            "on": lambda: self._switch(rooms, on=True),
+            "off": lambda: self._switch(rooms, on=False),
+            "status": lambda: paging_commands.paging_status(session, PROCESS_CALLS.operations(), pages=pages),
+            "cancel": lambda: paging_commands.cancel_operations(PROCESS_CALLS),
+            "config": lambda: self._configure(rest, branch),
+            "prompt": lambda: paging_commands.set_prompt(rest, self._prompt(rooms, pages=pages)),
+            "externalize": lambda: paging_commands.order_epoch(session, branch, pages=pages),
+            "inspect": lambda: paging_commands.inspect(branch, rooms.window.shown),
+            "store": lambda: paging_commands.list_store(session),
+            "trace": lambda: paging_commands.trace(session, PROCESS_CALLS.operations()),
+            "clear": paging_commands.say_clear,
+            "resume": paging_commands.say_resume,
+        }
+        found = words.get(word or "status")
+        return paging_commands.say_help(word) if found is None else found()
+
+    def _switch(self, rooms: "_Rooms", *, on: bool) -> Answer:
+        cancelled = 0 if on else PROCESS_CALLS.cancel_all()
+        rooms.window.forget_crowding()
+        return paging_commands.switch_paging(self._active(pages=on), on=on, cancelled=cancelled)
 
     def _configure(self, words: str, branch: PiBranch) -> Answer:
         answer = paging_commands.configure(words, branch.config, self._settings.usual)

@@ -62,7 +62,7 @@ class Window:
             self._began = False
             told = self._branch.results
             self.shown = {name: text for name, text in changed.items() if told[name].startswith(_MARKER)}
-            return WindowEdits(True, self.shown, (), request.failure or "the store cannot be written")
+            return WindowEdits(reset=True, results=self.shown, failure=request.failure or "the store cannot be written")
         inserts = tuple(self._inserts(messages, self._last if goes_on else ""))
         self.shown = {**self.shown, **changed} if goes_on else changed
         return WindowEdits(not goes_on, changed, inserts, request.failure or "")
