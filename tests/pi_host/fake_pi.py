@@ -22,7 +22,8 @@ from pagein.policy.reads.baseline import baseline
 class FakePi:
     """One session of pi with its extension, and the host that answers it.
 
-    entries: by id. leaf: where pi is. edits: changes of results in requests, by call.
+    entries: by id. leaf: where pi is. edits: changes of results in requests, by call. inserts: texts of pagein's own in
+    requests, with the message they stand behind. failure: what failed with the last request. given: settings of the session.
     """
 
     def __init__(self, engine: Engine, folder: Path, settings: PiSettings | None = None, name: str = "s1") -> None:
@@ -30,6 +31,9 @@ class FakePi:
         self.entries: dict[str, dict[str, Any]] = {}
         self.leaf: str | None = None
         self.edits: dict[str, str] = {}
+        self.inserts: list[tuple[str, str]] = []
+        self.failure = ""
+        self.given: Mapping[str, object] = {}
         self._numbers = itertools.count(1)
         self.engine = engine
         self._settings = settings or PiSettings()
@@ -94,12 +98,18 @@ class FakePi:
             self.add("message", message=results[place])
         return [results[place]["content"][0]["text"] for place in range(len(made))]
 
-    def request(self) -> list[str]:
+    def forget(self) -> None:
+        """Let the extension tell the whole branch anew, as it does when pagein does not know an entry."""
+        self._known = set()
+
+    def request(self, usage: Mapping[str, int] | None = None) -> list[str]:
         """Let pi send a request. Returns the texts of the results that the model sees."""
-        told = self.ask("context")
+        told = self.ask("context", usage=usage)
+        self.failure = told["failure"]
         if told["reset"]:
-            self.edits = {}
+            self.edits, self.inserts = {}, []
         self.edits |= told["results"]
+        self.inserts += [(one["after"], one["text"]) for one in told["inserts"]]
         messages = [one["message"] for one in self.branch() if one["type"] == "message"]
         results = [one for one in messages if one["role"] == "toolResult"]
         return [self.edits.get(one["toolCallId"], one["content"][0]["text"]) for one in results]
@@ -129,6 +139,8 @@ class FakePi:
         return {**base, "content": [{"type": "text", "text": text}], "details": details, "isError": False}
 
     def _tool(self, name: str, given: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+        if name == "bash":  # prints a file, for an output that is no read
+            return (self.folder / given["command"].split()[-1]).read_text(encoding="utf-8"), None
         path = self.folder / given["path"]
         if name == "read":
             text = Document.of(path.read_bytes(), path="", key="").text

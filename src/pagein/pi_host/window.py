@@ -18,6 +18,7 @@ from typing import Final
 from pagein.engine.log.pin_state import is_ours
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate
 from pagein.engine.session import Session
+from pagein.errors import StoreError
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.pi_host.branch import PiBranch
 from pagein.pi_host.protocol import CompactionVerdict, Insert, WindowEdits, WindowUsage
@@ -72,7 +73,7 @@ class Window:
 
         Old results then leave with the next request. pages: whether results may leave the window.
         """
-        if not pages or usage is None or self._crowded or self._branch.is_refused or not self._session.is_kept:
+        if not pages or usage is None or self._crowded or self._branch.is_refused or not self._is_stored():
             return CompactionVerdict()
         if usage.tokens > self._limit * usage.window or self._session.hand.epoch() is not None:
             return CompactionVerdict()
@@ -82,6 +83,14 @@ class Window:
             reason=f"pagein: no compaction, since the session fits ({usage.tokens:,} of {usage.window:,} tokens). Old results "
             "leave with the next request. /rlm off leaves it to pi.",
         )
+
+    def _is_stored(self) -> bool:
+        """Return whether the store has everything, so that what leaves can come back."""
+        try:
+            self._session.keep()
+        except StoreError:
+            return False
+        return True
 
     def forget_crowding(self) -> None:
         """Forget that the window was full: what is decided next tells anew."""
