@@ -1,6 +1,6 @@
 """Paging in a real pi: what its model is shown and offered, compaction, resumption, children, and no confabulation."""
 
-import time
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -106,7 +106,9 @@ def test_a_long_session_pages_cancels_compaction_while_it_fits_and_goes_on_in_a_
 def test_children_are_asked_beside_other_commands_and_cancelled(place: PiPlace, provider: SimulatedProvider) -> None:
     pytest.importorskip("pydantic_ai")
     reply = '{"answer": "400 rows", "confidence": "high", "evidence": []}'
-    with SimulatedProvider([[{"text": reply}], [{"wait": 60}, {"text": reply}]]) as children:
+    slow = 'SCRIPT:[[{"wait": 60}, {"text": "too late"}]]'  # the child is shown its target, and its provider acts on it
+    (place.workspace / "slow.txt").write_text(slow, encoding="utf-8")
+    with SimulatedProvider([[{"text": reply}]]) as children:
         settings = {
             "PAGEIN_PI_PAGING": "true",
             "PAGEIN_CHILD_MODEL": "anthropic/claude-haiku-4-5",
@@ -114,9 +116,21 @@ def test_children_are_asked_beside_other_commands_and_cancelled(place: PiPlace, 
             "ANTHROPIC_API_KEY": "any-key",
         }
         with running_pi(replace(place, settings=settings), provider) as pi:
-            ask = {"tool": "rlm_query", "args": {"instructions": "How many rows?", "target": "{{id}}"}}
+            ask = {"tool": "rlm_query", "args": {"instructions": "How many rows?", "target": ["{{id}}"]}}
             pi.prompt([RUN], [{"capture": {"id": FOUND}}, ask])
             assert "400 rows" in pi.answers()[-1]
             assert {"rlm_query", "rlm_batch", "rlm_extract"} <= offered(provider)
             assert "query answered by" in pi.order("/rlm trace")
+
+            take = {"tool": "rlm_ingest", "args": {"paths": ["slow.txt"]}}
+            turns = [[take], [{"capture": {"id": "(pg-[0-9a-f-]+)"}}, ask], [{"text": "cancelled"}]]
+            first = len(pi.events)
+            assert pi.command("prompt", message=f"SCRIPT:{json.dumps(turns)}")["success"]
+            pi.wait(lambda one: "querying 0 of 1, 1 children at depth 1" in str(one.get("widgetLines")))
+            assert "Active operations: 1" in pi.order("/rlm status"), "it is answered while the child is"
+            assert pi.order("/rlm cancel").startswith("Cancelled 1 active operation(s)")
+            if not any(one.get("type") == "agent_end" for one in pi.events[first:]):
+                pi.wait(lambda one: one.get("type") == "agent_end")
+            assert "too late" not in pi.answers()[-1]
+            assert pi.order("/rlm cancel") == "No active RLM operations."
             assert not [one for one in pi.events if one.get("type") == "extension_error"]

@@ -50,7 +50,7 @@ def paged_out(pi: FakePi) -> str:
     ],
 )
 def test_a_compaction_is_cancelled_only_while_the_request_fits(
-    pi: FakePi, usage: dict[str, int] | None, cancelled: bool
+    pi: FakePi, usage: dict[str, int] | None, *, cancelled: bool
 ) -> None:
     pi.request(HALF)
     verdict = pi.ask("compact", usage=usage)

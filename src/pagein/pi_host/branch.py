@@ -9,13 +9,14 @@ Rules of this file
 3. When pi goes to another entry, the records behind the old one are behind us as well: they stand on another branch.
 """
 
+import contextlib
 from typing import Any, Final
 
 from pagein.engine.log.read_notes import trace_of
 from pagein.engine.session import Session
-from pagein.errors import PageinError
+from pagein.errors import PageinError, StoreError
 from pagein.model import read_records
-from pagein.model.entries import EntryId
+from pagein.model.entries import EntryId, NoteEntry, RecallEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
@@ -42,7 +43,7 @@ class UnknownEntry(PageinError):
 class PiBranch:
     """The branch that pi is on, in the journal of a session.
 
-    waits: number of calls that children are still answering; what they journal stands on the branch.
+    waits: number of calls that children are still answering.
     calls: the tool calls seen, by id.
     results: the text of each result as pi has it, by the id of its call.
     """
@@ -66,8 +67,8 @@ class PiBranch:
         """Go to where pi is, and journal what is new there. Raises UnknownEntry."""
         if delta.known not in self._places:
             raise UnknownEntry
-        if self._began and self.waits and delta.known == self._leaf:
-            self.stay()
+        if self._began and delta.known == self._leaf:
+            self._go_on()
         if not self._began or delta.known != self._leaf or self._session.leaf != self._here:
             stays = self._began and delta.known == self._leaf
             self._session.move(self._here if stays else self._places[delta.known])
@@ -89,6 +90,16 @@ class PiBranch:
     def stay(self) -> None:
         """Take the session's current entry for the end of the branch: something was journaled there."""
         self._here = self._session.leaf
+
+    def _go_on(self) -> None:
+        """Go on behind the notes that others made at the end of the branch: children's answers, pins of another process."""
+        with contextlib.suppress(StoreError):
+            self._session.catch_up()
+        journal, at = self._session.journal.entries, self._session.leaf
+        while at != self._here and at in journal and isinstance(journal[at].body, NoteEntry | RecallEntry):
+            at = journal[at].parent
+        if at == self._here:
+            self.stay()
 
     def note_answered(self, call_id: str) -> None:
         """Remember that the journal has the record of a call before its result."""
