@@ -117,7 +117,8 @@ def test_children_are_asked_beside_other_commands_and_cancelled(place: PiPlace, 
         }
         with running_pi(replace(place, settings=settings), provider) as pi:
             ask = {"tool": "rlm_query", "args": {"instructions": "How many rows?", "target": ["{{id}}"]}}
-            pi.prompt([RUN], [{"capture": {"id": FOUND}}, ask])
+            code = {"tool": "rlm_ingest", "args": {"paths": ["rows.py"]}}
+            pi.prompt([code], [{"capture": {"id": "(pg-[0-9a-f-]+)"}}, ask])
             assert "400 rows" in pi.answers()[-1]
             assert {"rlm_query", "rlm_batch", "rlm_extract"} <= offered(provider)
             assert "query answered by" in pi.order("/rlm trace")
