@@ -57,8 +57,7 @@ def open(  # noqa: A001 -- users write pagein.open
     `pagein[postgres]`), `":memory:"` for a store in memory, or None for the configured store, by default a file in the
     user's data folder. File or tables are created on first use; a failure then raises StoreError.
     settings: None for the configured settings, from files and the environment (`settings.sources.load_config`)
-    patience: seconds to wait for a busy store or an unreachable database before continuing without it; None for the
-    store's own default
+    patience: seconds to wait for a busy store or an unreachable database; None for the store's own default
     children: opens a connection to child models, for `Session.query` and its like; None for the providers' own interfaces
     given: settings by name, which win over the configured ones
 
@@ -95,8 +94,7 @@ def _open(
 
     store = store_address(store, workspace)
     config = load_config(workspace, given)
-    settings = settings if settings is not None else config.engine
-    delegate = _delegate(config, children)
+    settings, delegate = settings or config.engine, _delegate(config, children)
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
     home = str(Path(workspace).resolve())
     place = home.encode("utf-8", "backslashreplace").decode()
