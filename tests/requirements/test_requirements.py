@@ -24,7 +24,7 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "blame": lambda: "blame" in COMMANDS,
     "followed files of sessions": lambda: any("follow" in name for name in KEYS),
     "layouts": lambda: has_option("replay", "--layout"),
-    "inspector overlay in pi": lambda: (Path(__file__).parents[2] / "extensions" / "pi" / "overlay.ts").exists(),
+    "inspector overlay in pi": (Path(__file__).parents[2] / "extensions" / "pi" / "overlay.ts").exists,
     "MCP server": lambda: "mcp" in COMMANDS,
     "objects of sessions": lambda: "sessions" in COMMANDS,
     "summaries by a model": lambda: any("summar" in name for name in KEYS),
