@@ -4,15 +4,18 @@
  */
 
 import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext } from "@mariozechner/pi-coding-agent";
-import type { Answer, OfferedTool, Row } from "./protocol.ts";
+import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
 import { PageinSession } from "./session.ts";
 
 const COMMANDS = {
 	"readcache-status": "Show what pagein knows of the files that the model has read",
 	"readcache-refresh": "Show a file in full at its next read: PATH [FIRST-LAST]",
-	rlm: "Paging of old results: on, off, status, inspect",
+	rlm: "Paging of old results: on, off, status, cancel, config, inspect, externalize, store, trace, prompt, clear, resume",
 };
 const TOOL_SECONDS = 120;
+/** Children may take longer than a look-up; pagein itself ends them earlier, by its settings. */
+const CHILD_SECONDS = 3600;
+const ASKS_CHILDREN = /^rlm_(query|batch|extract)$/;
 /** Where a copy of the extension says that it is at work: pi may find one in its own folder and one in the project's. */
 const AT_WORK = Symbol.for("pagein.pi");
 
@@ -33,6 +36,8 @@ function attach(pi: ExtensionAPI): void {
 	const offered = new Map<string, OfferedTool>();
 	const registered = new Set<string>();
 	let edits = new Map<string, string>();
+	let inserts: Insert[] = [];
+	let hasToldCompaction = false;
 
 	const session = new PageinSession(async (welcome, ctx) => {
 		for (const tool of welcome.tools) {
@@ -78,8 +83,9 @@ function attach(pi: ExtensionAPI): void {
 			parameters: tool.parameters as never,
 			async execute(id, params, signal, _update, ctx) {
 				const call = { id, name: tool.name, input: params as Row };
-				const found = await session.demand("tool", ctx, { call }, { seconds: TOOL_SECONDS, signal });
-				take(found);
+				const seconds = ASKS_CHILDREN.test(tool.name) ? CHILD_SECONDS : TOOL_SECONDS;
+				const found = await session.demand("tool", ctx, { call }, { seconds, signal });
+				take(found, ctx);
 				if (found.level === "error") throw new Error(found.text);
 				return { content: [{ type: "text", text: found.text }], details: found.details };
 			},
@@ -87,15 +93,31 @@ function attach(pi: ExtensionAPI): void {
 	}
 
 	/** Carries out what an answer asks for: entries in the session, and tools switched on or off. */
-	function take(answer: Answer): void {
+	function take(answer: Answer, ctx: ExtensionContext): void {
 		for (const entry of answer.entries) pi.appendEntry(entry.type, entry.data);
-		if (answer.tools === null) return;
-		for (const name of answer.tools) {
+		activate(answer.tools);
+		session.show(ctx, answer.widget);
+	}
+
+	/** Makes these of pagein's tools the active ones. Tells whether that changed anything. */
+	function activate(tools: string[] | null): boolean {
+		if (tools === null) return false;
+		for (const name of tools) {
 			const tool = offered.get(name);
 			if (tool) register(tool);
 		}
-		const others = pi.getActiveTools().filter((name) => !offered.has(name));
-		pi.setActiveTools([...others, ...answer.tools]);
+		const active = pi.getActiveTools();
+		const wanted = [...active.filter((name) => !offered.has(name)), ...tools];
+		if (wanted.length === active.length && wanted.every((name) => active.includes(name))) return false;
+		pi.setActiveTools(wanted);
+		return true;
+	}
+
+	/** Switches on the tools that this branch has. Gives what belongs to the system prompt, and whether its own tools changed. */
+	async function begin(ctx: ExtensionContext): Promise<{ prompt: string; changed: boolean }> {
+		await session.start(ctx);
+		const found = await session.ask("begin", ctx, {});
+		return { prompt: found?.prompt ?? "", changed: activate(found?.tools ?? null) };
 	}
 
 	for (const [name, description] of Object.entries(COMMANDS)) {
@@ -104,7 +126,7 @@ function attach(pi: ExtensionAPI): void {
 			async handler(args: string, ctx: ExtensionCommandContext) {
 				try {
 					const found = await session.demand("command", ctx, { name, args }, { seconds: TOOL_SECONDS });
-					take(found);
+					take(found, ctx);
 					show(ctx, found.text, found.level);
 				} catch (problem) {
 					show(ctx, `/${name}: ${problem instanceof Error ? problem.message : problem}`, "error");
@@ -114,11 +136,26 @@ function attach(pi: ExtensionAPI): void {
 	}
 
 	pi.on("session_start", (_event, ctx) => {
-		void session.start(ctx);
+		begin(ctx).catch(() => undefined);
 	});
 
-	pi.on("before_agent_start", async (_event, ctx) => {
-		await session.start(ctx);
+	pi.on("before_agent_start", async (event, ctx) => {
+		try {
+			const { prompt, changed } = await begin(ctx);
+			if (prompt === "") return undefined;
+			const own = changed ? ctx.getSystemPrompt() : event.systemPrompt; // pi made it before the tools changed
+			return { systemPrompt: `${own}\n\n${prompt}` };
+		} catch {
+			return undefined;
+		}
+	});
+
+	pi.on("session_before_compact", async (_event, ctx) => {
+		const verdict = await session.ask("compact", ctx, { usage: usage(ctx) });
+		if (!verdict?.cancel) return undefined;
+		if (ctx.hasUI && !hasToldCompaction) ctx.ui.notify(verdict.reason, "info");
+		hasToldCompaction = true;
+		return { cancel: true };
 	});
 
 	pi.on("tool_call", async (event, ctx) => {
@@ -151,18 +188,29 @@ function attach(pi: ExtensionAPI): void {
 	});
 
 	pi.on("context", async (event, ctx) => {
-		const found = session.watched?.context ? await session.ask("context", ctx, {}) : undefined;
+		const found = session.watched?.context ? await session.ask("context", ctx, { usage: usage(ctx) }) : undefined;
 		if (found?.failure) session.tell(ctx, `pagein: ${found.failure}`);
-		if (found?.reset) edits = new Map();
+		if (found?.reset) {
+			edits = new Map();
+			inserts = [];
+		}
 		for (const [id, text] of Object.entries(found?.results ?? {})) edits.set(id, text);
-		if (edits.size === 0) return undefined;
-		const messages = event.messages.map((message) => {
-			const text = message.role === "toolResult" ? edits.get(message.toolCallId) : undefined;
-			if (message.role !== "toolResult" || text === undefined) return message;
-			return {
-				...message,
-				content: [{ type: "text" as const, text }, ...message.content.filter((one) => one.type !== "text")],
-			};
+		inserts.push(...(found?.inserts ?? []));
+		session.show(ctx, found?.widget ?? null);
+		if (edits.size === 0 && inserts.length === 0) return undefined;
+		const messages = event.messages.flatMap((message) => {
+			const isResult = message.role === "toolResult";
+			const name = isResult ? message.toolCallId : message.role === "user" ? String(message.timestamp) : "";
+			const behind = inserts.filter((one) => one.after === name && name !== "");
+			const told = behind.map(({ text }) => ({
+				role: "user" as const,
+				content: [{ type: "text" as const, text }],
+				timestamp: message.timestamp,
+			}));
+			const text = isResult ? edits.get(message.toolCallId) : undefined;
+			if (!isResult || text === undefined) return [message, ...told];
+			const others = message.content.filter((one) => one.type !== "text");
+			return [{ ...message, content: [{ type: "text" as const, text }, ...others] }, ...told];
 		});
 		return { messages };
 	});
@@ -171,6 +219,13 @@ function attach(pi: ExtensionAPI): void {
 		(globalThis as { [AT_WORK]?: boolean })[AT_WORK] = false;
 		await session.leave();
 	});
+}
+
+/** How full pi says that the window is; null while it does not know. */
+function usage(ctx: ExtensionContext): { tokens: number; window: number } | null {
+	const found = ctx.getContextUsage();
+	if (!found || found.tokens === null) return null;
+	return { tokens: found.tokens, window: found.contextWindow };
 }
 
 function show(ctx: ExtensionContext, text: string, level: Answer["level"]): void {

@@ -49,10 +49,27 @@ export interface Patch {
 	failure: string;
 }
 
+export interface Beginning {
+	tools: string[] | null;
+	prompt: string;
+}
+
+export interface Insert {
+	after: string;
+	text: string;
+}
+
 export interface WindowEdits {
 	reset: boolean;
 	results: Record<string, string>;
+	inserts: Insert[];
 	failure: string;
+	widget: string[] | null;
+}
+
+export interface CompactionVerdict {
+	cancel: boolean;
+	reason: string;
 }
 
 export interface Answer {
@@ -61,14 +78,17 @@ export interface Answer {
 	details: Row;
 	entries: { type: string; data: Row }[];
 	tools: string[] | null;
+	widget: string[] | null;
 }
 
 /** What each request gives back, by method. */
 export interface Replies {
 	hello: Welcome;
+	begin: Beginning;
 	tool_call: CallVerdict;
 	tool_result: Patch;
 	context: WindowEdits;
+	compact: CompactionVerdict;
 	command: Answer;
 	tool: Answer;
 	settle: Row;

@@ -51,6 +51,7 @@ export class PageinSession {
 	private isGreeted = false;
 	private hasTold = false;
 	private why = "";
+	private shown = "";
 
 	/** `welcomed` is called with each greeting, before anything else is asked. */
 	constructor(private readonly welcomed: (welcome: Welcome, ctx: ExtensionContext) => void | Promise<void>) {}
@@ -124,7 +125,7 @@ export class PageinSession {
 		}
 		this.known.clear();
 		this.isGreeted = false;
-		const bridge = new Bridge(this.launch.command, ctx.cwd, (method, params) => answer(ctx, method, params));
+		const bridge = new Bridge(this.launch.command, ctx.cwd, (method, params) => this.answer(ctx, method, params));
 		this.bridge = bridge;
 		this.greeting = this.exchange(bridge, ctx);
 		return this.greeting;
@@ -132,7 +133,8 @@ export class PageinSession {
 
 	private async exchange(bridge: Bridge, ctx: ExtensionContext): Promise<Welcome> {
 		const session = ctx.sessionManager.getSessionId();
-		const hello = { protocol: PROTOCOL, extension: VERSION, session, cwd: ctx.cwd };
+		const window = ctx.model?.contextWindow || null;
+		const hello = { protocol: PROTOCOL, extension: VERSION, session, cwd: ctx.cwd, window };
 		let welcome: Welcome;
 		try {
 			welcome = await bridge.call("hello", hello, 2 * this.launch.patience);
@@ -180,9 +182,18 @@ export class PageinSession {
 		if (ctx.hasUI) ctx.ui.notify(message, "warning");
 		else process.stderr.write(`${message}\n`);
 	}
-}
 
-async function answer(ctx: ExtensionContext, method: string, params: Row): Promise<unknown> {
-	if (method !== "confirm" || !ctx.hasUI) return false;
-	return ctx.ui.confirm(String(params.title), String(params.message));
+	/** Shows what pagein does beside pi's editor, if it changed; no lines take it away. */
+	show(ctx: ExtensionContext, lines: string[] | null): void {
+		const now = (lines ?? []).join("\n");
+		if (lines === null || !ctx.hasUI || now === this.shown) return;
+		this.shown = now;
+		ctx.ui.setWidget("pagein", lines.length > 0 ? lines : undefined);
+	}
+
+	private async answer(ctx: ExtensionContext, method: string, params: Row): Promise<unknown> {
+		if (method === "widget") this.show(ctx, params.lines as string[]);
+		if (method !== "confirm" || !ctx.hasUI) return false;
+		return ctx.ui.confirm(String(params.title), String(params.message));
+	}
 }

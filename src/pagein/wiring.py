@@ -6,7 +6,7 @@ The engine is imported where it is opened: commands that only look into a store 
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -49,6 +49,7 @@ def open(  # noqa: A001 -- users write pagein.open
     settings: "Settings | None" = None,
     patience: float | None = None,
     children: "OpenChildModel | None" = None,
+    given: "Mapping[str, object] | None" = None,
 ) -> "Engine":
     """Open an engine for a workspace.
 
@@ -56,13 +57,13 @@ def open(  # noqa: A001 -- users write pagein.open
     `pagein[postgres]`), `":memory:"` for a store in memory, or None for the configured store, by default a file in the
     user's data folder. File or tables are created on first use; a failure then raises StoreError.
     settings: None for the configured settings, from files and the environment (`settings.sources.load_config`)
-    patience: seconds to wait for a busy store or an unreachable database before continuing without it; None for the
-    store's own default
+    patience: seconds to wait for a busy store or an unreachable database; None for the store's own default
     children: opens a connection to child models, for `Session.query` and its like; None for the providers' own interfaces
+    given: settings by name, which win over the configured ones
 
     Raises BadSetting, with file, key and remedy, for an invalid setting.
     """
-    return _open(store, workspace, counter, settings, patience, children)[0]
+    return _open(store, workspace, counter, settings, patience, children, given)[0]
 
 
 def open_with_layers(
@@ -87,13 +88,13 @@ def _open(
     settings: "Settings | None",
     patience: float | None,
     children: "OpenChildModel | None" = None,
+    given: "Mapping[str, object] | None" = None,
 ) -> "tuple[Engine, tuple[DerivedLayer, ...]]":
     from pagein.engine.engine import Engine
 
     store = store_address(store, workspace)
-    config = load_config(workspace)
-    settings = settings if settings is not None else config.engine
-    delegate = _delegate(config, children)
+    config = load_config(workspace, given)
+    settings, delegate = settings or config.engine, _delegate(config, children)
     # A path may contain bytes that are not valid text. Stores keep names as text, so these bytes are escaped once, here.
     home = str(Path(workspace).resolve())
     place = home.encode("utf-8", "backslashreplace").decode()

@@ -92,11 +92,14 @@ class PiProcess:
         self._send({"id": name, "type": kind, **fields})
         return self.wait(lambda one: one.get("type") == "response" and one.get("id") == name)
 
-    def prompt(self, *turns: list[dict[str, Any]], words: str = "") -> list[dict[str, Any]]:
-        """Let the model act by a script. Returns the events up to the end of its work."""
+    def prompt(self, *turns: list[dict[str, Any]], words: str = "", usage: int | None = None) -> list[dict[str, Any]]:
+        """Let the model act by a script. Returns the events up to the end of its work.
+
+        usage: input tokens that the provider reports with the last answer.
+        """
         self._scripts += 1
         first = len(self.events)
-        told = [*turns, [{"text": f"done {self._scripts}"}]]
+        told = [*turns, [{"text": f"done {self._scripts}"}, *([] if usage is None else [{"usage": usage}])]]
         response = self.command("prompt", message=f"{words}SCRIPT:{json.dumps(told)}")
         assert response["success"], response
         self.wait(lambda one: one.get("type") == "agent_end")

@@ -3,7 +3,7 @@
 import itertools
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from pagein.policy.reads.baseline import baseline
 class FakePi:
     """One session of pi with its extension, and the host that answers it.
 
-    entries: by id. leaf: where pi is. edits: changes of results in requests, by call.
+    entries: by id. leaf: where pi is. edits: changes of results in requests, by call. inserts: texts of pagein's own in
+    requests, with the message they stand behind. failure: what failed with the last request. given: settings of the session.
     """
 
     def __init__(self, engine: Engine, folder: Path, settings: PiSettings | None = None, name: str = "s1") -> None:
@@ -30,6 +31,9 @@ class FakePi:
         self.entries: dict[str, dict[str, Any]] = {}
         self.leaf: str | None = None
         self.edits: dict[str, str] = {}
+        self.inserts: list[tuple[str, str]] = []
+        self.failure = ""
+        self.given: Mapping[str, object] = {}
         self._numbers = itertools.count(1)
         self.engine = engine
         self._settings = settings or PiSettings()
@@ -38,11 +42,16 @@ class FakePi:
     def restart(self, name: str, engine: Engine | None = None) -> None:
         """Start pagein anew, which then knows nothing of the branch."""
         self.engine = engine or self.engine
-        self.host = PiHost(self._settings, Surroundings(lambda _: self.engine, lambda: 1000.0))
+        self.host = PiHost(self._settings, Surroundings(lambda _, given: self.opens(given), lambda: 1000.0))
         self._known: set[str] = set()
         self.link = Link(Bridge.__new__(Bridge), threading.Event())
         hello = {"protocol": PROTOCOL, "extension": "0", "session": name, "cwd": str(self.folder)}
         self.welcome = self._send("hello", hello)
+
+    def opens(self, given: Mapping[str, object]) -> Engine:
+        """The engine for the settings of the session; always the same one here."""
+        self.given = given
+        return self.engine
 
     def branch(self) -> list[dict[str, Any]]:
         """The entries from the root to the leaf."""
@@ -89,12 +98,18 @@ class FakePi:
             self.add("message", message=results[place])
         return [results[place]["content"][0]["text"] for place in range(len(made))]
 
-    def request(self) -> list[str]:
+    def forget(self) -> None:
+        """Let the extension tell the whole branch anew, as it does when pagein does not know an entry."""
+        self._known = set()
+
+    def request(self, usage: Mapping[str, int] | None = None) -> list[str]:
         """Let pi send a request. Returns the texts of the results that the model sees."""
-        told = self.ask("context")
+        told = self.ask("context", usage=usage)
+        self.failure = told["failure"]
         if told["reset"]:
-            self.edits = {}
+            self.edits, self.inserts = {}, []
         self.edits |= told["results"]
+        self.inserts += [(one["after"], one["text"]) for one in told["inserts"]]
         messages = [one["message"] for one in self.branch() if one["type"] == "message"]
         results = [one for one in messages if one["role"] == "toolResult"]
         return [self.edits.get(one["toolCallId"], one["content"][0]["text"]) for one in results]
@@ -124,6 +139,8 @@ class FakePi:
         return {**base, "content": [{"type": "text", "text": text}], "details": details, "isError": False}
 
     def _tool(self, name: str, given: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+        if name == "bash":  # prints a file, for an output that is no read
+            return (self.folder / given["command"].split()[-1]).read_text(encoding="utf-8"), None
         path = self.folder / given["path"]
         if name == "read":
             text = Document.of(path.read_bytes(), path="", key="").text

@@ -12,6 +12,8 @@ from pagein.cli.options import Store
 from pagein.errors import BadInput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pagein.engine.engine import Engine
     from pagein.model.objects import ObjectId
 
@@ -36,12 +38,19 @@ def pi(store: Store = None) -> None:
     from pagein.settings.sources import load_config
 
     values = load_config().values
-    settings = PiSettings(values["pi_read_cache"], values["pi_read_modes"] is True, values["pi_paging"] is True)  # type: ignore[arg-type]
+    settings = PiSettings(
+        values["pi_read_cache"],  # type: ignore[arg-type]
+        values["pi_read_modes"] is True,
+        values["pi_paging"] is True,
+        values["pi_compaction"] == "cancel",
+        values,
+    )
     around = Surroundings(
-        lambda folder: _open(store, folder),
+        lambda folder, given: _open(store, folder, given),
         time.time,  # noqa: TID251 - the rim reads the clock
         Switch(default_switch(), os.environ).is_off,
         lambda name: _made_here(store, name),
+        _check,
     )
     host = PiHost(settings, around)
     source, sink = take_standard_streams()
@@ -51,7 +60,13 @@ def pi(store: Store = None) -> None:
         host.close()
 
 
-def _open(store: str | None, folder: str) -> "Engine":
+def _check(folder: str, given: "Mapping[str, object]") -> None:
+    from pagein.settings.sources import load_config
+
+    load_config(folder, given)
+
+
+def _open(store: str | None, folder: str, given: "Mapping[str, object]") -> "Engine":
     from pagein import wiring
     from pagein.archive import find_store
 
@@ -59,7 +74,7 @@ def _open(store: str | None, folder: str) -> "Engine":
         named = find_store(store).store
     except BadInput:  # there is no store yet
         named = store
-    return wiring.open(named, workspace=folder)
+    return wiring.open(named, workspace=folder, given=given)
 
 
 def _made_here(store: str | None, name: "ObjectId") -> bool:

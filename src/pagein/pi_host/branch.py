@@ -9,19 +9,21 @@ Rules of this file
 3. When pi goes to another entry, the records behind the old one are behind us as well: they stand on another branch.
 """
 
+import contextlib
 from typing import Any, Final
 
 from pagein.engine.log.read_notes import trace_of
 from pagein.engine.session import Session
-from pagein.errors import PageinError
+from pagein.errors import PageinError, StoreError
 from pagein.model import read_records
-from pagein.model.entries import EntryId
+from pagein.model.entries import EntryId, NoteEntry, RecallEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
 from pagein.pi_host.pi_messages import message_of
 from pagein.pi_host.protocol import UNKNOWN_ENTRY, BranchDelta, Row
+from pagein.pi_host.session_config import NOTHING_SAID, SessionConfig, read_config
 from pagein.policy.reads.trust import rule_of
 
 READ_CACHE: Final = "pi-readcache"
@@ -41,6 +43,7 @@ class UnknownEntry(PageinError):
 class PiBranch:
     """The branch that pi is on, in the journal of a session.
 
+    waits: number of calls that children are still answering.
     calls: the tool calls seen, by id.
     results: the text of each result as pi has it, by the id of its call.
     """
@@ -50,11 +53,13 @@ class PiBranch:
         self._cwd = session.folder or ""
         self._places: dict[str | None, EntryId | None] = {None: None}
         self._messages: dict[str | None, int] = {None: 0}
-        self._enabled: dict[str | None, bool | None] = {None: None}
+        self._configs: dict[str | None, SessionConfig] = {None: NOTHING_SAID}
+        self._refused: dict[str | None, bool] = {None: False}
         self._leaf: str | None = None
         self._here: EntryId | None = None
         self._began = False
         self._noted: set[str] = set()
+        self.waits = 0
         self.calls: dict[str, ToolCall] = {}
         self.results: dict[str, str] = {}
 
@@ -62,6 +67,8 @@ class PiBranch:
         """Go to where pi is, and journal what is new there. Raises UnknownEntry."""
         if delta.known not in self._places:
             raise UnknownEntry
+        if self._began and delta.known == self._leaf:
+            self._go_on()
         if not self._began or delta.known != self._leaf or self._session.leaf != self._here:
             stays = self._began and delta.known == self._leaf
             self._session.move(self._here if stays else self._places[delta.known])
@@ -71,13 +78,28 @@ class PiBranch:
         self.stay()
 
     @property
-    def enabled(self) -> bool | None:
-        """Whether the branch switched paging on or off; None if it never did."""
-        return self._enabled[self._leaf]
+    def config(self) -> SessionConfig:
+        """What the entries of the branch set."""
+        return self._configs[self._leaf]
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the last answer of the model's provider was an error."""
+        return self._refused[self._leaf]
 
     def stay(self) -> None:
         """Take the session's current entry for the end of the branch: something was journaled there."""
         self._here = self._session.leaf
+
+    def _go_on(self) -> None:
+        """Go on behind the notes that others made at the end of the branch: children's answers, pins of another process."""
+        with contextlib.suppress(StoreError):
+            self._session.catch_up()
+        journal, at = self._session.journal.entries, self._session.leaf
+        while at != self._here and at in journal and isinstance(journal[at].body, NoteEntry | RecallEntry):
+            at = journal[at].parent
+        if at == self._here:
+            self.stay()
 
     def note_answered(self, call_id: str) -> None:
         """Record that the journal has a call's record before the result."""
@@ -87,10 +109,11 @@ class PiBranch:
     def _add(self, entry: Row) -> None:
         name = str(entry.get("id"))
         message = message_of(entry, self._cwd)
-        count, enabled = self._messages[self._leaf], self._enabled[self._leaf]
+        count, config, refused = self._messages[self._leaf], self._configs[self._leaf], self._refused[self._leaf]
         if message is not None:
             self._remember(message)
             count += 1
+            refused = refused if message.role != "assistant" else entry["message"].get("stopReason") == "error"
             if name in self._session.journal:
                 self._session.move(name)
             else:
@@ -98,10 +121,8 @@ class PiBranch:
         elif entry.get("type") == "custom" and entry.get("customType") == READ_CACHE:
             self._note(read_records.decode_entry(entry.get("data")))
         elif entry.get("type") == "custom" and entry.get("customType") == CONFIG:
-            data = entry.get("data")
-            told = data.get("enabled") if isinstance(data, dict) else None
-            enabled = told if isinstance(told, bool) else enabled
-        self._enabled[name] = enabled
+            config = read_config(entry.get("data"), config)
+        self._configs[name], self._refused[name] = config, refused
         self._messages[name], self._places[name], self._leaf = count, self._session.leaf, name
 
     def _journal(self, name: str, entry: Row, message: Message) -> None:

@@ -3,6 +3,7 @@
 Rules of this file
 ------------------
 1. Requests are answered in the order of their arrival. Only cancellations, and the extension's replies, overtake them.
+   Work that waits for other models (`Later`) has a thread of its own, so that the requests behind it are answered.
 2. A request that fails gets an error as its reply, and the process goes on.
 3. The end of the input ends the process.
 """
@@ -10,7 +11,7 @@ Rules of this file
 import itertools
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO, Final
 
@@ -21,6 +22,13 @@ from pagein.pi_host.protocol import REQUESTS, Cancel
 
 _PERSON: Final = 300.0
 """Seconds that a person has to answer a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A reply that takes long. work: returns it, in a thread of its own; may raise anything."""
+
+    work: Callable[[], object]
 
 
 class Link:
@@ -36,6 +44,10 @@ class Link:
     def confirm(self, title: str, message: str) -> bool:
         """Ask the person at pi. Returns False without an answer."""
         return self._bridge.ask("confirm", {"title": title, "message": message}, _PERSON) is True
+
+    def show(self, lines: tuple[str, ...]) -> None:
+        """Show the person at pi what goes on."""
+        self._bridge.tell("widget", {"lines": lines})
 
 
 class Bridge:
@@ -73,6 +85,10 @@ class Bridge:
         finally:
             del self._replies[name]
 
+    def tell(self, method: str, params: object) -> None:
+        """Tell the extension something that needs no answer."""
+        self._send({"id": f"p{next(self._numbers)}", "method": method, "params": params})
+
     def _read(self) -> None:
         try:
             while line := self._source.readline():
@@ -109,14 +125,25 @@ class Bridge:
             self._todo.put((number, params))
 
     def _reply(self, number: int, params: object) -> None:
+        link = Link(self, self._signals[number])
+        later = self._settle(number, lambda: self._answer(params, link))
+        if later is not None:
+            work = later.work
+            threading.Thread(target=lambda: self._settle(number, work), name="pi-later", daemon=True).start()
+
+    def _settle(self, number: int, work: Callable[[], object]) -> Later | None:
+        """Send the reply to a request; nothing yet, but its `Later`, for one that takes long."""
         try:
-            self._send({"id": number, "result": self._answer(params, Link(self, self._signals[number]))})
+            result = work()
+            if isinstance(result, Later):
+                return result
+            self._send({"id": number, "result": result})
         except BrokenPipeError:
             raise
         except Exception as problem:  # noqa: BLE001 - rule 2; the extension then does as without pagein
             self._send({"id": number, "error": f"{type(problem).__name__}: {problem}"})
-        finally:
-            del self._signals[number]
+        del self._signals[number]
+        return None
 
     def _send(self, message: dict[str, Any]) -> None:
         line = encode_json(message, _plain) + b"\n"

@@ -1,4 +1,4 @@
-"""The commands that a person gives in pi, and pagein's tools that a model calls there."""
+"""The read cache's commands in pi, and pagein's tools that a model calls there."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pagein.model import read_records
 from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import OtherNote
 from pagein.model.json_text import decode_json
-from pagein.pi_host.branch import CONFIG, READ_CACHE, PiBranch
+from pagein.pi_host.branch import READ_CACHE
 from pagein.pi_host.bridge import Link
 from pagein.pi_host.protocol import Answer, ModelCall, NewEntry, OfferedTool
 from pagein.pi_host.read_cache import SHADOW
@@ -19,12 +19,13 @@ from pagein.tools.calls import Call, Offer
 from pagein.tools.reading.unified_read import answer_unified_read
 
 _MILLISECONDS: Final = 1000
-_STATUS_ON: Final = "RLM Status: ON"
 _RANGE: Final = re.compile(r"(?P<path>.*?)(?:\s+(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?)?", re.DOTALL)
 _SNIPPETS: Final = {
     "readcache_refresh": "Have the next read of a file show its full text again",
     "rlm_peek": "Show a part of a text that was taken out of the context, by its id",
     "rlm_search": "Search everything that was taken out of the context",
+    "rlm_query": "Ask a child model about texts that were taken out of the context",
+    "rlm_batch": "Ask a child model about each of many texts",
 }
 _OWN: Final = frozenset({"path", "offset", "limit"})
 """Arguments of pi's own `read`."""
@@ -34,6 +35,8 @@ _MODES: Final = (
 )
 RECALLED: Final = ("rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats")
 """Pi-RLM's tools, which are active while paging is on."""
+DELEGATED: Final = ("rlm_query", "rlm_batch", "rlm_extract")
+"""Those of them that ask child models; they need such a model as well."""
 
 
 def offered_tools(*, reads: bool, pages: bool) -> tuple[OfferedTool, ...]:
@@ -41,9 +44,24 @@ def offered_tools(*, reads: bool, pages: bool) -> tuple[OfferedTool, ...]:
 
     reads: whether reads are answered anew. pages: whether paging is on.
     """
-    offers = _offers()
-    names = [*(["readcache_refresh"] if reads else []), *(name for name in RECALLED if name in offers)]
-    return tuple(_offered(offers[name], active=pages or name not in RECALLED) for name in names)
+    offers, paging = _offers(), (*RECALLED, *DELEGATED)
+    names = [*(["readcache_refresh"] if reads else []), *paging]
+    return tuple(
+        _offered(offers[name], active=(pages and name not in DELEGATED) or name not in paging) for name in names
+    )
+
+
+def active_tools(*, reads: bool, pages: bool, children: bool) -> tuple[str, ...]:
+    """Return the names of the tools that are active. children: whether there is a model for children."""
+    refresh, asking = (("readcache_refresh",) if reads else ()), DELEGATED if children else ()
+    return (*refresh, *RECALLED, *asking) if pages else refresh
+
+
+def root_words(own: str | None, *, children: bool) -> str:
+    """Return what the system prompt says of paging. own: a person's words for it, in which `{{default}}` stands for the usual."""
+    active = active_tools(reads=False, pages=True, children=children)
+    usual = catalogue.guidance([offer for name, offer in _offers().items() if name in active])
+    return usual if own is None else own.replace("{{default}}", usual)
 
 
 def _offered(one: Offer, *, active: bool) -> OfferedTool:
@@ -51,7 +69,7 @@ def _offered(one: Offer, *, active: bool) -> OfferedTool:
 
 
 def _offers() -> dict[str, Offer]:
-    return {one.name: one for one in catalogue.offer_tools("pi-rlm")}
+    return {one.name: one for one in catalogue.offer_tools("pi-rlm", delegation=True)}
 
 
 def read_with_modes() -> OfferedTool:
@@ -110,32 +128,6 @@ def _refresh(session: Session, path: str, lines: tuple[object, object], at: floa
         return Answer(str(problem), "error")
     record = read_records.encode_invalidation(event, max(1, round(at * _MILLISECONDS)))
     return Answer(told, entries=(NewEntry(READ_CACHE, record),))
-
-
-def switch_paging(*, on: bool, reads: bool) -> Answer:
-    """Return the answer to `/rlm on` and `/rlm off`, with the entry by which the branch remembers it.
-
-    reads: whether reads are answered anew.
-    """
-    active = tuple(one.name for one in offered_tools(reads=reads, pages=on) if one.active)
-    told = "Paging is on." if on else "Paging is off. What left the context before stays in the store."
-    return Answer(told, entries=(NewEntry(CONFIG, {"v": 1, "enabled": on}),), tools=active)
-
-
-def paging_status(session: Session, *, pages: bool) -> Answer:
-    """Return the answer to `/rlm status`."""
-    told = catalogue.answer(session, "rlm_stats", Call())
-    text = told.text.replace(_STATUS_ON, "RLM Status: OFF") if not pages else told.text
-    return Answer(text, "error" if told.is_error else "info")
-
-
-def inspect(branch: PiBranch, shown: Mapping[str, str]) -> Answer:
-    """Return the answer to `/rlm inspect`: each result that the model sees otherwise than pi has it."""
-    lines = [
-        f"{branch.calls[name].name if name in branch.calls else 'result'} {name}: {text.splitlines()[0] if text else ''}"
-        for name, text in shown.items()
-    ]
-    return Answer("\n".join(lines) or "The model sees every result as it stands in the session.")
 
 
 def status(session: Session) -> Answer:

@@ -1,25 +1,27 @@
-"""Dispatch each request of the extension to the deciding module.
+"""Dispatch each request of the extension to the deciding module."""
 
-Where paging begins: `Window.edits` with `pages`, `commands.RECALLED`, and the `rlm-config` entries of `PiBranch`.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
 from pagein import __version__
+from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.engine.engine import Engine
 from pagein.engine.session import Session
-from pagein.errors import HostError
+from pagein.errors import BadSetting, HostError
 from pagein.model.objects import ObjectId
-from pagein.pi_host import commands
-from pagein.pi_host.branch import PiBranch
-from pagein.pi_host.bridge import Link
+from pagein.pi_host import commands, paging_commands
+from pagein.pi_host.branch import PiBranch, UnknownEntry
+from pagein.pi_host.bridge import Later, Link
 from pagein.pi_host.protocol import (
     PROTOCOL,
     Answer,
+    BeginEvent,
+    Beginning,
     CallVerdict,
     CommandEvent,
+    CompactEvent,
     ContextEvent,
     Hello,
     Patch,
@@ -30,12 +32,22 @@ from pagein.pi_host.protocol import (
     Watched,
     Welcome,
     WindowEdits,
+    WindowUsage,
 )
 from pagein.pi_host.read_cache import ReadCache, ReadCacheMode
+from pagein.pi_host.session_config import read_config
+from pagein.pi_host.widget import widget_lines
 from pagein.pi_host.window import Window
 
 _WATCHED_CALLS: Final = ("read", "write", "edit", "bash")
 _WATCHED_RESULTS: Final = ("read", "write", "edit")
+_TICK: Final = 0.3
+"""Seconds between two looks at what children do."""
+_LIMIT: Final = 0.9
+"""Share of the window up to which a request fits, without a setting."""
+_Decided: TypeAlias = (
+    ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent | BeginEvent | CompactEvent
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +57,33 @@ class PiSettings:
     reads: what happens to pi's reads.
     modes: whether pi's own `read` takes the arguments of the unified read, too.
     pages: whether paging is on where a session does not say.
+    cancels: whether pi's compaction is cancelled while paging is on and the request fits.
+    usual: every setting by name, as it is without a session's own.
     """
 
     reads: ReadCacheMode = "on"
     modes: bool = False
     pages: bool = False
+    cancels: bool = True
+    usual: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the host needs from outside.
 
-    open_engine: opens the engine for a folder; raises StoreError.
+    open_engine: opens the engine for a folder, with these settings in place of the usual; raises StoreError and BadSetting.
     now: seconds since 1970.
     is_off: whether a person has switched pagein off.
     made_here: whether the store made an id.
+    check: raises BadSetting for settings that cannot hold in a folder.
     """
 
-    open_engine: Callable[[str], Engine]
+    open_engine: Callable[[str, Mapping[str, object]], Engine]
     now: Callable[[], float]
     is_off: Callable[[], bool] = lambda: False
     made_here: Callable[[ObjectId], bool] = lambda _: False
+    check: Callable[[str, Mapping[str, object]], None] = lambda _folder, _given: None
 
 
 class PiHost:
@@ -75,6 +93,9 @@ class PiHost:
         self._settings = settings
         self._around = around
         self._rooms: _Rooms | None = None
+        self._hello = Hello(PROTOCOL, "", "", "")
+        self._given: Mapping[str, object] = {}
+        self._usage: WindowUsage | None = None
 
     def answer(self, event: object, link: Link) -> object:
         """Return the reply to a request of the extension. Raises what its parts raise."""
@@ -86,9 +107,12 @@ class PiHost:
         if isinstance(event, Settle):
             rooms.session.keep()
             return {}
-        if not isinstance(event, ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent):
+        if not isinstance(event, _Decided):
             raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
         rooms.branch.follow(event.branch)
+        if rooms.branch.config.settings != self._given and not rooms.branch.waits:
+            self._enter(rooms.branch.config.settings)
+            raise UnknownEntry  # the extension then tells the new session the whole branch
         return self._decide(event, rooms, link)
 
     def close(self) -> None:
@@ -100,61 +124,163 @@ class PiHost:
     def _welcome(self, hello: Hello) -> Welcome:
         if hello.protocol != PROTOCOL:
             return Welcome(PROTOCOL, __version__, refusal=_refusal(hello))
-        self.close()
-        engine = self._around.open_engine(hello.cwd)
-        session = engine.session(f"pi-{hello.session}", workspace=hello.cwd)
-        branch = PiBranch(session)
-        reads = ReadCache(session, branch, self._settings.reads, self._around.made_here)
-        self._rooms = _Rooms(engine, session, branch, reads, Window(session, branch))
+        self._hello = hello
+        self._enter({})
         on = self._settings.reads != "off"
         tools = commands.offered_tools(reads=self._settings.reads == "on", pages=self._settings.pages)
         watched = Watched(_WATCHED_CALLS, _WATCHED_RESULTS, context=True) if on else Watched(context=True)
         modes = commands.read_with_modes() if self._settings.modes else None
         return Welcome(PROTOCOL, __version__, tools, watched, modes)
 
+    def _enter(self, given: Mapping[str, object]) -> None:
+        """Open the session anew, with these settings in place of the usual."""
+        self.close()
+        hello = self._hello
+        self._given = given
+        engine = self._open(hello, given)
+        session = engine.session(f"pi-{hello.session}", workspace=hello.cwd)
+        branch = PiBranch(session)
+        reads = ReadCache(session, branch, self._settings.reads, self._around.made_here)
+        limit = given.get("valve_limit", self._settings.usual.get("valve_limit", _LIMIT))
+        window = Window(session, branch, limit if isinstance(limit, int | float) else _LIMIT)
+        self._rooms = _Rooms(engine, session, branch, reads, window)
+
+    def _open(self, hello: Hello, given: Mapping[str, object]) -> Engine:
+        known = {} if hello.window is None or self._settings.usual.get("window") else {"window": hello.window}
+        try:
+            return self._around.open_engine(hello.cwd, {**known, **given})
+        except BadSetting:  # an entry of somebody else's; the usual settings are better than none
+            return self._around.open_engine(hello.cwd, known)
+
+    def _pages(self, rooms: "_Rooms") -> bool:
+        enabled = rooms.branch.config.enabled
+        return (self._settings.pages if enabled is None else enabled) and not self._around.is_off()
+
     @property
-    def _pages(self) -> bool:
-        enabled = None if self._rooms is None else self._rooms.branch.enabled
-        return self._settings.pages if enabled is None else enabled
+    def _has_children(self) -> bool:
+        return bool(self._given.get("child_model") or self._settings.usual.get("child_model"))
 
-    def _decide(
-        self,
-        event: ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent,
-        rooms: "_Rooms",
-        link: Link,
-    ) -> object:
-        is_off = self._around.is_off()
+    def _decide(self, event: object, rooms: "_Rooms", link: Link) -> object:
+        pages = self._pages(rooms)
         match event:
-            case ToolCallEvent():
-                return CallVerdict() if is_off else rooms.reads.judge(event.call)
-            case ToolResultEvent():
-                return Patch() if is_off else rooms.reads.patch(event)
+            case ToolCallEvent() | ToolResultEvent():
+                return self._answer_read(event, rooms)
             case ContextEvent():
-                return WindowEdits(reset=True) if is_off else rooms.window.edits(self._around.now(), pages=self._pages)
+                return self._edits(event, rooms, pages=pages)
+            case BeginEvent():
+                return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages))
+            case CompactEvent():
+                can = pages and self._settings.cancels
+                return rooms.window.judge_compaction(pages=can, usage=event.usage)
             case CommandEvent():
-                return self._command(event, rooms)
+                return self._command(event, rooms, pages=pages)
             case ToolEvent():
-                now = self._around.now()
-                answer = commands.answer_tool(rooms.session, event.call, link, now, pages=self._pages and not is_off)
-                rooms.branch.note_answered(event.call.id)
-                return answer
+                return self._tool(event, rooms, link, pages=pages)
+        raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
 
-    def _command(self, event: CommandEvent, rooms: "_Rooms") -> Answer:
+    def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
+        if isinstance(event, ToolCallEvent):
+            return CallVerdict() if self._around.is_off() else rooms.reads.judge(event.call)
+        return Patch() if self._around.is_off() else rooms.reads.patch(event)
+
+    def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
+        self._usage = event.usage
+        if self._around.is_off():
+            return WindowEdits(reset=True, widget=())
+        edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage)
+        return replace(edits, widget=self._widget(rooms, pages=pages))
+
+    def _prompt(self, rooms: "_Rooms", *, pages: bool) -> str:
+        return commands.root_words(rooms.branch.config.prompt, children=self._has_children) if pages else ""
+
+    def _active(self, *, pages: bool) -> tuple[str, ...]:
+        return commands.active_tools(reads=self._settings.reads == "on", pages=pages, children=self._has_children)
+
+    def _widget(self, rooms: "_Rooms", *, pages: bool) -> tuple[str, ...]:
+        return widget_lines(rooms.session, PROCESS_CALLS.operations(), self._usage, pages=pages)
+
+    # --- tools ---
+
+    def _tool(self, event: ToolEvent, rooms: "_Rooms", link: Link, *, pages: bool) -> Answer | Later:
+        def ask() -> Answer:
+            return commands.answer_tool(rooms.session, event.call, link, self._around.now(), pages=pages)
+
+        if event.call.name not in commands.DELEGATED or not pages:
+            answer = ask()
+            rooms.branch.note_answered(event.call.id)
+            return replace(answer, widget=self._widget(rooms, pages=pages))
+        rooms.branch.waits += 1
+
+        def wait() -> Answer:
+            ended = threading.Event()
+            threading.Thread(target=self._watch, args=(rooms, link, ended), name="pi-widget", daemon=True).start()
+            try:
+                answer = ask()
+            finally:
+                ended.set()
+                rooms.branch.waits -= 1
+            return replace(answer, widget=self._widget(rooms, pages=pages))
+
+        return Later(wait)
+
+    def _watch(self, rooms: "_Rooms", link: Link, ended: threading.Event) -> None:
+        """Show what children do, as often as it changes, until they have answered."""
+        shown: tuple[str, ...] = ()
+        while not ended.wait(_TICK):
+            lines = self._widget(rooms, pages=True)
+            if lines != shown and not ended.is_set():
+                link.show(lines)
+                shown = lines
+
+    # --- commands ---
+
+    def _command(self, event: CommandEvent, rooms: "_Rooms", *, pages: bool) -> Answer:
         match event.name, event.args.strip():
             case "readcache-status", _:
                 return commands.status(rooms.session)
             case "readcache-refresh", args:
                 return commands.refresh(rooms.session, args, self._around.now())
-            case "rlm", "on" | "off" as word:
-                return commands.switch_paging(on=word == "on", reads=self._settings.reads == "on")
-            case "rlm", "" | "status":
-                return commands.paging_status(rooms.session, pages=self._pages)
-            case "rlm", "inspect":
-                return commands.inspect(rooms.branch, rooms.window.shown)
-            case "rlm", word:
-                return Answer(f"/rlm has no {word!r}; it has on, off, status and inspect", "error")
+            case "rlm", args:
+                word, _, rest = args.partition(" ")
+                answer = self._paging_command(word.lower(), rest.strip(), rooms, pages=pages)
+                return replace(
+                    answer, widget=self._widget(rooms, pages=pages if answer.tools is None else word == "on")
+                )
             case name, _:
                 raise HostError(f"pi's extension has a command {name!r} that pagein does not know")
+
+    def _paging_command(self, word: str, rest: str, rooms: "_Rooms", *, pages: bool) -> Answer:
+        session, branch = rooms.session, rooms.branch
+        words: dict[str, Callable[[], Answer]] = {
+            "on": lambda: self._switch(rooms, on=True),
+            "off": lambda: self._switch(rooms, on=False),
+            "status": lambda: paging_commands.paging_status(session, PROCESS_CALLS.operations(), pages=pages),
+            "cancel": lambda: paging_commands.cancel_operations(PROCESS_CALLS),
+            "config": lambda: self._configure(rest, branch),
+            "prompt": lambda: paging_commands.set_prompt(rest, self._prompt(rooms, pages=pages)),
+            "externalize": lambda: paging_commands.order_epoch(session, branch, pages=pages),
+            "inspect": lambda: paging_commands.inspect(branch, rooms.window.shown),
+            "store": lambda: paging_commands.list_store(session),
+            "trace": lambda: paging_commands.trace(session, PROCESS_CALLS.operations()),
+            "clear": paging_commands.say_clear,
+            "resume": paging_commands.say_resume,
+        }
+        found = words.get(word or "status")
+        return paging_commands.say_help(word) if found is None else found()
+
+    def _switch(self, rooms: "_Rooms", *, on: bool) -> Answer:
+        cancelled = 0 if on else PROCESS_CALLS.cancel_all()
+        rooms.window.forget_crowding()
+        return paging_commands.switch_paging(self._active(pages=on), on=on, cancelled=cancelled)
+
+    def _configure(self, words: str, branch: PiBranch) -> Answer:
+        answer = paging_commands.configure(words, branch.config, self._settings.usual)
+        for entry in answer.entries:
+            try:
+                self._around.check(self._hello.cwd, read_config(entry.data, branch.config).settings)
+            except BadSetting as problem:
+                return Answer(str(problem), "error")
+        return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,14 @@ class Hello:
     protocol, extension: number of its protocol, and its version.
     session: pi's name of the session.
     cwd: the folder that pi works in.
+    window: tokens that the model's window holds, as pi has it; None if unknown.
     """
 
     protocol: int
     extension: str
     session: str
     cwd: str
+    window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +152,55 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextEvent:
-    """A request is about to be sent. The reply is a `WindowEdits`."""
+class BeginEvent:
+    """A session was opened, or a prompt is about to be worked on. The reply is a `Beginning`."""
 
     branch: BranchDelta
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What holds on this branch.
+
+    tools: names of all of pagein's tools that are active; None to leave them.
+    prompt: text for the end of the system prompt; "" for none.
+    """
+
+    tools: tuple[str, ...] | None = None
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUsage:
+    """How full the model's window is, as pi counts it.
+
+    tokens: of the last request with what came after it. window: that the model's window holds.
+    """
+
+    tokens: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEvent:
+    """A request is about to be sent. The reply is a `WindowEdits`.
+
+    usage: None while pi does not know it.
+    """
+
+    branch: BranchDelta
+    usage: WindowUsage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A text of pagein's own in a request, as a message of the user.
+
+    after: the message in front of it: the id of its call for a result, else its timestamp in milliseconds.
+    """
+
+    after: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +209,32 @@ class WindowEdits:
 
     reset: whether the changes of earlier replies are void; else these come on top.
     results: text to show instead of a tool's result, by the id of the call.
+    inserts: texts of pagein's own.
     failure: what of pagein failed; "" for nothing.
+    widget: lines that tell the person what goes on; None to leave those that are shown.
     """
 
     reset: bool = False
     results: Mapping[str, str] = field(default_factory=dict)
+    inserts: tuple[Insert, ...] = ()
     failure: str = ""
+    widget: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactEvent:
+    """pi is about to compact the session. The reply is a `CompactionVerdict`. usage: None while pi does not know it."""
+
+    branch: BranchDelta
+    usage: WindowUsage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionVerdict:
+    """Whether a compaction is cancelled, and why, in words for the person."""
+
+    cancel: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +268,7 @@ class Answer:
 
     level: how a command's text is shown. An error of a tool is raised in pi.
     tools: names of all of pagein's tools that are active from now on; None to leave them.
+    widget: lines that tell the person what goes on; None to leave those that are shown.
     """
 
     text: str
@@ -208,6 +276,7 @@ class Answer:
     details: Row = field(default_factory=dict)
     entries: tuple[NewEntry, ...] = ()
     tools: tuple[str, ...] | None = None
+    widget: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +293,19 @@ class Cancel:
 
 REQUESTS: Final[Mapping[str, type]] = {
     "hello": Hello,
+    "begin": BeginEvent,
     "tool_call": ToolCallEvent,
     "tool_result": ToolResultEvent,
     "context": ContextEvent,
+    "compact": CompactEvent,
     "command": CommandEvent,
     "tool": ToolEvent,
     "settle": Settle,
     "cancel": Cancel,
 }
 """What the extension may send, by method."""
-ASKED: Final = ("confirm",)
-"""What pagein may ask the extension for: `confirm` takes `title` and `message`, and gives True or False."""
+ASKED: Final = ("confirm", "widget")
+"""What pagein may ask the extension for.
+
+`confirm` takes `title` and `message`, and gives True or False. `widget` takes `lines`, and shows them.
+"""

@@ -346,6 +346,12 @@ PI: Final[tuple[Key, ...]] = (
         default=False,
         says="Let pi's extension evict old results from the context, where a session does not say otherwise (`/rlm on`, `/rlm off`).",
     ),
+    choice(
+        "pi_compaction",
+        "cancel",
+        ("cancel", "allow"),
+        "What pi's extension does with pi's compaction while paging is on. `cancel`: cancel it as long as the request fits the window; old results then leave with the next request. `allow`: never cancel it.",
+    ),
 )
 
 KEYS: Final[Mapping[str, Key]] = {one.name: one for one in (*ENGINE, *GATEWAY, *MCP, *CHILDREN, *PI)}

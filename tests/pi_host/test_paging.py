@@ -1,0 +1,146 @@
+"""Paging in pi: when a compaction is cancelled, what a broken store changes, and what a branch sets for itself."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.pi_host.fake_pi import FakePi
+
+import pagein
+from pagein.errors import BadInput
+from pagein.pi_host.branch import UnknownEntry
+from pagein.pi_host.host import PiSettings
+from pagein.pi_host.session_config import KEYS, NOTHING_SAID, REPLACED, parse_config, read_config
+
+LARGE = "".join(f"row {number} of an output that nobody needs for long\n" for number in range(900))
+HALF = {"tokens": 50_000, "window": 100_000}
+PRINT = ("bash", {"command": "print large.txt"})
+THEIRS = (
+    "enabled maxDepth maxConcurrency tokenBudgetPercent safetyValvePercent manifestBudget warmTurns childTimeoutSec "
+    "operationTimeoutSec maxChildCalls childMaxTokens childModel retentionDays maxIngestFiles maxIngestBytes"
+)
+"""The keys of `rlm-config` in the specification."""
+
+
+@pytest.fixture
+def pi(tmp_path: Path) -> Iterator[FakePi]:
+    (tmp_path / "large.txt").write_text(LARGE, encoding="utf-8")
+    with pagein.open(tmp_path / "s.pagein", workspace=tmp_path, patience=0.05) as engine:
+        made = FakePi(engine, tmp_path, PiSettings(reads="off", pages=True))
+        made.say("read it")
+        yield made
+
+
+def paged_out(pi: FakePi) -> str:
+    """Print the large file, and return what the model is shown of it."""
+    pi.call(PRINT)
+    (shown,) = pi.request(HALF)
+    assert "rlm_peek" in shown
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("usage", "cancelled"),
+    [
+        ({"tokens": 60_000, "window": 100_000}, True),
+        ({"tokens": 91_000, "window": 100_000}, False),
+        (None, False),
+    ],
+)
+def test_a_compaction_is_cancelled_only_while_the_request_fits(
+    pi: FakePi, usage: dict[str, int] | None, *, cancelled: bool
+) -> None:
+    pi.request(HALF)
+    verdict = pi.ask("compact", usage=usage)
+    assert verdict["cancel"] is cancelled
+    assert ("/rlm off" in verdict["reason"]) is cancelled
+
+
+def test_a_compaction_is_let_through_without_paging_and_after_an_error_of_the_provider(pi: FakePi) -> None:
+    assert pi.ask("compact", usage=HALF)["cancel"]
+    pi.add("message", message={"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1})
+    assert not pi.ask("compact", usage=HALF)["cancel"], "the provider found the request too long"
+    pi.add("message", message={"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1})
+    assert pi.ask("compact", usage=HALF)["cancel"]
+    pi.order("rlm", "off")
+    assert not pi.ask("compact", usage=HALF)["cancel"]
+
+
+def test_while_the_store_fails_pi_is_as_without_paging_and_then_the_stubs_are_back(pi: FakePi) -> None:
+    shown = paged_out(pi)
+    with closing(sqlite3.connect(pi.folder / "s.pagein", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        pi.say("go on")
+        assert pi.request(HALF) == [LARGE], "a stub could not be recalled"
+        assert "journal was not kept" in pi.failure
+        assert not pi.ask("compact", usage=HALF)["cancel"]
+        other.execute("ROLLBACK")
+    pi.say("go on")
+    assert pi.request(HALF) == [shown]
+    assert pi.failure == ""
+    assert pi.ask("compact", usage=HALF)["cancel"]
+
+
+def test_while_pi_does_not_know_how_full_the_window_is_old_stubs_stay_and_nothing_new_leaves(pi: FakePi) -> None:
+    shown = paged_out(pi)
+    pi.call(PRINT)
+    assert pi.request(None) == [shown, LARGE]
+
+
+def test_a_pinned_text_stands_behind_the_message_that_was_the_newest_and_survives_a_restart(pi: FakePi) -> None:
+    paged_out(pi)
+    pi.engine.session("pi-s1").hand.say("Never touch the migrations.")
+    pi.call(PRINT)
+    pi.request(HALF)
+    ((place, text),) = pi.inserts
+    assert "Never touch the migrations." in text
+    assert place == pi.branch()[-1]["message"]["toolCallId"]
+    before = pi.inserts
+    pi.say("go on")
+    pi.request(HALF)
+    assert pi.inserts == before, "it was sent there, so it stays there"
+
+
+def test_what_a_branch_configures_opens_the_session_anew_and_holds_there_alone(pi: FakePi) -> None:
+    before = pi.leaf
+    assert "maxChildCalls=7" in pi.order("rlm", "config maxChildCalls=7 manifestBudget=3K safetyValvePercent=80")
+    with pytest.raises(UnknownEntry):
+        pi.ask("begin")
+    pi.forget()
+    pi.ask("begin")
+    assert dict(pi.given) == {"child_calls": 7, "manifest_budget": 3000, "valve": 0.8, "valve_limit": 0.8}
+    table = pi.order("rlm", "config")
+    assert "maxChildCalls" in table
+    assert "session" in table
+    pi.leaf = before
+    with pytest.raises(UnknownEntry):
+        pi.ask("begin")
+    assert dict(pi.given) == {}
+
+
+def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> None:
+    assert set(THEIRS.split()) == {*KEYS, *REPLACED} - {"manifest"}
+    for words, reason in (("warmTurns=3", "residency"), ("maxDepth=two", "whole number"), ("speed=9", "maxDepth")):
+        with pytest.raises(BadInput, match=reason):
+            parse_config(words)
+    theirs = {"enabled": True, "maxDepth": 2, "maxChildCalls": "many", "manifestBudget": 2000, "retentionDays": 30}
+    read = read_config(theirs, NOTHING_SAID)
+    assert (read.enabled, dict(read.values)) == (True, {"maxDepth": 2, "manifestBudget": 2000})
+
+
+def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_person_may_change_them(pi: FakePi) -> None:
+    usual = pi.ask("begin")["prompt"]
+    assert "look for it with rlm_search before you say that you do not have it" in usual
+    pi.order("rlm", "prompt Be brief. {{default}}")
+    assert pi.ask("begin")["prompt"] == f"Be brief. {usual}"
+    assert pi.ask("begin")["tools"] == ["rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats"]
+    pi.order("rlm", "off")
+    assert pi.ask("begin") == {"tools": [], "prompt": ""}
+
+
+def test_a_word_that_rlm_does_not_have_is_answered_with_those_it_has(pi: FakePi) -> None:
+    assert "/rlm externalize" in pi.order("rlm", "explain")
+    for word in ("store", "trace", "cancel", "clear", "resume", "inspect", "externalize"):
+        assert pi.order("rlm", word)
