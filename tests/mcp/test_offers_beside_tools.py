@@ -23,6 +23,7 @@ from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.mcp.workspaces import folders_of
 from pagein.model.messages import Message, Text
 from pagein.tools import catalogue
+from pagein.tools.delegation_tools import DELEGATION
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -63,10 +64,10 @@ def answer(method: str, version: str | None = None, tools: tuple[str, ...] = USU
 
 
 def test_the_setting_takes_every_tool_of_the_catalogue() -> None:
-    names = {one.name for one in (*catalogue.TOOLS, *catalogue.DEPRECATED)}
+    names = {one.name for one in (*catalogue.TOOLS, *DELEGATION, *catalogue.DEPRECATED)}
     assert {one.name for one in chosen(tuple(names))} == names == set(TOOLS)
     writes = {one.name for one in TOOLS.values() if not one.definition["annotations"]["readOnlyHint"]}
-    assert writes == {"ingest"} & names
+    assert writes == {"batch", "extract", "ingest", "query"}
     assert TOOLS["ingest"].definition["annotations"]["destructiveHint"] is False
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from pagein.errors import BadInput
 from pagein.tools import catalogue
 from pagein.tools.calls import Offer, schema
+from pagein.tools.delegation_tools import DELEGATION
 from pagein.tools.ingest import INGEST
 from pagein.tools.reading.argument_matrix import MATRIX, Argument
 
@@ -144,7 +145,7 @@ def _as_offered(tool: Offer) -> OfferedTool:
 
 
 TOOLS: Final = {
-    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *catalogue.DEPRECATED)},
+    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *DELEGATION, *catalogue.DEPRECATED)},
     **{one.name: one for one in (PEEK, READ, SEARCH)},
 }
 """Every tool that can be offered, by its name: those of the catalogue, the usual ones in fewer words."""
