@@ -29,7 +29,7 @@ CAPABILITIES: dict[str, Callable[[], bool]] = {
     "objects of sessions": lambda: "sessions" in COMMANDS,
     "summaries by a model": lambda: any("summar" in name for name in KEYS),
     "symbol map": lambda: "symbols" in COMMANDS,
-    "totals over all sessions": lambda: "top" in COMMANDS,
+    "totals that outlive retention": lambda: "totals" in COMMANDS,
     "unified read": lambda: has_option("read", "--mode"),
 }
 """What requirements wait for, and whether a user can reach it yet: by the command, option or folder that brings it."""
