@@ -44,10 +44,10 @@ def test_an_import_and_a_collection_happen_whole_or_not_at_all(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_an_import_and_a_collection_happen_whole_or_not_at_all_for_long(tmp_path: Path) -> None:
-    done = tortured("upkeep", tmp_path, 2, 60)
-    assert done["kills"] == 120
-    assert 0 < done["imports"] < 60
-    assert 0 < done["collections"] < 60
+    done = tortured("upkeep", tmp_path, 2, 36)
+    assert done["kills"] == 72
+    assert 0 < done["imports"] < 36
+    assert 0 < done["collections"] < 36
 
 
 def test_a_full_disk_loses_no_content_and_is_used_again_when_space_is_free(tmp_path: Path) -> None:

@@ -151,10 +151,11 @@ def test_where_the_process_dies_before_it_was_journaled_nothing_says_that_anythi
     claim = DecisionClaim()
     with opened(tmp_path) as engine:
         before = [ask(engine, turns) for turns in range(4)][-1]
+        traffic = engine.session("one").traffic  # asked for now, because the decision under way holds the store
         with overstaying(engine, 4, claim, monkeypatch):
             claim.give_up()
             forward(engine, 4, claim)
-            monkeypatch.setattr(engine.session("one").traffic, "_settle_debts", lambda: None)  # as if it had died here
+            monkeypatch.setattr(traffic, "_settle_debts", lambda: None)  # as if it had died here
         with opened(tmp_path) as other:
             journal = other.session("one").journal
             sent = [one for one in journal if isinstance(one.body, RequestSent)]
