@@ -25,7 +25,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 test: $(STAMP) clients tools  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
 	$(PYTEST) -m "not clients and not hypothesis and not slow"
 	$(PYTEST) -m "not clients and (hypothesis or slow)" --hypothesis-profile same
-	$(BIN)/python -m pytest -q -m clients || test $$? -eq 5  # 5: there are none
+	$(PYTEST) -m clients || test $$? -eq 5  # 5: there are none
 
 fuzz: $(STAMP)  ## The property tests with new examples, over and over (ROUNDS=10)
 	for round in $$(seq $(or $(ROUNDS),10)); do \
