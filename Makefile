@@ -20,7 +20,7 @@ demo: $(STAMP)  ## Replay the session that ships with the project and show the b
 	$(BIN)/pagein replay examples/demo-session.jsonl.gz --html out/demo.html
 
 # In three steps, so that a broken thing is told early: one example each, many examples and slow ones, real agents.
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 test: $(STAMP) clients tools  ## Run the tests: the fast ones first, then real coding agents against the simulated provider
 	$(PYTEST) -m "not clients and not hypothesis and not slow"

@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.command_server import run_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +27,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         keep = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if name in os.environ}
-        command = [sys.executable, "-m", "pagein", *map(str, arguments)]
-        done = subprocess.run(  # noqa: S603 - our own command
-            command,
-            capture_output=True,
-            cwd=cwd,
-            env={**keep, "HOME": str(home), **env},
-            stdin=subprocess.DEVNULL,
-            check=False,
-            timeout=300,
-        )
+        done = run_command(*arguments, env={**keep, "HOME": str(home), **env}, cwd=cwd)
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

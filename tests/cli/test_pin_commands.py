@@ -4,10 +4,10 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command_server import run_text_command
 from tests.engine.window.sized_sessions import ASK, PRICED, begun, body, ids, says, shown, spoken, turn, whole
 
 import pagein
@@ -23,9 +23,8 @@ def opened(folder: Path) -> Engine:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    said = [sys.executable, "-m", "pagein", *arguments, "--store", str(folder / "store.db"), "--workspace", str(folder)]
-    environment = {**os.environ, "COLUMNS": "100"}
-    return subprocess.run(said, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603 - our own program
+    said = [*arguments, "--store", str(folder / "store.db"), "--workspace", str(folder)]
+    return run_text_command(*said, env={**os.environ, "COLUMNS": "100"})
 
 
 def told(folder: Path, *arguments: str) -> dict[str, object]:

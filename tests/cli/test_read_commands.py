@@ -3,20 +3,16 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
+from tests.command_server import run_text_command
 
 from pagein.testing.desk import Desk, numbered_text
 from pagein.tools import read_commands
 
 
 def pagein(desk: Desk, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pagein", *arguments]
-    environment = {**os.environ, "PAGEIN_STORE": str(desk.store)}
-    return subprocess.run(  # noqa: S603 - our own
-        command, cwd=desk.folder, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    return run_text_command(*arguments, cwd=desk.folder, env={**os.environ, "PAGEIN_STORE": str(desk.store)})
 
 
 def test_a_second_read_of_a_named_session_is_answered_by_a_marker(desk: Desk) -> None:

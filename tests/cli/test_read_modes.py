@@ -3,9 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 
 import pytest
+from tests.command_server import run_text_command
 
 from pagein.testing.desk import Desk, numbered_text
 
@@ -13,11 +13,8 @@ SOURCE = "import os\n\n\ndef greet(name):\n    return f'hello {name}'\n"
 
 
 def pagein(desk: Desk, *arguments: str, told: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pagein", "read", *arguments]
     environment = {**os.environ, "PAGEIN_STORE": str(desk.store)}
-    return subprocess.run(  # noqa: S603 - our own
-        command, cwd=desk.folder, env=environment, input=told, capture_output=True, text=True, check=False, timeout=300
-    )
+    return run_text_command("read", *arguments, cwd=desk.folder, env=environment, typed=told)
 
 
 def test_each_mode_prints_its_text_and_counts_as_seen(desk: Desk) -> None:

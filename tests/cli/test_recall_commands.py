@@ -3,18 +3,15 @@
 import json
 import os
 import subprocess
-import sys
 
+from tests.command_server import run_command
 from tests.tools.recall_sessions import Room, long_text
 
 
 def pagein(room: Room, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "pagein", *arguments]
-    environment = {**os.environ, "PAGEIN_STORE": str(room.store), "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, "PAGEIN_STORE": str(room.store)}
     environment.pop("PAGEIN_SESSION", None)
-    return subprocess.run(  # noqa: S603 - our own
-        command, cwd=room.folder, env=environment, capture_output=True, check=False, timeout=300
-    )
+    return run_command(*arguments, cwd=room.folder, env=environment)
 
 
 def test_a_part_is_shown_with_its_hint_and_without_a_session_nothing_is_journaled(room: Room) -> None:

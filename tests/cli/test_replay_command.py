@@ -80,20 +80,22 @@ def test_layouts_are_rows_beside_the_baseline_and_say_so(run: Run, session: Path
 
 
 def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) -> None:
-    told = run("replay", session, "--why").out
+    chosen = ("replay", session, "--policy", "pagein")
+    told = run(*chosen, "--why").out
     assert "\nWhy" in told
-    assert "\nWhy" not in run("replay", session).out
-    assert json.loads(run("replay", session, "--json").out)["why"] == []
-    (why,) = json.loads(run("replay", session, "--json", "--why").out)["why"]
+    assert "\nWhy" not in run(*chosen).out
+    assert json.loads(run(*chosen, "--json").out)["why"] == []
+    (why,) = json.loads(run(*chosen, "--json", "--why").out)["why"]
     assert set(why) == set(Why.__annotations__)
     assert all(set(one) == set(DecisionRow.__annotations__) for one in why["decisions"])
     assert why["decisions"] or why["idle"]
 
 
 def test_the_cache_doctor_comes_on_request_in_words_and_in_json(run: Run, session: Path) -> None:
-    assert "Cache doctor: " in run("replay", session, "--doctor").out
-    assert json.loads(run("replay", session, "--json").out)["doctor"] is None
-    doctor = json.loads(run("replay", session, "--json", "--doctor").out)["doctor"]
+    chosen = ("replay", session, "--policy", "pagein")
+    assert "Cache doctor: " in run(*chosen, "--doctor").out
+    assert json.loads(run(*chosen, "--json").out)["doctor"] is None
+    doctor = json.loads(run(*chosen, "--json", "--doctor").out)["doctor"]
     assert set(doctor) == set(Doctor.__annotations__)
 
 
@@ -155,7 +157,7 @@ def test_a_replay_without_usable_files_prints_one_json_object_with_reasons(run: 
 
 def test_a_bad_file_does_not_stop_the_others(run: Run, session: Path) -> None:
     (session.parent / "torn.jsonl").write_text('{"kind":"sess')
-    ran = run("replay", session.parent)
+    ran = run("replay", session.parent, "--policy", "append")
     assert ran.status == 0
     assert "Skipped: 1 file" in ran.out
     assert "torn.jsonl" in ran.out
@@ -174,7 +176,7 @@ def test_no_line_of_a_table_is_wider_than_the_terminal_says(run: Run, session: P
 
 @pytest.mark.parametrize("columns", ["0", "x", "999999999"])
 def test_an_invalid_terminal_width_costs_no_table(run: Run, session: Path, columns: str) -> None:
-    out = run("replay", session, COLUMNS=columns).out
+    out = run("replay", session, "--policy", "pagein", COLUMNS=columns).out
     assert "\npagein " in out
     assert max(map(len, out.splitlines())) <= 1000
 
@@ -182,7 +184,7 @@ def test_an_invalid_terminal_width_costs_no_table(run: Run, session: Path, colum
 @pytest.mark.parametrize("option", ["--json", "--stress"])
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no device that is always full")
 def test_a_full_disk_behind_stdout_is_a_message(session: Path, option: str) -> None:
-    command = [sys.executable, "-m", "pagein", "replay", str(session), option]
+    command = [sys.executable, "-m", "pagein", "replay", str(session), option, "--policy", "append"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603 - our own
     assert done.returncode == 2
@@ -192,14 +194,14 @@ def test_a_full_disk_behind_stdout_is_a_message(session: Path, option: str) -> N
 
 @pytest.mark.parametrize("closed", ["1", "2"])
 def test_a_closed_stream_is_no_reason_to_fail(session: Path, closed: str) -> None:
-    command = f'exec "$0" -m pagein replay "$1" --quiet {closed}>&-'
+    command = f'exec "$0" -m pagein replay "$1" --quiet --policy append {closed}>&-'
     done = subprocess.run(["sh", "-c", command, sys.executable, session], capture_output=True, text=True, check=False)  # noqa: S603, S607 - our own
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
 
 
 def test_the_same_file_by_two_paths_is_one_session(run: Run, session: Path) -> None:
-    ran = run("replay", session, session.parent, "--json")
+    ran = run("replay", session, session.parent, "--json", "--policy", "append")
     assert json.loads(ran.out)["sessions"] == 1
 
 
@@ -216,7 +218,16 @@ def test_a_pipe_gets_no_colours(run: Run, session: Path) -> None:
 
 def test_an_encoding_that_lacks_a_letter_costs_only_that_letter(run: Run, session: Path) -> None:
     shutil.copy(session, session.parent / "größe.jsonl")
-    ran = run("replay", session.parent, "--sessions", PYTHONIOENCODING="ascii", PYTHONUTF8="0", LC_ALL="C")
+    ran = run(
+        "replay",
+        session.parent,
+        "--sessions",
+        "--policy",
+        "pagein",
+        PYTHONIOENCODING="ascii",
+        PYTHONUTF8="0",
+        LC_ALL="C",
+    )
     assert ran.status == 0
 
 

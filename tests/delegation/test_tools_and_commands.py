@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.command_server import run_text_command
 from tests.delegation.asked_sessions import Asked, asked
 
 from pagein import wiring
@@ -102,15 +103,7 @@ def test_settings_reach_the_delegation(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def pagein(folder: Path, provider: SimulatedProvider, *words: str, ids: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 -- our own
-        [sys.executable, "-m", "pagein", *words],
-        cwd=folder,
-        env=_environment(folder, provider),
-        input=ids,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_text_command(*words, cwd=folder, env=_environment(folder, provider), typed=ids)
 
 
 def _environment(folder: Path, provider: SimulatedProvider) -> dict[str, str]:

@@ -5,12 +5,12 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from tests.command_server import run_text_command
 from tests.gateway.processes import data_folder, ended, gateway_process, logged, noted
 from tests.gateway.stream.test_reply_reader import MESSAGES
 from tests.gateway.upstreams import Upstream, run, streams
@@ -37,14 +37,7 @@ def conversation(turns: int, name: str = "fix the build", lines: int = 250) -> d
 
 
 def cli(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(  # noqa: S603 -- our own
-        [sys.executable, "-m", "pagein", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env=os.environ | data_folder(folder) | environment,
-    )
+    return run_text_command(*arguments, env=os.environ | data_folder(folder) | environment)
 
 
 async def sent(url: str, body: object, **headers: str) -> tuple[int, bytes]:

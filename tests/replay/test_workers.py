@@ -50,6 +50,21 @@ def test_outcomes_come_in_order(jobs: int) -> None:
         assert list(spread(_name, _sources(*labels))) == labels
 
 
+def _process(_: Source) -> str:
+    return str(os.getpid())
+
+
+def test_one_small_source_alone_starts_no_process() -> None:
+    small, big = Source("small", content=b"x"), Source("big", content=b"x" * 5_000_000)
+    here = str(os.getpid())
+    with workers(0, _died) as spread:
+        assert list(spread(_process, iter([small]))) == [here]
+        assert list(spread(_process, iter([big]))) != [here]
+        assert here not in list(spread(_process, iter([small, small])))
+    with workers(2, _died) as spread:
+        assert list(spread(_process, iter([small]))) != [here]
+
+
 def test_a_source_that_takes_its_process_down_is_named_and_no_other_is_lost() -> None:
     labels = [*"abcd", "deadly", *"efghijklm"]
     with workers(2, _died) as spread:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import chain, islice
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from pagein.replay.readers import Source
@@ -24,11 +25,14 @@ Act: TypeAlias = Callable[[Source], Outcome]
 Spread: TypeAlias = Callable[[Act[Outcome], Iterator[Source]], Iterator[Outcome]]
 
 _IN_FLIGHT: Final = 2  # sources per worker
+_SMALL: Final = 4_000_000  # bytes of a source that can neither fill the memory nor take minutes
 
 
 @contextmanager
 def workers(jobs: int, died: Callable[[Source], Outcome]) -> Iterator[Spread[Outcome]]:
     """Yield a map over sources, on `jobs` processes (0: one per core; 1: this process only).
+
+    With `jobs` 0, one small source alone is worked on in this process: a new process would take longer to start.
 
     died: returns the outcome of a source whose process was killed.
     """
@@ -37,12 +41,25 @@ def workers(jobs: int, died: Callable[[Source], Outcome]) -> Iterator[Spread[Out
         yield map
         return
     crew = _Crew(count, died)
+
+    def spread_or_map(act: Act[Outcome], sources: Iterator[Source]) -> Iterator[Outcome]:
+        first = list(islice(sources, 0 if jobs else 1))
+        if first and _is_small(first[0]):
+            first += islice(sources, 1)
+            if len(first) == 1:
+                return map(act, first)
+        return crew.spread(act, chain(first, sources))
+
     try:
-        yield crew.spread
+        yield spread_or_map
     except BaseException:
         crew.end()
         raise
     crew.close()
+
+
+def _is_small(source: Source) -> bool:
+    return 0 < source.size <= _SMALL
 
 
 class _Crew(Generic[Outcome]):
