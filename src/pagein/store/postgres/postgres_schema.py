@@ -7,6 +7,7 @@ import re
 from typing import Final, TypeAlias
 
 from pagein.store.sql.sqlite_schema import (
+    ALONE_TABLE,
     ANSWER_INDEX,
     BLOB_TABLES,
     CONTENT_INDEX,
@@ -139,4 +140,5 @@ STEPS: Final[Steps] = (
             "ALTER TABLE version ALTER COLUMN record TYPE BYTEA USING convert_to(record, 'UTF8')",
         ),
     ),
+    ("bundles of blobs", (dialect(ALONE_TABLE), "ALTER TABLE alone ALTER COLUMN packed SET STORAGE EXTERNAL")),
 )
