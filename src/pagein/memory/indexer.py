@@ -79,11 +79,9 @@ class Indexer:
                 if done == 0:
                     break
                 entries += done
+                self._store.bundle_more()
                 if tell is not None:
                     tell(self._place(), self._store.last_place())
-            while entries and not stop() and (within is None or time.monotonic() - began < within):
-                if not self._store.bundle_more():
-                    break
         return LayerReport(entries, self._writer.written - versions, self.behind())
 
     def save_open_chats(self, at: float, within: float | None = None, tell: Progress | None = None) -> LayerReport:

@@ -11,6 +11,7 @@ from pagein.store.sql.sqlite_schema import (
     ANSWER_INDEX,
     BLOB_TABLES,
     CONTENT_INDEX,
+    DROPPED_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
     LINE_TEXT_TABLE,
@@ -141,4 +142,5 @@ STEPS: Final[Steps] = (
         ),
     ),
     ("bundles of blobs", (dialect(ALONE_TABLE), "ALTER TABLE alone ALTER COLUMN packed SET STORAGE EXTERNAL")),
+    ("versions without an index of hashes", (DROPPED_INDEX,)),
 )

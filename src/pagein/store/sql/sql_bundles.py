@@ -25,13 +25,21 @@ LARGEST: Final = 16_384
 """Stored bytes from which a blob stays alone."""
 _SIZE: Final = 1 << 16
 """Bytes of the contents of a bundle: more would be smaller, but a single blob would take longer to read."""
+_PACKED: Final = _SIZE // 4
+"""Stored bytes of waiting blobs from which bundling is tried: their contents are about four times as large."""
 _MOST: Final = 256
+_READY: Final = (
+    "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT length(packed) AS size FROM alone LIMIT ?) AS waiting"
+)
 _WAITING: Final = """SELECT alone.number, hash, codec, packed FROM alone JOIN blob ON blob.number = alone.number
   ORDER BY alone.number LIMIT ?"""
 
 
 def bundle_blobs(rows: Rows) -> int:
     """Store the oldest waiting blobs in one bundle, and return how many; 0 while they do not fill a bundle."""
+    ready = rows.execute(_READY, (_MOST,)).fetchone()
+    if ready is None or (ready[0] < _MOST and ready[1] < _PACKED):
+        return 0
     found = rows.execute(_WAITING, (_MOST,)).fetchall()
     members: list[int] = []
     contents: list[bytes] = []
@@ -48,7 +56,7 @@ def bundle_blobs(rows: Rows) -> int:
         size += len(content)
         if size >= _SIZE:
             break
-    if (size < _SIZE and len(found) < _MOST) or len(members) < 2:  # noqa: PLR2004 - a bundle of one is none
+    if len(members) < 2:  # noqa: PLR2004 - a bundle of one is none
         return 0
     bundle = _put_bundle(rows, contents)
     if bundle is None:
