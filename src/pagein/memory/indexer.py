@@ -79,6 +79,7 @@ class Indexer:
                 if done == 0:
                     break
                 entries += done
+                self._store.bundle_more()
                 if tell is not None:
                     tell(self._place(), self._store.last_place())
         return LayerReport(entries, self._writer.written - versions, self.behind())

@@ -194,6 +194,13 @@ class LayerStore(Protocol):
         """Return the place of the newest entry; 0 for a store without entries."""
         ...
 
+    def bundle_more(self) -> int:
+        """Store some blobs that are alone together in less room, in a short transaction, and return how many.
+
+        0 if there are too few. No answer changes; meant for the pauses between calls.
+        """
+        ...
+
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         """Delete every object whose versions all have one of these writers, and return their number.
 

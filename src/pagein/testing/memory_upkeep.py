@@ -115,6 +115,9 @@ class MemoryUpkeep(MemoryJournals):
         del write, number
         return False
 
+    def bundle_more(self) -> int:
+        return 0
+
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
         meant = {(kind, reason) for kind, reason in writers}
         with self._change(self._history, self._requests):

@@ -7,9 +7,11 @@ import re
 from typing import Final, TypeAlias
 
 from pagein.store.sql.sqlite_schema import (
+    ALONE_TABLE,
     ANSWER_INDEX,
     BLOB_TABLES,
     CONTENT_INDEX,
+    DROPPED_INDEX,
     FORGETTING_TABLES,
     LAYER_TABLE,
     LINE_TEXT_TABLE,
@@ -139,4 +141,6 @@ STEPS: Final[Steps] = (
             "ALTER TABLE version ALTER COLUMN record TYPE BYTEA USING convert_to(record, 'UTF8')",
         ),
     ),
+    ("bundles of blobs", (dialect(ALONE_TABLE), "ALTER TABLE alone ALTER COLUMN packed SET STORAGE EXTERNAL")),
+    ("versions without an index of hashes", (DROPPED_INDEX,)),
 )

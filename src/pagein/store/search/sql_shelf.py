@@ -13,9 +13,10 @@ from pagein.errors import DamagedBlob, MissingBlob, StoreError
 from pagein.model.names import ContentHash
 from pagein.model.version_hash import object_hash_of
 from pagein.store.search.shelves import CHAT, Loaded, Newest, ShelfItem, pages_in, shelf_item, unreadable
-from pagein.store.sql.packed_bytes import AS_IT_IS, ZSTD, unpack
+from pagein.store.sql.packed_bytes import AS_IT_IS, MEMBER, ZSTD, unpack
 from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name, raw
+from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
 
@@ -28,7 +29,7 @@ _VERSIONS: Final = f"""SELECT {_COLUMNS}, earlier.record FROM version
     JOIN document ON document.number = version.document
     LEFT JOIN version AS earlier ON document.type = '{CHAT}' AND earlier.document = version.document
       AND earlier.number = version.number - 1"""  # noqa: S608 -- constants
-_BLOB: Final = "number, hash, codec, data, base"
+_BLOB: Final = f"blob.number, hash, codec, {DATA}, base"
 
 
 class SqlShelf:
@@ -129,7 +130,7 @@ def _proven(row: Row) -> ShelfItem:
 def _fetch_rows(rows: Rows, column: str, values: Sequence[object]) -> Iterator[Row]:
     for start in range(0, len(values), _AT_ONCE):
         some = values[start : start + _AT_ONCE]
-        query = f"SELECT {_BLOB} FROM blob WHERE {column} IN ({placeholders(some)})"  # noqa: S608 -- constants
+        query = f"SELECT {_BLOB} FROM {BLOBS} WHERE blob.{column} IN ({placeholders(some)})"  # noqa: S608 -- constants
         yield from rows.execute(query, some).fetchall()
 
 
@@ -166,7 +167,7 @@ def _content(
     if isinstance(content, DamagedBlob):
         return DamagedBlob(f"the bytes under {name} cannot be unpacked: {content}")
     # compressed bytes are verified by their checksum; a full search has no time for a second verification
-    if blobs[number][2] == AS_IT_IS and ContentHash.of(content) != name:
+    if blobs[number][2] in (AS_IT_IS, MEMBER) and ContentHash.of(content) != name:
         return DamagedBlob(f"the bytes under {name} are not the ones that were stored")
     return content
 

@@ -19,7 +19,8 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.text_removal import Tombstone
 from pagein.policy.privacy.erasure import ErasedTexts
-from pagein.store.sql.packed_bytes import DIFFERENCE, pack, pack_against, unpack
+from pagein.store.sql.packed_bytes import BUNDLE, DIFFERENCE, MEMBER, NO_PLACE, pack, pack_against, unpack
+from pagein.store.sql.sql_bundles import BLOBS, DATA, LARGEST, bundle_blobs, dissolve_bundle
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase
 
 DEEPEST: Final = 40
@@ -27,10 +28,10 @@ DEEPEST: Final = 40
 OBJECT_COLUMNS: Final = "id, hash, kind, workspace, session, call_id, description, tokens, chars"
 # The limit stops a cycle, which only damage can create, from running for ever.
 _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
-    SELECT codec, data, base, 0 FROM blob WHERE hash = ?
+    SELECT codec, {DATA}, base, 0 FROM {BLOBS} WHERE hash = ?
     UNION ALL
-    SELECT blob.codec, blob.data, blob.base, chain.place + 1 FROM chain JOIN blob ON blob.number = chain.base
-    WHERE chain.place <= {DEEPEST})
+    SELECT blob.codec, {DATA}, blob.base, chain.place + 1 FROM chain JOIN blob ON blob.number = chain.base
+    LEFT JOIN alone ON alone.number = blob.number WHERE chain.place <= {DEEPEST})
   SELECT codec, data FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
 
 
@@ -67,14 +68,19 @@ class SqlBlobs:
 
     def names(self) -> Iterator[ContentHash]:
         with self._database.open_reader() as rows:
-            found = rows.execute("SELECT hash FROM blob ORDER BY hash").fetchall()
+            found = rows.execute("SELECT hash FROM blob WHERE codec <> ? ORDER BY hash", (BUNDLE,)).fetchall()
         return iter([hash_of_name(name) for (name,) in found])
 
     def figures(self) -> tuple[int, int]:
         with self._database.open_reader() as rows:
-            found = rows.execute("SELECT count(*), coalesce(sum(length(data)), 0) FROM blob").fetchone()
+            query = f"SELECT sum(CASE WHEN codec = ? THEN 0 ELSE 1 END), coalesce(sum(length({DATA})), 0) FROM {BLOBS}"  # noqa: S608 -- constants
+            found = rows.execute(query, (BUNDLE,)).fetchone()
         count, size = found if found is not None else (0, 0)
-        return int(count), int(size)
+        return int(count or 0), int(size)
+
+    def bundle_more(self) -> int:
+        with self._database.open_writer() as rows:
+            return bundle_blobs(rows)
 
     def put_objects(self, objects: Sequence[tuple[StoredObject, bytes]]) -> frozenset[ObjectId]:
         taken: set[ObjectId] = set()
@@ -148,15 +154,30 @@ def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> Con
         codec, data = pack(content) if data_of_base is None else pack_against(content, data_of_base)
         if codec != DIFFERENCE:
             number, depth = None, 0
+        waits = number is None and 0 < len(data) < LARGEST
         rows.execute(
             "INSERT INTO blob(hash, codec, data, base, depth) VALUES(?, ?, ?, ?, ?)",
-            (raw(name), codec, data, number, depth),
+            (raw(name), codec, NO_PLACE if waits else data, number, depth),
         )
+        if waits:
+            rows.execute(
+                "INSERT INTO alone(number, packed) SELECT number, ? FROM blob WHERE hash = ?", (data, raw(name))
+            )
     except DamagedBlob:
+        free_member(rows, name)
+        rows.execute("DELETE FROM alone WHERE number = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))
         rows.execute(
             "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (*pack(content), raw(name))
         )
     return name
+
+
+def free_member(rows: Rows, name: ContentHash) -> None:
+    """Dissolve the bundle of a blob, if it is in one. A bundle that cannot be read stays as it is."""
+    found = rows.execute("SELECT base FROM blob WHERE hash = ? AND codec = ?", (raw(name), MEMBER)).fetchone()
+    if found is not None and found[0] is not None:
+        with contextlib.suppress(DamagedBlob):
+            dissolve_bundle(rows, int(found[0]))
 
 
 def load_blob(rows: Rows, name: ContentHash) -> bytes:

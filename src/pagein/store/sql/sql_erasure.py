@@ -31,6 +31,7 @@ from pagein.policy.privacy.erasure import (
     without_texts,
 )
 from pagein.policy.privacy.redaction import Finds
+from pagein.store.sql.packed_bytes import BUNDLE
 from pagein.store.sql.packed_records import pack_record, unpack_record
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
@@ -103,7 +104,8 @@ class SqlErasure(SqlBlobs):
 def _blobs(rows: Rows, finds: Finds, done: Retold) -> dict[str, str]:
     """Rewrite blobs with an erased text. Return the new hash by the old hash."""
     names: dict[str, str] = {}
-    for (name,) in rows.execute("SELECT hash FROM blob ORDER BY number").fetchall():
+    query = "SELECT hash FROM blob WHERE codec <> ? ORDER BY coalesce(base, number), number"
+    for (name,) in rows.execute(query, (BUNDLE,)).fetchall():
         try:
             content = load_blob(rows, hash_of_name(name))
         except (DamagedBlob, MissingBlob) as problem:

@@ -10,7 +10,7 @@ from pagein.errors import DamagedBlob, MissingBlob
 from pagein.model.names import ContentHash
 from pagein.store.sql.packed_bytes import BRIDGE, pack
 from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in, unpack_line
-from pagein.store.sql.sql_blobs import hash_of_name, is_shared, load_blob, put_blob, raw
+from pagein.store.sql.sql_blobs import free_member, hash_of_name, is_shared, load_blob, put_blob, raw
 from pagein.store.sql.sql_rows import Rows
 
 # A lost entry that is appended again gets its old place.
@@ -76,6 +76,7 @@ def note_texts(rows: Rows, number: int, codec: int, data: bytes) -> None:
 
 def remove_blob(rows: Rows, name: ContentHash) -> int:
     """Delete a blob, and store what needs it without it. Return the number of deleted blobs: 0 or 1."""
+    free_member(rows, name)
     found = rows.execute("SELECT number FROM blob WHERE hash = ?", (raw(name),)).fetchone()
     if found is None:
         return 0
@@ -90,6 +91,7 @@ def remove_blob(rows: Rows, name: ContentHash) -> int:
     except DamagedBlob:
         return 0
     rows.execute("DELETE FROM blob WHERE number = ?", found)
+    rows.execute("DELETE FROM alone WHERE number = ?", found)
     return 1
 
 

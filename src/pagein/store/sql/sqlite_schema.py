@@ -85,6 +85,9 @@ TEXT_NAMES: Final = ("path", "last_path", "session_id", "nickname")
 """Names of the fields in `lookup_text`."""
 MOVED_TEXTS: Final = f"""INSERT INTO lookup_text(document, name, value)
   SELECT document, name, value FROM field WHERE name IN ({", ".join(f"'{name}'" for name in TEXT_NAMES)})"""  # noqa: S608 -- constants
+DROPPED_INDEX: Final = "DROP INDEX version_by_hash"
+ALONE_TABLE: Final = "CREATE TABLE alone(number INTEGER PRIMARY KEY, packed BLOB NOT NULL)"
+"""The bytes of blobs that wait for a bundle (`sql_bundles.py`), by the numbers of the blobs."""
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -178,6 +181,9 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
             f"UPDATE reference SET target = {TARGET_KEY}(target), pinned = NULL",  # noqa: S608 -- a constant
         ),
     ),
+    ("bundles of blobs", (ALONE_TABLE,)),
+    # The versions of one object are few, and other indexes find them.
+    ("versions without an index of hashes", (DROPPED_INDEX,)),
 )
 
 

@@ -12,6 +12,7 @@ from pagein.store.upkeep.sql_upkeep import SqlUpkeep
 
 _HOLDING: Final = (
     "blob",
+    "alone",
     "line_text",
     "object",
     "entry",

@@ -18,14 +18,18 @@ from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
-from pagein.store.sql.packed_bytes import BRIDGE
+from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER
 from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
+from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_layers import NOBODY
 from pagein.store.sql.sql_lines import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_rows import Row, Rows, decode_text
 
 _PAGE: Final = 500
+# a member of a bundle takes its share of the bundle
+_MEMBERS: Final = """SELECT member.hash, length(bundle.data) / (SELECT count(*) FROM blob AS other WHERE other.base = bundle.number)
+  FROM blob AS member JOIN blob AS bundle ON bundle.number = member.base WHERE member.codec = ?"""
 
 
 class SqlUpkeep(SqlBlobs):
@@ -57,8 +61,9 @@ class SqlUpkeep(SqlBlobs):
 
     def blob_sizes(self) -> Mapping[ContentHash, int]:
         with self._database.open_reader() as rows:
-            found = rows.execute("SELECT hash, length(data) FROM blob").fetchall()
-        return {hash_of_name(name): int(size) for name, size in found}
+            found = rows.execute(f"SELECT hash, length({DATA}) FROM {BLOBS} WHERE codec < ?", (BUNDLE,)).fetchall()  # noqa: S608 -- constants
+            members = rows.execute(_MEMBERS, (MEMBER,)).fetchall()
+        return {hash_of_name(name): int(size) for name, size in (*found, *members)}
 
     def journal_lines(self, after: int = 0) -> Iterator[JournalLine]:
         query = "SELECT number, session, codec, line, id FROM entry WHERE number > ? ORDER BY number LIMIT ?"

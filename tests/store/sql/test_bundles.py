@@ -1,0 +1,159 @@
+"""Blobs stored together in bundles: every answer as before, in less room, and nothing left of what is removed."""
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pagein.errors import DamagedBlob, MissingBlob
+from pagein.model.names import ContentHash
+from pagein.store.sql.packed_bytes import BUNDLE, MEMBER, pack_bundle, unpack
+from pagein.store.upkeep.postgres_upkeep import PostgresUpkeep
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.testing.object_store import a_file, object_number, put
+
+pytestmark = pytest.mark.damages_store
+LINES = [f"{zlib.crc32(b'%d' % number):08x} is line {number} of a log of the service" for number in range(3_000)]
+CONTENTS = [
+    "\n".join(LINES[(first * 7) % 90 : (first * 7) % 90 + 40]).encode() + b" %d" % first for first in range(120)
+]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, schema: Callable[[], str]
+) -> Iterator[SqliteUpkeep | PostgresUpkeep]:
+    store: SqliteUpkeep | PostgresUpkeep
+    if request.param == "sqlite":
+        store = SqliteUpkeep(tmp_path / "one.pagein")
+    else:
+        store = PostgresUpkeep(request.getfixturevalue("postgres"), f"bundles_{schema()}")
+    yield store
+    store.close()
+
+
+def bundled(store: SqliteUpkeep | PostgresUpkeep) -> int:
+    """Bundle what can be bundled, and return how many blobs that were."""
+    done = 0
+    while more := store.bundle_more():
+        done += more
+    return done
+
+
+def test_a_bundle_changes_no_answer_and_takes_less_room(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    names = store.put_many(CONTENTS)
+    count, size = store.figures()
+    assert bundled(store) >= 60
+    assert [store.get(name) for name in names] == CONTENTS
+    assert (list(store.names()), store.figures()[0]) == (sorted(names), count)
+    assert store.figures()[1] < size / 2
+    assert set(store.blob_sizes()) == set(names)
+    assert sum(store.blob_sizes().values()) <= store.figures()[1]
+    assert store.put_many(CONTENTS) == names
+    assert bundled(store) == 0
+
+
+def test_nothing_is_left_of_a_removed_member(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    names = store.put_many(CONTENTS)
+    bundled(store)
+    gone, left = names[3], [name for name in names if name != names[3]]
+    assert store.drop_blobs([gone]) == 1
+    with pytest.raises(MissingBlob):
+        store.get(gone)
+    with store._database.open_reader() as rows:
+        bundles = rows.execute("SELECT data FROM blob WHERE codec = ?", (BUNDLE,)).fetchall()
+        waiting = rows.execute("SELECT packed FROM alone JOIN blob ON blob.number = alone.number").fetchall()
+        orphans = rows.execute("SELECT count(*) FROM alone WHERE number NOT IN (SELECT number FROM blob)").fetchone()
+    assert not any(CONTENTS[3] in unpack(BUNDLE, bytes(data)) for (data,) in bundles)
+    assert (len(waiting) >= 20, orphans) == (True, (0,))
+    assert [store.get(name) for name in left] == [one for one in CONTENTS if one != CONTENTS[3]]
+    assert bundled(store)  # the others are bundled again
+    assert [store.get(name) for name in left] == [one for one in CONTENTS if one != CONTENTS[3]]
+
+
+def test_a_version_is_a_delta_against_a_member(store: SqliteUpkeep | PostgresUpkeep) -> None:
+    put(store, a_file(1, CONTENTS[0].decode()))
+    store.put_many(CONTENTS)
+    bundled(store)
+    put(store, a_file(1, CONTENTS[0].decode() + "\nmore"))
+    first, second = store.history(object_number(1))
+    assert (store.content(first), store.content(second)) == (CONTENTS[0].decode(), CONTENTS[0].decode() + "\nmore")
+    assert store.drop_blobs([ContentHash.of(CONTENTS[0])]) == 1
+    assert store.content(second) == CONTENTS[0].decode() + "\nmore"
+
+
+def test_a_damaged_bundle_is_noticed_and_its_members_are_healed(tmp_path: Path) -> None:
+    with closing(SqliteUpkeep(tmp_path / "one.pagein")) as store:
+        names = store.put_many(CONTENTS)
+        bundled(store)
+        with closing(sqlite3.connect(tmp_path / "one.pagein")) as rows, rows:
+            rows.execute("UPDATE blob SET data = zeroblob(99) WHERE codec = ?", (BUNDLE,))
+            members = {bytes(name) for (name,) in rows.execute("SELECT hash FROM blob WHERE codec = ?", (MEMBER,))}
+        hurt = [name for name in names if bytes.fromhex(name.hex) in members]
+        assert len(hurt) >= 60
+        for name in hurt:
+            with pytest.raises(DamagedBlob):
+                store.get(name)
+        store.put_many(CONTENTS)
+        assert [store.get(name) for name in names] == CONTENTS
+
+
+def test_a_file_of_an_older_form_is_read_and_bundled_as_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "one.pagein"
+    with closing(SqliteUpkeep(path)) as store:
+        old = store.put_many(CONTENTS[:10])
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute("UPDATE blob SET data = (SELECT packed FROM alone WHERE alone.number = blob.number)")
+        rows.execute("DROP TABLE alone")
+        rows.execute("CREATE INDEX version_by_hash ON version(document, object_hash)")
+        rows.execute("DELETE FROM migration WHERE number > (SELECT max(number) - 2 FROM migration)")
+    with closing(SqliteUpkeep(path)) as store:
+        assert [store.get(name) for name in old] == CONTENTS[:10]
+        new = store.put_many(CONTENTS[10:])
+        assert bundled(store)
+        assert [store.get(name) for name in (*old, *new)] == CONTENTS
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
+@given(
+    deeds=st.lists(st.tuples(st.sampled_from(["put", "bundle", "drop"]), st.integers(0, 11)), min_size=4, max_size=14)
+)
+def test_any_order_of_storing_bundling_and_removing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, deeds: list[tuple[str, int]]
+) -> None:
+    monkeypatch.setattr("pagein.store.sql.sql_bundles._SIZE", 3_000)
+    monkeypatch.setattr("pagein.store.sql.sql_bundles._PACKED", 500)
+    kept: set[bytes] = set()
+    with closing(SqliteUpkeep(tmp_path_factory.mktemp("any") / "one.pagein")) as store:
+        for deed, number in deeds:
+            some = CONTENTS[number * 10 : number * 10 + 3]
+            match deed:
+                case "put":
+                    store.put_many(some)
+                    kept.update(some)
+                case "bundle":
+                    store.bundle_more()
+                case _:
+                    store.drop_blobs([ContentHash.of(one) for one in some])
+                    kept.difference_update(some)
+            names = [name for name in store.names() if name != ContentHash.of(b"")]
+            assert {store.get(name) for name in names} == kept
+
+
+@given(contents=st.lists(st.binary(max_size=50), max_size=9))
+def test_each_content_comes_out_of_its_bundle(contents: list[bytes]) -> None:
+    data, places = pack_bundle(contents)
+    assert [unpack(MEMBER, place, unpack(BUNDLE, data)) for place in places] == contents
+
+
+@pytest.mark.parametrize(
+    ("place", "bundle"), [(b"", b"abc"), (bytes(7), b"abc"), (bytes(7) + b"\4", b"abc"), (bytes(8), None)]
+)
+def test_a_damaged_place_is_damage(place: bytes, bundle: bytes | None) -> None:
+    with pytest.raises(DamagedBlob):
+        unpack(MEMBER, place, bundle)
