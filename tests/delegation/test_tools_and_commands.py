@@ -75,6 +75,24 @@ def test_a_client_of_mcp_asks_where_the_user_chose_the_tool(asks: Asks) -> None:
     assert "There is no tool" in answers.answer("batch", {"instructions": "What?", "targets": ids}, caller, never).text
 
 
+def test_a_client_of_mcp_without_a_dialogue_confirms_many_children_by_a_handle(asks: Asks) -> None:
+    room = asks(lambda _: reply("ok"))
+    ids = room.ingested(room.session(), **{f"f{number}": f"{number}\n" for number in range(11)})
+    answers = ToolAnswers(room.engines[0], str(room.folder), ("batch", "query"))
+
+    def ask(**more: object) -> str:
+        given = {"instructions": "What?", "targets": ids, **more}
+        return answers.answer("batch", given, Caller("claude-code"), threading.Event()).text
+
+    refused = ask()
+    assert refused.startswith("This asks 11 child models, which may cost up to $")
+    handle = refused.partition('confirm="')[2].partition('"')[0]
+    assert ask(confirm="00000000") == refused
+    assert ask(confirm=handle, instructions="Else?") != refused
+    assert room.child.requests == []
+    assert ask(confirm=handle).count("\nok\n") == 11
+
+
 def test_programs_ask_with_and_without_an_event_loop(asks: Asks) -> None:
     room = asks(lambda _: reply("ok"))
     session = room.session()
