@@ -207,7 +207,7 @@ def with_client(
     job: Callable[["Client"], Awaitable[None]],
     era: str,
     environment: Mapping[str, str] | None = None,
-    **more: Any,
+    **more: Any,  # noqa: ANN401 - callbacks of the SDK
 ) -> None:
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client

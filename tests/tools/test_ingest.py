@@ -250,7 +250,7 @@ def test_many_files_are_asked_about_first(room: Room) -> None:
     assert session.recalls.holdings.count == 0
     few = INGEST.answer(session, Call({"paths": ["0*.txt"]}, confirm=no))
     assert not few.is_error
-    assert asked == [11]
+    assert asked == ["11 files match"]
 
 
 def test_progress_is_told_file_by_file(room: Room) -> None:
