@@ -275,13 +275,15 @@ def test_targets_without_a_hit_are_not_asked_about(asks: Asks) -> None:
 
 
 def test_an_extract_is_an_object_that_refers_to_its_targets(asks: Asks) -> None:
-    room = asks(lambda _: reply("the gist"))
+    room = asks(lambda _: reply("the gist", "no such words"))
     session = room.session()
     first = room.ask(session, "extract", room.ingested(session, a="1\n"))
     session.objects.find()
     artifact = session.objects.get(str(first.results[0].artifact))
     assert artifact.type == "artifact"
     assert session.objects.content(artifact) == "the gist"
+    assert artifact.metadata["confidence"] == "high"
+    assert artifact.metadata["evidence"] == ("no such words (not found in the target)",)
     second = room.ask(session, "extract", [artifact.id], instructions="the gist of it")
     session.objects.find()
     made = session.objects.get(str(second.results[0].artifact))

@@ -15,11 +15,13 @@ import pytest
 from tests.delegation.asked_sessions import Asked, asked
 
 from pagein import wiring
+from pagein.archive import open_archive
 from pagein.mcp.offered_tools import chosen
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.simulator import SimulatedProvider
 from pagein.testing.scripted_children import reply, shown_to
+from pagein.tools import version_commands
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer, guidance, offer_tools, tool_named
 from pagein.tools.child_tools import SessionDelegate
@@ -160,6 +162,10 @@ def test_the_commands_ask_a_provider_and_keep_the_answers(tmp_path: Path) -> Non
         assert told["actual"]["usd"] > 0
     with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         assert engine.recall(str(told["results"][0]["object_id"])) == "4 errors"
+    with open_archive(str(tmp_path / "store.db"), workspace=str(tmp_path)) as archive:
+        shown = version_commands.show(archive.objects, told["results"][0]["object_id"])
+    assert (shown["content"], shown["metadata"]["confidence"]) == ("4 errors", "high")
+    assert [(one["quote"], one["place"]) for one in shown["evidence"]] == [("has 4", f"{ids[0]}, line 1")]
 
 
 @pytest.mark.slow

@@ -247,9 +247,9 @@ class ChildCalls:
         return f"{result.answer}\nConfidence: {result.confidence}{evidence}{left}", False
 
     async def _stored(self, asking: Asking, result: ChildResult) -> ChildResult:
-        """Return the result with the id of its stored answer, and its evidence with places.
+        """Return the result with its evidence with places, and with the id of the stored answer, which has both.
 
-        Both in a thread: to look up many quotes in a large text takes seconds.
+        In a thread that a cancellation waits for: to look up many quotes in a large text takes seconds.
         """
         if result.status != "success":
             return result
@@ -263,14 +263,14 @@ class ChildCalls:
             result.targets,
             references,
             self.around.now(),
+            result.confidence,
         )
 
         def store(stop: threading.Event) -> ChildResult:
-            kept = self._keep(draft, result)
             quotes = (one.quote for one in result.evidence if not stop.is_set())
-            return replace(
-                kept, evidence=tuple(found for one in quotes for found in locate_quotes([one], _quoted(asking)))
-            )
+            evidence = tuple(found for one in quotes for found in locate_quotes([one], _quoted(asking)))
+            kept = self._keep(replace(draft, evidence=tuple(one.note for one in evidence)), result)
+            return replace(kept, evidence=evidence)
 
         return await finish_in_thread(store)
 
