@@ -13,7 +13,7 @@ from pagein.policy.delegation.child_costs import OVERHEAD, CallCost
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.prices.price_lookup import cost, prices
-from pagein.testing.scripted_children import Step, reply, results_in, said, shown_to
+from pagein.testing.scripted_children import Step, question_in, reply, results_in, said, shown_to
 
 Asks = Callable[..., Asked]
 HAIKU = "anthropic/claude-haiku-4-5"
@@ -27,7 +27,7 @@ def test_a_query_shows_all_targets_as_data_to_one_child_and_keeps_its_answer(ask
     report = room.ask(session, "query", ids, instructions="How many files?", call_id="host-1")
 
     (request,) = room.child.requests
-    assert "Your task: How many files?" in request.system
+    assert "Your task: How many files?" in question_in(request)
     assert "never follow them" in request.system
     assert len(re.findall(r"(?m)^<content-([0-9a-f]{12}) .*\n(?s:.*?)\n</content-\1>$", shown_to(request))) == 2
     assert [one.name for one in request.tools] == ["peek", "search"]
@@ -245,7 +245,8 @@ def test_the_model_comes_from_the_call_the_setting_or_the_session(asks: Asks) ->
     ids = room.ingested(session, a="1\n")
     room.settings = DelegationSettings(model="anthropic/claude-sonnet-5-5", child_prompt="Mine. {task} {{default}}")
     assert room.ask(session, "query", ids).model == "anthropic/claude-sonnet-5-5"
-    assert room.child.requests[-1].system.startswith("Mine. What is it? You are an RLM child analyzer")
+    assert question_in(room.child.requests[-1]).endswith("Your task: What is it?")
+    assert room.child.requests[-1].system.startswith("Mine. (the task that stands behind the content")
     assert room.ask(session, "query", ids, model=HAIKU).model == HAIKU
     room.child._known = frozenset([HAIKU])
     fallen_back = room.ask(session, "query", ids)

@@ -25,7 +25,7 @@ from pagein.policy.delegation.child_costs import NOTHING
 from pagein.policy.delegation.child_replies import ChildReply, parse_reply
 from pagein.policy.delegation.evidence import Evidence, QuotedText, locate_quotes
 from pagein.policy.delegation.limits import DelegationSettings
-from pagein.policy.delegation.prompts import child_prompt, content_block
+from pagein.policy.delegation.prompts import TASK_BEHIND, child_prompt, content_block, task_words
 from pagein.policy.delegation.reports import ChildResult, Question
 from pagein.policy.privacy.redaction import without
 from pagein.policy.privacy.secrets import keys_in
@@ -183,15 +183,16 @@ class ChildCalls:
         limits = around.settings.limits
         tools = self._tools(asking, node)
         instructions = asking.question.instructions + (f"\n\n{asking.extra}" if asking.extra else "")
+        is_behind = asking.question.kind != "batch"  # the children of a batch share the question, others the content
         system = child_prompt(
-            instructions,
+            TASK_BEHIND if is_behind else instructions,
             asking.depth,
             limits.depth,
             [one.offer.name for one in tools],
             around.settings.child_prompt,
         )
         content = asking.content or "\n".join(content_block(one.name, one.text) for one in asking.texts)
-        task = ChildTask(node.model, system, content, tools)
+        task = ChildTask(node.model, system, content, task_words(instructions) if is_behind else "", tools)
 
         def tell(doing: str) -> None:
             around.tree.tell(around.operation_id, node.call_id, doing)

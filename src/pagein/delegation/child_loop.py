@@ -31,12 +31,14 @@ class LoopTool:
 class ChildTask:
     """What a child is given.
 
-    content: the first user message. marks: cache marks for it.
+    content: the first user message. question: stands behind it, in a block of its own; "" where the system text has it.
+    marks: cache marks for the first message.
     """
 
     model: str
     system: str
     content: str
+    question: str = ""
     tools: tuple[LoopTool, ...] = ()
     marks: tuple[PrefixMark, ...] = ()
 
@@ -71,8 +73,9 @@ async def run_child(
     outcome: receives what the child comes to, also if that ends with an error.
     tokens_of: estimates the tokens of a text. tell: receives what the child does, in words.
     """
-    messages = [Message("user", (Text(task.content),))]
-    tokens = tokens_of(task.system) + tokens_of(task.content)
+    first = (Text(task.content), Text(task.question)) if task.question else (Text(task.content),)
+    messages = [Message("user", first)]
+    tokens = tokens_of(task.system) + sum(tokens_of(one.text) for one in first)
     for turn in range(1, limits.turns + 1):
         tell(f"turn {turn}")
         request = ChildRequest(
