@@ -266,7 +266,8 @@ def measure_further_questions(model: str = CHILDREN[-1]) -> None:
                 tree=CallTree(),
             )
             reports = [
-                asyncio.run(asked.ask(Question("query", f"{number}: {QUESTION}", tuple(ids)))) for number in range(count)
+                asyncio.run(asked.ask(Question("query", f"{number}: {QUESTION}", tuple(ids))))
+                for number in range(count)
             ]
             paid = provider.bill().usd or 0.0
         table = prices(model)

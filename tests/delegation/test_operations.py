@@ -362,7 +362,7 @@ BAD_CHILDREN: dict[str, tuple[Callable[[ChildRequest], Step], str, str]] = {
     "broken JSON": (lambda _: '{"answer": "x', "success", ""),
     "refused key": (lambda _: RefusedKey("the key was refused; set SOME_API_KEY"), "error", "SOME_API_KEY"),
     "unknown model": (lambda _: UnknownModel("no model 'x'"), "error", "no model 'x'"),
-    "tool loop": (_endless, "success", ""),
+    "tool loop": (_endless, "error", "Max turns reached"),
     "bug in the adapter": (lambda _: ZeroDivisionError("oops"), "error", "ZeroDivisionError: oops"),
 }
 

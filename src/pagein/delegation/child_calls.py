@@ -168,7 +168,7 @@ class ChildCalls:
             return replace(blank, why=f"the child failed: {type(problem).__name__}: {without(words, keys_in(words))}")
         reply = parse_reply(outcome.text)
         if not reply.answer.strip():
-            return replace(blank, why=EMPTY)
+            return replace(blank, why=outcome.why or EMPTY)
         return replace(
             blank,
             status="success",

@@ -12,7 +12,7 @@ from pagein.policy.delegation.child_replies import REPLY_SCHEMA
 from pagein.policy.delegation.limits import DelegationLimits
 from pagein.ports import ChildAnswer, ChildRequest, ChildTool, PrefixMark
 
-MAX_TURNS: Final = "Max turns reached"
+MAX_TURNS: Final = "Max turns reached without a word (`child_turns`)"
 _LONGEST_NAME: Final = 64
 
 ToolAnswer: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[tuple[str, bool]]]
@@ -47,10 +47,11 @@ class ChildTask:
 class ChildOutcome:
     """What a child came to.
 
-    text: its last words. model: the model that answered. notes: what a reader must know beside the text.
+    text: its last words. why: the reason, should there be no words. model: the model that answered. notes: what a reader must know beside the text.
     """
 
     text: str = ""
+    why: str = ""
     model: str = ""
     cost: CallCost = NOTHING
     notes: list[str] = field(default_factory=list)
@@ -105,7 +106,7 @@ async def run_child(
         messages += [_said(answer), Message("tool", tuple(results))]
         tokens = _next_tokens(answer, tokens, results, tokens_of)
     outcome.notes.append(f"The child was ended after {limits.turns} turns (`child_turns`): these are its last words.")
-    outcome.text = outcome.text or MAX_TURNS
+    outcome.why = MAX_TURNS
 
 
 def _said(answer: ChildAnswer) -> Message:

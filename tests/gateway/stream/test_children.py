@@ -33,6 +33,7 @@ from pagein.simulator.turn_choice import choose_turn
 
 QUERY = {"tool": "query", "args": {"instructions": "Which line says 198?", "target": ["{{id}}"]}}
 BATCH = {"tool": "batch", "args": {"instructions": "Count.", "targets": ["{{id}}", "pg-01234567-89abcdef"]}}
+EXTRACT = {"tool": "extract", "args": {"instructions": "List the last line.", "targets": ["{{id}}"]}}
 REPLY = json.dumps({"answer": "it is line 199", "confidence": "high", "evidence": ["line 198 of what make said"]})
 CHILD = "RLM child analyzer"
 LIMITS = DelegationLimits(child_seconds=30, operation_seconds=60)
@@ -126,12 +127,13 @@ def test_a_child_is_asked_with_the_clients_key_and_answered_in_the_stream(
 
 def test_an_answer_is_stored_and_a_foreign_object_is_not_shown_to_a_child(tmp_path: Path) -> None:
     async def go() -> None:
-        script = plays([CAPTURE, BATCH], [{"text": "done"}])
+        script = plays([CAPTURE, BATCH], [CAPTURE, EXTRACT], [{"text": "done"}])
         async with stage(Messages, script, tmp_path) as here:
             await here.client.turn()
             await here.client.turn()
-            assert len(of_children(here)) == 1
+            assert len(of_children(here)) == 2
             told = json.dumps(of_model(here)[-1].body)
+            assert told.count("kept as artifact ") == 1
             assert "it is line 199" in told
             assert "pg-01234567-89abcdef not found" in told
         with wiring.open(tmp_path / "s.pagein") as engine:
@@ -210,7 +212,7 @@ def test_a_person_sees_the_children_at_work_on_the_page_and_cancels_them_and_the
                 await page.value("document.querySelector('#children button').click()")
                 assert "".join(await asking) == "on without"
                 await page.until("document.querySelector('#children button') === null")
-                assert "1 of 1" not in await page.text()
+                assert "query “Which line says 198?”: 0 of 1; $0." in await page.text()  # the last one ended, first
                 # this stage has no archive of sessions, which the page asks for, too
                 assert all("404" in one and "/api/children" not in one for one in page.problems)
             assert "Partial: 0 of 1 answered: cancelled" in json.dumps(of_model(here)[-1].body)
