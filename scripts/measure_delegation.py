@@ -3,7 +3,7 @@
     python scripts/measure_delegation.py [--sizes 100,1000,10000] [--targets 200]
 
 Everything runs against the simulated provider over real sockets, with the newest prices. The children count records and add up, so
-that the answer is known. Prints two tables for docs/delegation.md.
+that the answer is known. Prints three tables for docs/delegation.md.
 
 Rules of this file
 ------------------
@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for way, measured in measure_ways(size * 1000):
             told = ("-", "-", "-", "-") if measured is None else _cells(measured)
             print(f"| {size:,} KB | {way} | {' | '.join(told)} |", flush=True)
+    print()
+    measure_further_questions()
     print()
     measure_schedule(asked.targets)
     return 0
@@ -237,6 +239,40 @@ def _own(shown: str) -> str:
     if label is None:
         return shown
     return re.split(rf"^\[{label[1]} ", shown[label.end() :], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+# --- further questions ---
+
+
+def measure_further_questions(model: str = CHILDREN[-1]) -> None:
+    """Print what several questions about one object of 50 KB cost, one after the other, against the same calls without a cache."""
+    (text, *_), _ = _logs(OBJECT)
+    print("| questions | without a cache | as asked | saved |\n|---|---|---|---|")
+    limits = DelegationLimits(usd=100)
+    for count in (1, 2, 3, 5, 10, 20):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            SimulatedProvider(_count_errors) as provider,
+            pagein.open(Path(folder) / "store.db", workspace=folder) as engine,
+        ):
+            session = engine.session("main", workspace=folder)
+            # a text of its own for each row, because the process remembers what was asked about
+            ids = _ingested(session, Path(folder), [f"{count} questions\n{text}"], 0)
+            asked = Delegation(
+                session.recalls.children,
+                lambda provider=provider: _Upstream(provider, model),  # type: ignore[misc]
+                ChildToolset(session),
+                DelegationSettings(limits),
+                tree=CallTree(),
+            )
+            reports = [
+                asyncio.run(asked.ask(Question("query", f"{number}: {QUESTION}", tuple(ids))))
+                for number in range(count)
+            ]
+            paid = provider.bill().usd or 0.0
+        table = prices(model)
+        full = sum(table.usd(one.actual.prompt + table.output * one.actual.output) or 0.0 for one in reports)
+        print(f"| {count} | ${full:.3f} | ${paid:.3f} | {1 - paid / full:.0%} |")
 
 
 # --- time ---

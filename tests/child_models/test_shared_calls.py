@@ -1,10 +1,13 @@
 """Children that share a prefix or an answer, measured by the simulated provider over real sockets."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from pagein.child_models.asked_contents import LIFETIME, AskedContents
 from pagein.child_models.memoized_models import AnswerMemo, MemoizedModels, call_key
 from pagein.child_models.prefix_sharing import PrefixSharing
 from pagein.errors import Overloaded
@@ -49,6 +52,47 @@ def test_children_with_the_same_instructions_pay_for_them_once() -> None:
         assert [one.written > 0 for one in used] == [shares, *[False] * 7]
         assert [one.read > 0 for one in used] == [False, *[shares] * 7]
     assert costs[1] < costs[0] * 0.4
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["in turn", "at once"])
+def test_questions_behind_the_same_content_read_it_from_the_cache_from_the_third_on(*, together: bool) -> None:
+    """One question alone pays no write. At once, the second one writes and the others wait for it."""
+    content = Message("user", (Text("a line of the report\n" * 2_000),))
+    requests = [
+        ChildRequest("", "Answer.", (replace(content, blocks=(*content.blocks, Text(f"Your task: {number}?"))),))
+        for number in range(6)
+    ]
+
+    async def run() -> list[Usage]:
+        models, contents = ProviderModels(MODEL, {"anthropic": provider.url}), AskedContents()
+
+        def one(request: ChildRequest) -> Coroutine[Any, Any, ChildAnswer]:
+            return PrefixSharing(models, children=1, concurrency=4, contents=contents).complete(request)
+
+        answers = await asyncio.gather(*map(one, requests)) if together else [await one(each) for each in requests]
+        await models.close()
+        return [each.usage for each in answers if each.usage is not None]
+
+    with SimulatedProvider([[{"wait": 0.1}, {"text": "ok"}]]) as provider:
+        used = asyncio.run(run())
+        cost = provider.bill().bit
+    assert [each.written > 0 for each in used] == [False, True, *[False] * 4]
+    assert [each.read > 0 for each in used] == [False, False, *[True] * 4]
+    assert cost < 0.5 * sum(each.prompt for each in used)
+
+
+def test_a_content_is_forgotten_when_its_entry_is_gone_and_a_writer_that_failed_wrote_nothing() -> None:
+    now = [0.0]
+    contents = AskedContents(lambda: now[0])
+    roles = [contents.begin(b"a"), contents.begin(b"a"), contents.begin(b"a")]
+    contents.end(b"a", is_written=False)
+    roles.append(contents.begin(b"a"))
+    contents.end(b"a", is_written=True)
+    now[0] = LIFETIME
+    roles.append(contents.begin(b"a"))
+    now[0] = 2 * LIFETIME + 1
+    roles += [contents.begin(b"a"), contents.begin(b"b", writes_always=True)]
+    assert roles == ["plain", "write", "wait", "write", "read", "plain", "write"]
 
 
 def test_a_prefix_below_the_minimum_is_told_and_nobody_waits() -> None:

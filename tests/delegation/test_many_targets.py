@@ -5,10 +5,11 @@ import random
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from aiohttp import ClientResponse, ClientSession
@@ -16,6 +17,7 @@ from tests.delegation.asked_sessions import Asked, run
 
 from pagein.delegation.delegation import Delegation
 from pagein.delegation.model_calls import Retries
+from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, StoredAnswer, TargetText
 from pagein.gateway.stream.upstream_models import UpstreamModels
 from pagein.policy.delegation.limits import DelegationLimits
 from pagein.policy.delegation.reports import Question
@@ -107,6 +109,54 @@ def test_two_hundred_targets_with_failures_and_slow_children_end_in_time_and_who
     assert threading.active_count() <= before + 8  # the loop's own threads for looks into the store end with it
     ideal = sum(map(seconds_of, range(TARGETS))) / AT_ONCE
     assert took < 1.3 * ideal + 2, f"{took:.1f} s, ideal {ideal:.1f} s"  # 2 s for a busy machine
+
+
+class _CountedText(str):  # noqa: SLOT000 -- the counts are the class's
+    """A text that counts how many of its kind are held."""
+
+    held = most = 0
+
+    def __new__(cls, text: str) -> Self:
+        cls.held += 1
+        cls.most = max(cls.most, cls.held)
+        return super().__new__(cls, text)
+
+    def __del__(self) -> None:
+        _CountedText.held -= 1
+
+
+class _ManyTexts(ChildResults):
+    """Targets that are made when they are asked for: a store would take longer than what is tested."""
+
+    def __init__(self) -> None:
+        """Need no session."""
+
+    def target(self, name: str) -> TargetText:
+        return TargetText(name, None, _CountedText(f"line of {name}\n" * 500))
+
+    def tokens(self, text: str) -> int:
+        return len(text) // 4
+
+    def keep(self, draft: ChildResultDraft) -> StoredAnswer:
+        return StoredAnswer(f"pg-{draft.call}")
+
+    def mark_warm(self, *_: object) -> None:
+        return None
+
+    def log(self, _: object) -> None:
+        return
+
+
+def test_of_a_thousand_targets_only_the_texts_at_work_are_held(asks: Asks) -> None:
+    room = asks(lambda _: reply("ok", "line of"))
+    limits = DelegationLimits(calls=1_000, concurrency=AT_ONCE, usd=1000, confirm_above=1_000)
+    settings = replace(room.settings, limits=limits)
+    asked = Delegation(_ManyTexts(), lambda: room.child, ChildToolset(room.session()), settings, tree=room.tree)
+    room.child.requests = deque(maxlen=1)  # type: ignore[assignment]
+    report = run(lambda: asked.ask(Question("batch", "What?", tuple(f"t{number}" for number in range(1_000)))))
+    assert [one.status for one in report.results] == ["success"] * 1_000
+    assert _CountedText.most <= 2 * AT_ONCE
+    assert _CountedText.held <= 1
 
 
 def _counts(request: ChildRequest) -> Step:

@@ -13,7 +13,7 @@ from pagein.policy.delegation.child_costs import OVERHEAD, CallCost
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.prices.price_lookup import cost, prices
-from pagein.testing.scripted_children import Step, reply, results_in, said, shown_to
+from pagein.testing.scripted_children import Step, question_in, reply, results_in, said, shown_to
 
 Asks = Callable[..., Asked]
 HAIKU = "anthropic/claude-haiku-4-5"
@@ -27,7 +27,7 @@ def test_a_query_shows_all_targets_as_data_to_one_child_and_keeps_its_answer(ask
     report = room.ask(session, "query", ids, instructions="How many files?", call_id="host-1")
 
     (request,) = room.child.requests
-    assert "Your task: How many files?" in request.system
+    assert "Your task: How many files?" in question_in(request)
     assert "never follow them" in request.system
     assert len(re.findall(r"(?m)^<content-([0-9a-f]{12}) .*\n(?s:.*?)\n</content-\1>$", shown_to(request))) == 2
     assert [one.name for one in request.tools] == ["peek", "search"]
@@ -245,7 +245,8 @@ def test_the_model_comes_from_the_call_the_setting_or_the_session(asks: Asks) ->
     ids = room.ingested(session, a="1\n")
     room.settings = DelegationSettings(model="anthropic/claude-sonnet-5-5", child_prompt="Mine. {task} {{default}}")
     assert room.ask(session, "query", ids).model == "anthropic/claude-sonnet-5-5"
-    assert room.child.requests[-1].system.startswith("Mine. What is it? You are an RLM child analyzer")
+    assert question_in(room.child.requests[-1]).endswith("Your task: What is it?")
+    assert room.child.requests[-1].system.startswith("Mine. (the task that stands behind the content")
     assert room.ask(session, "query", ids, model=HAIKU).model == HAIKU
     room.child._known = frozenset([HAIKU])
     fallen_back = room.ask(session, "query", ids)
@@ -275,13 +276,15 @@ def test_targets_without_a_hit_are_not_asked_about(asks: Asks) -> None:
 
 
 def test_an_extract_is_an_object_that_refers_to_its_targets(asks: Asks) -> None:
-    room = asks(lambda _: reply("the gist"))
+    room = asks(lambda _: reply("the gist", "no such words"))
     session = room.session()
     first = room.ask(session, "extract", room.ingested(session, a="1\n"))
     session.objects.find()
     artifact = session.objects.get(str(first.results[0].artifact))
     assert artifact.type == "artifact"
     assert session.objects.content(artifact) == "the gist"
+    assert artifact.metadata["confidence"] == "high"
+    assert artifact.metadata["evidence"] == ("no such words (not found in the target)",)
     second = room.ask(session, "extract", [artifact.id], instructions="the gist of it")
     session.objects.find()
     made = session.objects.get(str(second.results[0].artifact))
@@ -359,7 +362,7 @@ BAD_CHILDREN: dict[str, tuple[Callable[[ChildRequest], Step], str, str]] = {
     "broken JSON": (lambda _: '{"answer": "x', "success", ""),
     "refused key": (lambda _: RefusedKey("the key was refused; set SOME_API_KEY"), "error", "SOME_API_KEY"),
     "unknown model": (lambda _: UnknownModel("no model 'x'"), "error", "no model 'x'"),
-    "tool loop": (_endless, "success", ""),
+    "tool loop": (_endless, "error", "Max turns reached"),
     "bug in the adapter": (lambda _: ZeroDivisionError("oops"), "error", "ZeroDivisionError: oops"),
 }
 

@@ -16,11 +16,13 @@ from tests.command_server import run_text_command
 from tests.delegation.asked_sessions import Asked, asked
 
 from pagein import wiring
+from pagein.archive import open_archive
 from pagein.mcp.offered_tools import chosen
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.simulator import SimulatedProvider
 from pagein.testing.scripted_children import reply, shown_to
+from pagein.tools import version_commands
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer, guidance, offer_tools, tool_named
 from pagein.tools.child_tools import SessionDelegate
@@ -74,6 +76,24 @@ def test_a_client_of_mcp_asks_where_the_user_chose_the_tool(asks: Asks) -> None:
     told = answers.answer("query", {"instructions": "What?", "target": ids}, caller, never)
     assert "\nok\n" in told.text
     assert "There is no tool" in answers.answer("batch", {"instructions": "What?", "targets": ids}, caller, never).text
+
+
+def test_a_client_of_mcp_without_a_dialogue_confirms_many_children_by_a_handle(asks: Asks) -> None:
+    room = asks(lambda _: reply("ok"))
+    ids = room.ingested(room.session(), **{f"f{number}": f"{number}\n" for number in range(11)})
+    answers = ToolAnswers(room.engines[0], str(room.folder), ("batch", "query"))
+
+    def ask(**more: object) -> str:
+        given = {"instructions": "What?", "targets": ids, **more}
+        return answers.answer("batch", given, Caller("claude-code"), threading.Event()).text
+
+    refused = ask()
+    assert refused.startswith("This asks 11 child models, which may cost up to $")
+    handle = refused.partition('confirm="')[2].partition('"')[0]
+    assert ask(confirm="00000000") == refused
+    assert ask(confirm=handle, instructions="Else?") != refused
+    assert room.child.requests == []
+    assert ask(confirm=handle).count("\nok\n") == 11
 
 
 def test_programs_ask_with_and_without_an_event_loop(asks: Asks) -> None:
@@ -135,6 +155,10 @@ def test_the_commands_ask_a_provider_and_keep_the_answers(tmp_path: Path) -> Non
         assert told["actual"]["usd"] > 0
     with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         assert engine.recall(str(told["results"][0]["object_id"])) == "4 errors"
+    with open_archive(str(tmp_path / "store.db"), workspace=str(tmp_path)) as archive:
+        shown = version_commands.show(archive.objects, told["results"][0]["object_id"])
+    assert (shown["content"], shown["metadata"]["confidence"]) == ("4 errors", "high")
+    assert [(one["quote"], one["place"]) for one in shown["evidence"]] == [("has 4", f"{ids[0]}, line 1")]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from pagein.mcp.offered_tools import TOOLS, USUAL, chosen, offered
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.mcp.workspaces import folders_of
 from pagein.model.messages import Message, Text
+from pagein.simulator import SimulatedProvider
+from pagein.testing.scripted_children import reply
 from pagein.tools import catalogue
 from pagein.tools.delegation_tools import DELEGATION
 
@@ -200,12 +202,18 @@ def test_an_object_is_read_as_a_resource_in_parts(engine: Engine, tmp_path: Path
 # --- over the wire ---
 
 
-def with_client(folder: Path, job: Callable[["Client"], Awaitable[None]], era: str, **more: Any) -> None:  # noqa: ANN401 - callbacks of the SDK
+def with_client(
+    folder: Path,
+    job: Callable[["Client"], Awaitable[None]],
+    era: str,
+    environment: Mapping[str, str] | None = None,
+    **more: Any,  # noqa: ANN401 - callbacks of the SDK
+) -> None:
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     start = ["-c", "from pagein.cli.cli import main; main()", "mcp", "--store", str(folder / "store.db")]
-    tools = {"PAGEIN_MCP_TOOLS": "ingest", "PAGEIN_MCP_STRUCTURED": "yes"}
+    tools = {"PAGEIN_MCP_TOOLS": "ingest,batch", "PAGEIN_MCP_STRUCTURED": "yes", **(environment or {})}
     server = StdioServerParameters(command=sys.executable, args=start, env=os.environ | tools, cwd=str(folder / "own"))
 
     async def run() -> None:
@@ -216,7 +224,9 @@ def with_client(folder: Path, job: Callable[["Client"], Awaitable[None]], era: s
 
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
-def test_the_sdks_client_sees_resources_prompts_progress_consent_and_its_roots(tmp_path: Path, era: str) -> None:
+def test_the_sdks_client_sees_resources_prompts_progress_consent_and_its_roots(  # noqa: PLR0915 -- one server for all: its start takes seconds
+    tmp_path: Path, era: str
+) -> None:
     from mcp import types
 
     own, root = tmp_path / "own", tmp_path / "root"
@@ -256,16 +266,35 @@ def test_the_sdks_client_sees_resources_prompts_progress_consent_and_its_roots(t
             text = stored.content[0].text  # type: ignore[union-attr]
         assert text.startswith("Ingested 12 files")
         name = text.splitlines()[1].split()[0]
+        ids = [line.split()[0] for line in text.splitlines()[1:13]]
+        question = {"instructions": "Which number?", "targets": ids}
+        answered = await client.call_tool("batch", question, progress_callback=told)
+        text = answered.content[0].text  # type: ignore[union-attr]
+        if era == "legacy":
+            assert text.count("number it is") == 12
+        else:
+            assert text.startswith("This asks 12 child models, which may cost up to $")
         found = await client.read_resource(f"pagein://object/{name}")
         assert found.contents[0].text[0].isdigit()  # type: ignore[union-attr]
         with pytest.raises(Exception, match="not found"):
             await client.read_resource("pagein://object/pg-00000000-00000000")
 
-    with_client(tmp_path, job, era, elicitation_callback=agree, list_roots_callback=roots)
-    assert asked == (["Store 12 files for ingest?"] if era == "legacy" else [])
-    assert len(heard) == 12
+    with SimulatedProvider(lambda _: [{"text": reply("number it is")}]) as provider:
+        model = {
+            "PAGEIN_CHILD_MODEL": "anthropic/claude-haiku-4-5",
+            "PAGEIN_ANTHROPIC": provider.url,
+            "ANTHROPIC_API_KEY": "any",
+        }
+        with_client(tmp_path, job, era, model, elicitation_callback=agree, list_roots_callback=roots)
+    assert heard[11] is not None
+    assert heard[11].startswith("Ingested 12/12: ")
+    if era != "legacy":
+        assert (asked, len(heard)) == ([], 12)
+        return
+    assert asked[0] == "Put 12 files into the store?"
+    assert asked[1].startswith("Ask 12 child models, which may cost up to $")
     assert heard[-1] is not None
-    assert heard[-1].startswith("Ingested 12/12: ")
+    assert heard[-1].startswith("12 of 12 targets asked about, $")
 
 
 def test_resources_and_prompts_are_read_over_http(engine: Engine, tmp_path: Path) -> None:

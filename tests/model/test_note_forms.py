@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.model.delegation_notes import ChildResultNote
+from pagein.model.delegation_notes import ChildResultNote, QuoteNote
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.journal_notes import (
@@ -143,6 +143,16 @@ STORED: list[tuple[Note, str]] = [
         (
             f'{{"object_id":"o","call":"child-1","kind":"extract","content":"{HASH.hex}","tokens":2,"chars":4,"title":"why?",'
             '"model":"a/b","targets":["o@1"],"references":["o"],"artifact":"id","at":7.5}'
+        ),
+    ),
+    (
+        ChildResultNote(
+            "o", "child-1", "query", HASH.hex, 2, 4, evidence=(QuoteNote("x = 1", "o", 2, 3, 4), QuoteNote("y"))
+        ),
+        (
+            f'{{"object_id":"o","call":"child-1","kind":"query","content":"{HASH.hex}","tokens":2,"chars":4,"evidence":['
+            '{"quote":"x = 1","object_id":"o","version":2,"first":3,"last":4,"exact":true},'
+            '{"quote":"y","object_id":"","version":null,"first":0,"last":0,"exact":true}]}'
         ),
     ),
     (ObjectNameNote("o", "plan\ud800"), '{"object_id":"o","nickname":"plan\\ud800"}'),

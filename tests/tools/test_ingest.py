@@ -14,7 +14,7 @@ from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.store.upkeep.collection import Retention, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
-from pagein.tools.calls import Call
+from pagein.tools.calls import Call, ConsentQuestion
 from pagein.tools.ingest import INGEST
 from pagein.workspace.tree import FileTree
 
@@ -239,18 +239,18 @@ def test_many_files_are_asked_about_first(room: Room) -> None:
     for n in range(11):
         room.put(f"{n:02}.txt", str(n))
     session = room.session()
-    asked: list[int] = []
+    asked: list[str] = []
 
-    def no(count: int) -> bool:
-        asked.append(count)
+    def no(question: ConsentQuestion) -> bool:
+        asked.append(question.reason)
         return False
 
     answer = INGEST.answer(session, Call({"paths": ["*.txt"]}, confirm=no))
-    assert (answer.text, answer.is_error, asked) == ("Cancelled by user", True, [11])
+    assert (answer.text, answer.is_error, asked) == ("Cancelled by user", True, ["11 files match"])
     assert session.recalls.holdings.count == 0
     few = INGEST.answer(session, Call({"paths": ["0*.txt"]}, confirm=no))
     assert not few.is_error
-    assert asked == [11]
+    assert asked == ["11 files match"]
 
 
 def test_progress_is_told_file_by_file(room: Room) -> None:

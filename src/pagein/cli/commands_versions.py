@@ -77,6 +77,7 @@ def show(  # noqa: PLR0913 - a command has as many options as it has
     """Print an object's content exactly as stored, or the metadata of the object."""
     from pagein.engine.recall.named_objects import VersionChoice
     from pagein.tools import version_commands as commands
+    from pagein.ui.figures import plain
     from pagein.ui.version_views import show_metadata
 
     if version is not None and at is not None:
@@ -90,6 +91,8 @@ def show(  # noqa: PLR0913 - a command has as many options as it has
     if as_json or metadata:
         print_answer(answer, show_metadata, as_json=as_json)
     else:
+        for one in answer.get("evidence", ()):  # beside the content, which is printed exactly
+            sys.stderr.write(f"pagein: evidence: {plain(one['quote'])} ({one['place']})\n")
         _print_content(answer)
 
 

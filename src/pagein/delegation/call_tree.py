@@ -5,10 +5,11 @@ Rules of this file
 1. What is shown is a snapshot of plain values. Any thread may take one, and any thread may cancel.
 2. A running call is always in the tree. Of the finished calls of an operation only the newest are, so that ten thousand calls
    cost the memory of a hundred.
-3. An operation that has ended leaves the tree. Cancelling it then does nothing.
+3. An operation that has ended leaves the tree; the last few are kept as they ended, to be looked at. Cancelling one does nothing.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from pagein.policy.delegation.child_costs import NOTHING, CallCost
 CallStatus: TypeAlias = Literal["running", "success", "error", "timeout", "cancelled"]
 _KEPT: Final = 100
 _SHOWN: Final = 200
+_ENDED: Final = 8
 
 Watch: TypeAlias = Callable[["OperationView"], None]
 """Called with the operation after each change, in the thread that changed it. Must be fast, and must not raise."""
@@ -88,6 +90,7 @@ class CallTree:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._operations: dict[str, _Operation] = {}
+        self._ended: deque[OperationView] = deque(maxlen=_ENDED)
 
     @contextmanager
     def operation(self, view: OperationView, cancel: Callable[[], None], watch: Watch | None = None) -> Iterator[None]:
@@ -98,7 +101,7 @@ class CallTree:
             yield
         finally:
             with self._lock:
-                del self._operations[view.operation_id]
+                self._ended.append(_view(self._operations.pop(view.operation_id)))
 
     def plan(self, operation_id: str, total: int, estimated: CallCost) -> None:
         """Note how many targets an operation asks about, and what that may cost."""
@@ -147,6 +150,11 @@ class CallTree:
         """Return the running operations, oldest first."""
         with self._lock:
             return tuple(_view(one) for one in self._operations.values())
+
+    def ended(self) -> tuple[OperationView, ...]:
+        """Return the last operations that have ended, oldest first."""
+        with self._lock:
+            return tuple(self._ended)
 
     def cancel(self, operation_id: str) -> bool:
         """Cancel an operation. Returns whether it was running."""

@@ -25,7 +25,7 @@ from pagein.policy.delegation.child_costs import NOTHING
 from pagein.policy.delegation.child_replies import ChildReply, parse_reply
 from pagein.policy.delegation.evidence import Evidence, QuotedText, locate_quotes
 from pagein.policy.delegation.limits import DelegationSettings
-from pagein.policy.delegation.prompts import child_prompt, content_block
+from pagein.policy.delegation.prompts import TASK_BEHIND, child_prompt, content_block, task_words
 from pagein.policy.delegation.reports import ChildResult, Question
 from pagein.policy.privacy.redaction import without
 from pagein.policy.privacy.secrets import keys_in
@@ -168,7 +168,7 @@ class ChildCalls:
             return replace(blank, why=f"the child failed: {type(problem).__name__}: {without(words, keys_in(words))}")
         reply = parse_reply(outcome.text)
         if not reply.answer.strip():
-            return replace(blank, why=EMPTY)
+            return replace(blank, why=outcome.why or EMPTY)
         return replace(
             blank,
             status="success",
@@ -183,15 +183,16 @@ class ChildCalls:
         limits = around.settings.limits
         tools = self._tools(asking, node)
         instructions = asking.question.instructions + (f"\n\n{asking.extra}" if asking.extra else "")
+        is_behind = asking.question.kind != "batch"  # the children of a batch share the question, others the content
         system = child_prompt(
-            instructions,
+            TASK_BEHIND if is_behind else instructions,
             asking.depth,
             limits.depth,
             [one.offer.name for one in tools],
             around.settings.child_prompt,
         )
         content = asking.content or "\n".join(content_block(one.name, one.text) for one in asking.texts)
-        task = ChildTask(node.model, system, content, tools)
+        task = ChildTask(node.model, system, content, task_words(instructions) if is_behind else "", tools)
 
         def tell(doing: str) -> None:
             around.tree.tell(around.operation_id, node.call_id, doing)
@@ -247,9 +248,9 @@ class ChildCalls:
         return f"{result.answer}\nConfidence: {result.confidence}{evidence}{left}", False
 
     async def _stored(self, asking: Asking, result: ChildResult) -> ChildResult:
-        """Return the result with the id of its stored answer, and its evidence with places.
+        """Return the result with its evidence with places, and with the id of the stored answer, which has both.
 
-        Both in a thread: to look up many quotes in a large text takes seconds.
+        In a thread that a cancellation waits for: to look up many quotes in a large text takes seconds.
         """
         if result.status != "success":
             return result
@@ -263,14 +264,14 @@ class ChildCalls:
             result.targets,
             references,
             self.around.now(),
+            result.confidence,
         )
 
         def store(stop: threading.Event) -> ChildResult:
-            kept = self._keep(draft, result)
             quotes = (one.quote for one in result.evidence if not stop.is_set())
-            return replace(
-                kept, evidence=tuple(found for one in quotes for found in locate_quotes([one], _quoted(asking)))
-            )
+            evidence = tuple(found for one in quotes for found in locate_quotes([one], _quoted(asking)))
+            kept = self._keep(replace(draft, evidence=tuple(one.note for one in evidence)), result)
+            return replace(kept, evidence=evidence)
 
         return await finish_in_thread(store)
 

@@ -12,7 +12,7 @@ from pagein.policy.delegation.child_replies import REPLY_SCHEMA
 from pagein.policy.delegation.limits import DelegationLimits
 from pagein.ports import ChildAnswer, ChildRequest, ChildTool, PrefixMark
 
-MAX_TURNS: Final = "Max turns reached"
+MAX_TURNS: Final = "Max turns reached without a word (`child_turns`)"
 _LONGEST_NAME: Final = 64
 
 ToolAnswer: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[tuple[str, bool]]]
@@ -31,12 +31,14 @@ class LoopTool:
 class ChildTask:
     """What a child is given.
 
-    content: the first user message. marks: cache marks for it.
+    content: the first user message. question: stands behind it, in a block of its own; "" where the system text has it.
+    marks: cache marks for the first message.
     """
 
     model: str
     system: str
     content: str
+    question: str = ""
     tools: tuple[LoopTool, ...] = ()
     marks: tuple[PrefixMark, ...] = ()
 
@@ -45,10 +47,11 @@ class ChildTask:
 class ChildOutcome:
     """What a child came to.
 
-    text: its last words. model: the model that answered. notes: what a reader must know beside the text.
+    text: its last words. why: the reason, should there be no words. model: the model that answered. notes: what a reader must know beside the text.
     """
 
     text: str = ""
+    why: str = ""
     model: str = ""
     cost: CallCost = NOTHING
     notes: list[str] = field(default_factory=list)
@@ -71,8 +74,9 @@ async def run_child(
     outcome: receives what the child comes to, also if that ends with an error.
     tokens_of: estimates the tokens of a text. tell: receives what the child does, in words.
     """
-    messages = [Message("user", (Text(task.content),))]
-    tokens = tokens_of(task.system) + tokens_of(task.content)
+    first = (Text(task.content), Text(task.question)) if task.question else (Text(task.content),)
+    messages = [Message("user", first)]
+    tokens = tokens_of(task.system) + sum(tokens_of(one.text) for one in first)
     for turn in range(1, limits.turns + 1):
         tell(f"turn {turn}")
         request = ChildRequest(
@@ -102,7 +106,7 @@ async def run_child(
         messages += [_said(answer), Message("tool", tuple(results))]
         tokens = _next_tokens(answer, tokens, results, tokens_of)
     outcome.notes.append(f"The child was ended after {limits.turns} turns (`child_turns`): these are its last words.")
-    outcome.text = outcome.text or MAX_TURNS
+    outcome.why = MAX_TURNS
 
 
 def _said(answer: ChildAnswer) -> Message:

@@ -14,6 +14,7 @@ from typing import Self
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
 from pagein import __version__
+from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.gateway.client_setup import CLIENTS
 from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.file_follower import FileFollower
@@ -28,7 +29,7 @@ from pagein.gateway.http.certificates import trust
 from pagein.gateway.http.own_answers import leave_as_it_was
 from pagein.gateway.http.upstream import AsSent
 from pagein.gateway.kill_switch import Switch, default_switch
-from pagein.gateway.pages import dashboard
+from pagein.gateway.pages import child_trees, dashboard
 from pagein.gateway.pages.call_history import Board, Overview, SetupView
 from pagein.gateway.pages.call_report import Reporter
 from pagein.gateway.pages.inspector import Inspector
@@ -313,10 +314,12 @@ class Gateway:
             "/api/state": dashboard.state(self.overview),
             "/api/session": dashboard.session(self.board, self._looker, self._reporter.meter),
             "/api/search": dashboard.search(self._looker),
+            "/api/children": child_trees.trees(PROCESS_CALLS),
             "/metrics": figures(self.metrics),
             **self._inspector.pages(),
         }
         app.router.add_post("/api/order", access.page(self._inspector.order))
+        app.router.add_post("/api/children/cancel", access.page(child_trees.cancel(PROCESS_CALLS)))
         for path, page in pages.items():
             app.router.add_get(path, access.page(page), allow_head=False)
         for path, service in self._services.items():

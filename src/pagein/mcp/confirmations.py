@@ -1,7 +1,7 @@
-"""The user's consent to a call that takes many files, asked in the client's dialogue or over a second call.
+"""The user's consent to a call that takes much, asked in the client's dialogue or over a second call.
 
 A client without a dialogue gets a refusal with a handle. Its model tells the user, and calls again with the handle, which
-holds for these arguments and this number of files.
+holds for these arguments and this question.
 """
 
 import json
@@ -10,11 +10,12 @@ from typing import Final
 
 from pagein.engine.log.read_notes import trace_of
 from pagein.mcp.offered_tools import CONFIRM
+from pagein.tools.calls import ConsentQuestion
 
 _DIGITS: Final = 8
 
 
-class ConfirmedCount:
+class CallConsent:
     """The question of one call. `refused`: what the model is told when nobody has agreed yet; "" if nothing was asked.
 
     dialogue: asks the user; None for a client without a dialogue.
@@ -27,16 +28,16 @@ class ConfirmedCount:
         self._dialogue = dialogue
         self.refused = ""
 
-    def ask(self, count: int) -> bool:
-        """Return whether the user agreed to this many files."""
-        text = json.dumps([self._tool, self._asked, count], sort_keys=True, default=str)
+    def ask(self, asked: ConsentQuestion) -> bool:
+        """Return whether the user agreed."""
+        text = json.dumps([self._tool, self._asked, asked.reason], sort_keys=True, default=str)
         handle = trace_of(text)[:_DIGITS]
         if self._handle == handle:
             return True
         if self._dialogue is not None:
-            return self._dialogue(f"Store {count} files for {self._tool}?")
+            return self._dialogue(asked.question)
         self.refused = (
-            f'{count} files match. Ask the user; if they agree, call {self._tool} again with {CONFIRM}="{handle}", '
-            "else use narrower patterns."
+            f'{asked.reason}. Ask the user; if they agree, call {self._tool} again with {CONFIRM}="{handle}", '
+            f"{asked.otherwise}."
         )
         return False

@@ -127,20 +127,18 @@ PEEK: Final = OfferedTool(
 )
 
 CONFIRM: Final = "confirm"
-"""Argument of `ingest` by which a client without a dialogue says that the user agreed."""
-_INGEST: Final = {
-    **INGEST.schema,
-    "properties": {
-        **INGEST.schema["properties"],
-        CONFIRM: {**_TEXT, "description": "What an earlier answer asked for, once the user agreed."},
-    },
-}
+"""Argument by which a client without a dialogue says that the user agreed."""
+_AGREED: Final = {**_TEXT, "description": "What an earlier answer asked for, once the user agreed."}
+_CONFIRMED: Final = frozenset({INGEST.name, *(one.name for one in DELEGATION)})
+"""Tools that may ask the user first."""
 _WRITING: Final = frozenset({"activate", "batch", "deactivate", "extract", "ingest", "pin", "query", "unpin"})
 """Tools that change what pagein stores or shows later."""
 
 
 def _as_offered(tool: Offer) -> OfferedTool:
-    shown = _INGEST if tool is INGEST else tool.schema
+    shown = tool.schema
+    if tool.name in _CONFIRMED:
+        shown = {**shown, "properties": {**shown["properties"], CONFIRM: _AGREED}}
     return OfferedTool(tool.name, tool.description, shown, writes=tool.name in _WRITING)
 
 

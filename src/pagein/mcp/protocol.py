@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final, TypeVar
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
 from mcp import types
 from mcp.server.context import ServerRequestContext
@@ -147,20 +148,21 @@ def _can(context: Context, capability: types.ClientCapabilities) -> bool:
 
 
 def _teller(context: Context) -> Callable[[str], None]:
-    """Return how a worker thread tells its progress."""
-    count = 0
+    """Return how any thread tells its progress."""
+    count, loop = 0, anyio.lowlevel.current_token()
 
     def tell(words: str) -> None:
         nonlocal count
         count += 1
         with contextlib.suppress(Exception):  # a client that is gone needs no progress
-            anyio.from_thread.run(context.session.report_progress, float(count), None, words)
+            anyio.from_thread.run(context.session.report_progress, float(count), None, words, token=loop)
 
     return tell
 
 
 def _dialogue(context: Context) -> Callable[[str], bool]:
-    """Return how a worker thread asks the client's user."""
+    """Return how any thread asks the client's user: children are asked in an event loop of their own."""
+    loop = anyio.lowlevel.current_token()
 
     async def ask(question: str) -> bool:
         done = await context.session.elicit_form(question, _CONSENT, context.request_id)
@@ -168,7 +170,7 @@ def _dialogue(context: Context) -> Callable[[str], bool]:
 
     def confirm(question: str) -> bool:
         try:
-            return anyio.from_thread.run(ask, question)
+            return anyio.from_thread.run(ask, question, token=loop)
         except Exception:  # noqa: BLE001 - no answer is no consent
             return False
 

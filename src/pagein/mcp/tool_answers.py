@@ -24,7 +24,7 @@ from pagein.engine.receipts import ReceiptedReads
 from pagein.engine.sent_windows import ToolRequest
 from pagein.engine.session import Session
 from pagein.errors import BadInput
-from pagein.mcp.confirmations import ConfirmedCount
+from pagein.mcp.confirmations import CallConsent
 from pagein.mcp.object_resources import peek_arguments
 from pagein.mcp.offered_tools import CONFIRM, LONGEST_ANSWER, TOOLS, USUAL
 from pagein.mcp.workspaces import workspace_of
@@ -145,7 +145,7 @@ class ToolAnswers:
         if given is not None:
             return self._read(given, caller, signal)
         session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
-        consent = ConfirmedCount(name, arguments, caller.confirm)
+        consent = CallConsent(name, arguments, caller.confirm)
         asked = {one: value for one, value in arguments.items() if one != CONFIRM}
         call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)
         result = catalogue.answer(session, name, call, enabled=not self._is_off())

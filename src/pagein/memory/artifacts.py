@@ -1,6 +1,7 @@
 """Artifacts: answers stored by `extract` as objects, with provenance."""
 
 from dataclasses import replace
+from typing import Final
 
 from pagein.errors import BadInput, BadName, MissingBlob
 from pagein.memory.object_writer import Cause, ObjectWriter
@@ -10,6 +11,9 @@ from pagein.model.object_names import request_name
 from pagein.model.references import Reference
 from pagein.model.shapes import text_draft
 from pagein.model.versions import Draft, Provenance
+
+_QUOTES: Final = 20
+"""Quotes that an artifact names. The journal's note has all."""
 
 
 def save_artifact(writer: ObjectWriter, note: ChildResultNote, cause: Cause) -> None:
@@ -30,6 +34,8 @@ def _draft(note: ChildResultNote, text: str, session: str) -> Draft:
         "model": note.model,
         "session_id": session,
         "targets": note.targets,
+        **({"confidence": note.confidence} if note.confidence else {}),
+        **({"evidence": tuple(one.says for one in note.evidence[:_QUOTES])} if note.evidence else {}),
         "target_refs": parents,
     }
     draft = text_draft(note.artifact, "artifact", text, origin=note.call, generator="agent")

@@ -98,8 +98,12 @@ def answer_tool(session: Session, call: ModelCall, link: Link, at: float, *, pag
         )
     if call.name == read.READ.name:
         return _answer_read(session, call, link)
-    confirm = lambda count: link.confirm("pagein", f"Put {count} files into the store?")  # noqa: E731
-    asked = Call(call.input, id=call.id, signal=link.signal, confirm=confirm)
+    asked = Call(
+        call.input,
+        id=call.id,
+        signal=link.signal,
+        confirm=lambda asked: link.confirm("pagein", asked.question),
+    )
     result = catalogue.answer(session, call.name, asked, enabled=pages)
     return Answer(result.text, "error" if result.is_error else "info", _plain(result.details))
 

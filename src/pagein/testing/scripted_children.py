@@ -70,8 +70,14 @@ def reply(answer: str, *evidence: str, confidence: str = "high") -> str:
 
 
 def shown_to(request: ChildRequest) -> str:
-    """Return the content of a request: the first user message."""
-    return "".join(block.text for block in request.messages[0].blocks if isinstance(block, Text))
+    """Return the content of a request: the first block of the first user message."""
+    return next((block.text for block in request.messages[0].blocks if isinstance(block, Text)), "")
+
+
+def question_in(request: ChildRequest) -> str:
+    """Return what a child is asked: the system text, and what stands behind the content."""
+    behind = [block.text for block in request.messages[0].blocks[1:] if isinstance(block, Text)]
+    return "\n".join((request.system, *behind))
 
 
 def results_in(request: ChildRequest) -> tuple[ToolResult, ...]:

@@ -16,20 +16,33 @@ _SPAN: Final = re.compile(r"([0-9]{1,9})(?:\s*-\s*([0-9]{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
+class ConsentQuestion:
+    """A question to the person at the host, before a call that takes much.
+
+    question: as a dialogue shows it. reason: the same as a statement, for a model that passes the question on.
+    otherwise: what the model may do without consent.
+    """
+
+    question: str
+    reason: str
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call of a tool.
 
     id: the call's id, by which its result counts as recently recalled; "" if the host has none
     signal: cancels the call once set
     tell: receives progress, in words
-    confirm: asks a person whether to continue with this many files; None if there is no person to ask
+    confirm: asks a person whether to continue, from any thread; None if there is no person to ask
     """
 
     arguments: Arguments = field(default_factory=dict)
     id: str = ""
     signal: Signal | None = None
     tell: Callable[[str], None] | None = None
-    confirm: Callable[[int], bool] | None = None
+    confirm: Callable[[ConsentQuestion], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """The tools `query`, `batch` and `extract`: ask child models about stored objects."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
+from pagein.delegation.call_tree import OperationView, Watch
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.session import Session
 from pagein.errors import HostError
@@ -10,7 +12,7 @@ from pagein.model.delegation_notes import DelegationKind
 from pagein.policy.delegation.answer_texts import report_text
 from pagein.policy.delegation.child_costs import CallCost
 from pagein.policy.delegation.reports import Question, Report
-from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
+from pagein.tools.calls import ArgumentReader, Call, ConsentQuestion, Offer, refusal_result, schema
 from pagein.tools.child_tools import SessionDelegate
 
 NO_CHILDREN: Final = "No model available for recursive call: no child model is set. The user sets one by `child_model`, as provider/model."
@@ -32,16 +34,40 @@ def _answer(session: Session, call: Call, kind: DelegationKind, target_name: str
         return refusal_result(str(why))
     if not isinstance(delegate, SessionDelegate):
         return refusal_result(NO_CHILDREN)
-    confirm = call.confirm
-
-    def confirmed(cost: CallCost) -> bool:
-        return confirm is None or confirm(cost.calls)
-
-    question = Question(
-        kind, instructions, tuple(targets), model, find, call.id, None if confirm is None else confirmed
-    )
-    report = delegate.ask_now(session, question, stop=call.signal)
+    question = Question(kind, instructions, tuple(targets), model, find, call.id, _confirm_of(call))
+    report = delegate.ask_now(session, question, stop=call.signal, watch=_watch_of(call))
     return report_result(session, report)
+
+
+def _confirm_of(call: Call) -> Callable[[CallCost], bool] | None:
+    confirm = call.confirm
+    if confirm is None:
+        return None
+
+    def ask(cost: CallCost) -> bool:
+        words = f"{cost.calls} child models, which may cost up to {cost.says}"
+        return confirm(
+            ConsentQuestion(
+                f"Ask {words}?", f"This asks {words}", "else name fewer targets or leave some out by `find`"
+            )
+        )
+
+    return ask
+
+
+def _watch_of(call: Call) -> Watch | None:
+    """Return how the host is told of each target that has ended, so that no client gives the call up as dead."""
+    tell, told = call.tell, 0
+    if tell is None:
+        return None
+
+    def watch(operation: OperationView) -> None:
+        nonlocal told
+        if operation.done > told:
+            told = operation.done
+            tell(f"{operation.done} of {operation.total} targets asked about, {operation.actual.says}")
+
+    return watch
 
 
 def report_result(session: Session, report: Report) -> ReadResult:

@@ -1,6 +1,6 @@
 """The tool `ingest`: put files into the store without showing them in the window."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from pagein.engine.reads.session_reads import ReadResult
@@ -9,7 +9,7 @@ from pagein.engine.session import Session
 from pagein.errors import CallerError, HostError, StoreError
 from pagein.model.read_caps import ReadCaps
 from pagein.policy.reads.baseline import byte_length
-from pagein.tools.calls import ArgumentReader, Call, Offer, refusal_result, schema
+from pagein.tools.calls import ArgumentReader, Call, ConsentQuestion, Offer, refusal_result, schema
 
 _NAMED: Final = 10
 """Number of skipped files listed by name; further files are only counted."""
@@ -28,7 +28,7 @@ def _ingest(session: Session, call: Call) -> ReadResult:
         ingesting = None if session.folder is None else session.recalls.ingest_below(session.folder)
         if ingesting is None:
             return refusal_result("This session has no workspace to ingest files from.")
-        report = ingesting.ingest(wanted, confirm=call.confirm, tell=_tell_of(call), signal=call.signal)
+        report = ingesting.ingest(wanted, confirm=_confirm_of(call), tell=_tell_of(call), signal=call.signal)
     except (CallerError, HostError, StoreError) as why:
         return refusal_result(str(why))
     details: dict[str, object] = {
@@ -41,6 +41,19 @@ def _ingest(session: Session, call: Call) -> ReadResult:
     if report.refused is not None:
         return ReadResult(_with_skipped(report.refused, report), details, is_error=True)
     return ReadResult(_report_text(report, session.recalls.bounds.caps), details, failure=report.failure)
+
+
+def _confirm_of(call: Call) -> Callable[[int], bool] | None:
+    confirm = call.confirm
+    if confirm is None:
+        return None
+
+    def ask(count: int) -> bool:
+        return confirm(
+            ConsentQuestion(f"Put {count} files into the store?", f"{count} files match", "else use narrower patterns")
+        )
+
+    return ask
 
 
 def _tell_of(call: Call) -> Tell | None:

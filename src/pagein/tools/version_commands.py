@@ -7,9 +7,11 @@ are seconds since 1970. Versions are in the order of their times.
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, Final, Protocol, TypeAlias
 
+from pagein.engine.log.holdings import CHILD_RESULT
 from pagein.engine.recall.named_objects import (
     NEWEST,
     Paths,
@@ -22,13 +24,15 @@ from pagein.engine.recall.named_objects import (
 )
 from pagein.engine.recall.stored_chats import TurnPlaces
 from pagein.errors import BadInput, BadName, NotRecallable
+from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.derived_versions import FILES, ORDER_REASONS
+from pagein.model.entries import Entry, NoteEntry
 from pagein.model.links import Link, Resolution, UnresolvedReference
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.references import reference_to_fields
 from pagein.model.versions import Version
 from pagein.policy.reads.line_diff import LineChange, changes, split_lines, unified_diff
-from pagein.ports import BlobStore, ObjectStore
+from pagein.ports import BlobStore, JournalStore, ObjectStore
 from pagein.tools.store_commands import describe_version, plain
 
 Answer: TypeAlias = dict[str, Any]
@@ -37,8 +41,8 @@ _LINES: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _RANGE: Final = re.compile(r"(.+)@([0-9]{1,15})(?:(\.\.)([0-9]{1,15})?)?", re.DOTALL)
 
 
-class ShownStore(ObjectStore, BlobStore, Protocol):
-    """A store with versioned and evicted objects."""
+class ShownStore(ObjectStore, BlobStore, JournalStore, Protocol):
+    """A store with versioned and evicted objects, and the journals that tell of them."""
 
 
 # --- history ---
@@ -106,12 +110,14 @@ def show(
     """Return a version with its content, or with another field, or with some lines of it.
 
     Shape: that of an object, and `{"known", "spans", "field", "content": text or null, "lines": [first, last] or null, "metadata",
-    "provenance", "additional": [names], "references": [...]}`. Raises NotRecallable for an unknown object, version or field.
+    "provenance", "additional": [names], "references": [...]}`. The answer of a child model has `evidence`, too: its quotes, each with
+    `place` in words and as numbers. Raises NotRecallable for an unknown object, version or field.
     """
     paged = _paged_object(store, name) if store.current(name) is None else None
     if paged is not None:
         text, lines_shown = _select_lines(store.get(paged.content).decode("utf-8", "replace"), lines)
-        return {**_paged_out(paged), "content": text, "lines": lines_shown}
+        shown = {**_paged_out(paged), "content": text, "lines": lines_shown}
+        return _with_evidence(store, paged, shown) if paged.kind == CHILD_RESULT else shown
     version = find_version(store, name, choice, paths)
     text, lines_shown = _select_lines(_text(store, version, field), lines)
     return {
@@ -145,6 +151,17 @@ def _paged_object(store: ShownStore, name: str) -> StoredObject | None:
     except BadName:
         return None
     return None if found is None or found.kind == EXPIRED else found
+
+
+def _with_evidence(store: ShownStore, paged: StoredObject, shown: Answer) -> Answer:
+    """Return the answer of a child model with what was asked, and its quotes with their places, from the note of it."""
+    for entry in store.entries(paged.origin.session):
+        note = entry.body.note if isinstance(entry, Entry) and isinstance(entry.body, NoteEntry) else None
+        if isinstance(note, ChildResultNote) and note.object_id == str(paged.id):
+            about = {"model": note.model, "targets": list(note.targets), "confidence": note.confidence}
+            evidence = [{**asdict(one), "place": one.place} for one in note.evidence]
+            return {**shown, "at": note.at, "metadata": {**shown["metadata"], **about}, "evidence": evidence}
+    return shown
 
 
 def _paged_out(stored: StoredObject) -> Answer:

@@ -97,6 +97,8 @@ def show_metadata(console: Console, answer: Answer) -> None:
             table.add_row(name, Text(plain(fact)))
     for name, value in answer["metadata"].items():
         table.add_row(Text(plain(name)), Text(plain(value if isinstance(value, str) else _compact(value))))
+    for quote in answer.get("evidence", ()):
+        table.add_row("evidence", Text(plain(f"{quote['quote']} ({quote['place']})")))
     for link in answer["references"]:
         table.add_row("reference", Text(plain(f"{link['path']} {_target(link)}")))
     console.print(table)

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.gateway.browser import browsing, needs_browser
 from tests.gateway.recalling_clients import KINDS, Kind, Messages, Stage, unmarked
 from tests.gateway.stream.test_recalls import CALL, CAPTURE, PREVIEWED
 from tests.gateway.upstreams import run, until
@@ -20,6 +21,7 @@ from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.gateway import answer_stream
 from pagein.gateway.curation.branch_children import TOOLS, GatewayChildren
 from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.http.addresses import with_token
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
@@ -31,6 +33,7 @@ from pagein.simulator.turn_choice import choose_turn
 
 QUERY = {"tool": "query", "args": {"instructions": "Which line says 198?", "target": ["{{id}}"]}}
 BATCH = {"tool": "batch", "args": {"instructions": "Count.", "targets": ["{{id}}", "pg-01234567-89abcdef"]}}
+EXTRACT = {"tool": "extract", "args": {"instructions": "List the last line.", "targets": ["{{id}}"]}}
 REPLY = json.dumps({"answer": "it is line 199", "confidence": "high", "evidence": ["line 198 of what make said"]})
 CHILD = "RLM child analyzer"
 LIMITS = DelegationLimits(child_seconds=30, operation_seconds=60)
@@ -124,12 +127,13 @@ def test_a_child_is_asked_with_the_clients_key_and_answered_in_the_stream(
 
 def test_an_answer_is_stored_and_a_foreign_object_is_not_shown_to_a_child(tmp_path: Path) -> None:
     async def go() -> None:
-        script = plays([CAPTURE, BATCH], [{"text": "done"}])
+        script = plays([CAPTURE, BATCH], [CAPTURE, EXTRACT], [{"text": "done"}])
         async with stage(Messages, script, tmp_path) as here:
             await here.client.turn()
             await here.client.turn()
-            assert len(of_children(here)) == 1
+            assert len(of_children(here)) == 2
             told = json.dumps(of_model(here)[-1].body)
+            assert told.count("kept as artifact ") == 1
             assert "it is line 199" in told
             assert "pg-01234567-89abcdef not found" in told
         with wiring.open(tmp_path / "s.pagein") as engine:
@@ -187,6 +191,31 @@ def test_a_client_gets_pings_and_ends_its_children_when_it_goes(
             await until(lambda: here.gateway._children._spent)  # type: ignore[union-attr]
             ((_, usd),) = here.gateway._children._spent  # type: ignore[union-attr]
             assert 0 < usd < LIMITS.usd / 2  # what the call may have cost, and not all that was set aside
+
+    run(go())
+
+
+@needs_browser
+def test_a_person_sees_the_children_at_work_on_the_page_and_cancels_them_and_the_model_goes_on(tmp_path: Path) -> None:
+    async def go() -> None:
+        script = plays([CAPTURE, QUERY], [{"text": "on without"}], child=[{"wait": 60}, {"text": REPLY}])
+        async with stage(Messages, script, tmp_path) as here:
+            await here.client.turn()
+            asking = asyncio.ensure_future(here.client.turn())
+            await until(lambda: of_children(here))
+            async with browsing(with_token(here.gateway.url, here.gateway.token), tmp_path / "browser") as page:
+                await page.until("document.querySelector('#children button') !== null")
+                text = await page.text()
+                assert "Children at work" in text
+                assert "query “Which line says 198?”: 0 of 1; $0.0000 of at most $0." in text
+                assert "turn 1" in text
+                await page.value("document.querySelector('#children button').click()")
+                assert "".join(await asking) == "on without"
+                await page.until("document.querySelector('#children button') === null")
+                assert "query “Which line says 198?”: 0 of 1; $0." in await page.text()  # the last one ended, first
+                # this stage has no archive of sessions, which the page asks for, too
+                assert all("404" in one and "/api/children" not in one for one in page.problems)
+            assert "Partial: 0 of 1 answered: cancelled" in json.dumps(of_model(here)[-1].body)
 
     run(go())
 

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from pagein.errors import (
     UnknownModel,
     UnsupportedCall,
 )
-from pagein.gateway.stream.child_wire import child_answer, http_error
+from pagein.gateway.stream.child_wire import asked_wait, child_answer, http_error
 from pagein.gateway.stream.upstream_models import UpstreamModels
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.ports import ChildAnswer, ChildRequest, ChildTool, PrefixMark
@@ -108,7 +109,7 @@ def test_a_body_that_is_no_answer_is_a_broken_connection_and_no_key_is_repeated(
     with pytest.raises(BrokenConnection):
         child_answer(b"<html>", APIS[0], "a/b", ())
     key = "sk-ant-" + "api03-" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cF" * 2
-    assert key not in str(http_error(400, b'{"error": {"message": "bad key ' + key.encode() + b'"}}', "", "a/b"))
+    assert key not in str(http_error(400, b'{"error": {"message": "bad key ' + key.encode() + b'"}}', None, "a/b"))
 
 
 def test_only_models_of_the_upstream_are_known() -> None:
@@ -129,3 +130,20 @@ def test_an_answer_without_tokens_has_no_usage_and_so_is_not_free(usage: bytes) 
     )
     answer = child_answer(body, APIS[0], "a/b", ())
     assert (answer.text, answer.usage) == ("4", None)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2.5"}, 2.5),
+        ({"retry-after": "2", "retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "Mon, 23 Nov 2026 10:00:30 GMT"}, 30.0),
+        ({"retry-after": "Mon, 23 Nov 2026 09:00:00 GMT"}, 0.0),
+        ({"retry-after": "-1"}, 0.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "soon"}, None),
+    ],
+)
+def test_the_wait_that_a_refusal_asks_for_is_a_number_or_a_date(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked_wait(headers, datetime(2026, 11, 23, 10, tzinfo=UTC).timestamp()) == seconds

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.policy.delegation.child_replies import REPLY_SCHEMA, ChildReply, parse_reply
-from pagein.policy.delegation.evidence import NOT_FOUND, QuotedText, locate_quotes
+from pagein.policy.delegation.evidence import QuotedText, locate_quotes
 
+NOT_FOUND = "not found in the target"
 _WHOLE = {"answer": "42", "confidence": "high", "evidence": ["a {b}"]}
 
 

@@ -10,7 +10,7 @@ Rules of this file
 import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from pagein.engine.log.holdings import CHILD_RESULT, TOOLCALL
@@ -18,7 +18,7 @@ from pagein.engine.log.trajectory import Trajectory
 from pagein.engine.recall.ingest import IngestStore, Owner
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.errors import BadName, NotRecallable, StoreError
-from pagein.model.delegation_notes import ChildResultNote, DelegationKind
+from pagein.model.delegation_notes import ChildResultNote, DelegationKind, QuoteNote
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 from pagein.model.journal_notes import RecallNote
 from pagein.model.objects import ObjectId, Origin
@@ -26,6 +26,7 @@ from pagein.policy.privacy.redaction import without
 from pagein.policy.privacy.secrets import keys_in
 
 _TITLE: Final = 100
+_QUOTE: Final = 200
 
 
 class TargetTexts(Owner, Protocol):
@@ -69,6 +70,8 @@ class ChildResultDraft:
     targets: tuple[str, ...]
     references: tuple[str, ...]
     at: float
+    confidence: str = ""
+    evidence: tuple[QuoteNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,8 @@ class ChildResults:
                 draft.references,
                 artifact,
                 draft.at,
+                draft.confidence,
+                tuple(replace(one, quote=_kept_quote(one.quote)) for one in draft.evidence),
             )
             self._owner.note(note)
         return StoredAnswer(str(stored.id), artifact)
@@ -162,6 +167,12 @@ class ChildResults:
         """Append a record to the log, if there is one. Never raises."""
         if self._trajectory is not None:
             self._trajectory.append({**record, "session": self._owner.session})
+
+
+def _kept_quote(quote: str) -> str:
+    """Return a quote as it is journaled: short, without keys, and without half a surrogate pair, which no journal can hold."""
+    kept = without(quote, keys_in(quote)).encode("utf-8", "replace").decode()
+    return kept if len(kept) <= _QUOTE else f"{kept[:_QUOTE]}..."
 
 
 def _artifact_id(session: str, call: str) -> str:

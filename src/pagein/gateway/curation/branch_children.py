@@ -34,13 +34,14 @@ from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 from pagein.providers.wire.tool_offers import ToolOffer
 from pagein.tools.brief import answer_call, offers
 from pagein.tools.calls import ArgumentReader
-from pagein.tools.delegation_tools import BATCH, QUERY
+from pagein.tools.delegation_tools import BATCH, EXTRACT, QUERY
 
 T = TypeVar("T")
 
 _HOUR: Final = 3600.0
-_TARGETS: Final = {QUERY.name: "target", BATCH.name: "targets"}
-TOOLS: Final = tuple(ToolOffer(one.name, one.description, one.schema) for one in (QUERY, BATCH))
+_TARGETS: Final = {QUERY.name: "target", BATCH.name: "targets", EXTRACT.name: "targets"}
+_KINDS: Final[dict[str, DelegationKind]] = {QUERY.name: "query", BATCH.name: "batch", EXTRACT.name: "extract"}
+TOOLS: Final = tuple(ToolOffer(one.name, one.description, one.schema) for one in (QUERY, BATCH, EXTRACT))
 """The tools, as models behind the gateway are offered them."""
 
 
@@ -120,7 +121,7 @@ class BranchTools:
 
 
 class GatewayChildren:
-    """Answers calls of `query` and `batch`. Implements `ChildAsker`.
+    """Answers calls of `query`, `batch` and `extract`. Implements `ChildAsker`.
 
     hour_usd: cap of cost per hour. clock: monotonic, in seconds.
     """
@@ -207,5 +208,4 @@ def _question(call: OwnCall) -> Question | OwnToolResult:
     problem = given.problem()
     if problem is not None:
         return OwnToolResult(call, problem.text, is_error=True)
-    kind: DelegationKind = "query" if call.name == QUERY.name else "batch"
-    return Question(kind, instructions, targets, model, find, call.id)
+    return Question(_KINDS[call.name], instructions, targets, model, find, call.id)

@@ -122,7 +122,7 @@ def _whole() -> str:
     """Return the page with its style and script inlined."""
     folder = resources.files("pagein.gateway.pages")
     text = folder.joinpath("dashboard.html").read_text(encoding="utf-8")
-    for name in ("dashboard.css", "dashboard.js", "inspector.js", "events.js"):
+    for name in ("dashboard.css", "dashboard.js", "inspector.js", "children.js", "events.js"):
         text = text.replace(f"/* {name} */", folder.joinpath(name).read_text(encoding="utf-8"))
     return text
 

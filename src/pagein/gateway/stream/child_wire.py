@@ -7,7 +7,9 @@ Rules of this file
 3. An answer goes back as it was said: the provider's own message is carried along, because it may be signed.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from email.utils import parsedate_to_datetime
 from typing import Any, Final, Literal
 
 from pagein.errors import (
@@ -100,8 +102,8 @@ def reply_answer(reply: ModelReply, api: Api, named: str, names: Sequence[str]) 
     return ChildAnswer(tuple(blocks), usage, stop, named)
 
 
-def http_error(status: int, body: bytes, retry_after: str, named: str) -> ChildModelError:
-    """Return what a refused call stands for. retry_after: the header's value, "" without one."""
+def http_error(status: int, body: bytes, retry_after: float | None, named: str) -> ChildModelError:
+    """Return what a refused call stands for. retry_after: seconds that the provider asks to wait; None if it does not say."""
     words = _words(body)
     if "stream" in words.lower() and status < _FAILED and status not in _BUSY:
         return UnsupportedCall(f"{named} answers only in a stream: {words}")
@@ -110,7 +112,7 @@ def http_error(status: int, body: bytes, retry_after: str, named: str) -> ChildM
     if status == _NO_MODEL:
         return UnknownModel(f"the provider has no model {named}: {words}")
     if status in _BUSY:
-        return Overloaded(f"{named} is overloaded: {words}", _seconds(retry_after))
+        return Overloaded(f"{named} is overloaded: {words}", retry_after)
     if status >= _FAILED:
         return BrokenConnection(f"the provider of {named} failed: {words}", was_sent=False)
     return RefusedRequest(f"the provider refused the request to {named}: {words}")
@@ -133,8 +135,20 @@ def _words(body: bytes) -> str:
     return words if len(words) <= _LONGEST else words[:_LONGEST] + " ..."
 
 
-def _seconds(told: str) -> float | None:
+def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """Return the seconds that a refusal asks to wait, None if it does not say. `Retry-After` is a number or a date.
+
+    now: seconds since 1970.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        told = headers.get(name, "")
+        try:
+            seconds = float(told) * unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
     try:
-        return max(0.0, float(told))
-    except ValueError:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
+    except (ValueError, OverflowError):
         return None

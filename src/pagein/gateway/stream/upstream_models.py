@@ -8,6 +8,7 @@ Rules of this file
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Final, TypeAlias
@@ -16,7 +17,7 @@ from aiohttp import ClientResponse
 
 from pagein.errors import BrokenConnection
 from pagein.gateway.stream.answer_tee import Tee
-from pagein.gateway.stream.child_wire import child_answer, child_body, http_error, reply_answer
+from pagein.gateway.stream.child_wire import asked_wait, child_answer, child_body, http_error, reply_answer
 from pagein.gateway.stream.upstream_answer import UPSTREAM, BrokenAnswer, pieces_of, read_start
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.validity import Api
@@ -59,13 +60,13 @@ class UpstreamModels:
         try:
             async with self._send(body, model) as answer:
                 is_whole = await read_start(pieces_of(answer), found)
-                status, retry_after = answer.status, answer.headers.get("Retry-After", "")
+                status, wait = answer.status, asked_wait(answer.headers, time.time())  # noqa: TID251 -- the rim reads the clock
                 is_stream = answer.headers.get("Content-Type", "").lower().startswith(_STREAM)
         except (*UPSTREAM, BrokenAnswer) as problem:
             raise BrokenConnection(f"the connection to {named} failed: {type(problem).__name__}") from problem
         whole = b"".join(found)
         if status != _OK:
-            raise http_error(status, whole, retry_after, named)
+            raise http_error(status, whole, wait, named)
         if not is_whole:
             raise BrokenConnection(f"the answer of {named} is too long to be read")
         names = [one.name for one in request.tools]

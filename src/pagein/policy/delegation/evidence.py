@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-NOT_FOUND: Final = "not found in the target"
+from pagein.model.delegation_notes import QuoteNote
+
 _LEAST: Final = 3  # shorter quotes stand anywhere and prove nothing
 _SPACE: Final = re.compile(r"\s+")
 _LONGEST: Final = 20_000
@@ -52,13 +53,14 @@ class Evidence:
     is_exact: bool = True
 
     @property
+    def note(self) -> QuoteNote:
+        """The quote with its lines, as it is journaled."""
+        return QuoteNote(self.quote, self.object_id or "", self.version, self.first, self.last, self.is_exact)
+
+    @property
     def place(self) -> str:
         """The place in words: `pg-1@2, lines 3 to 4`, or that the quote was not found."""
-        if self.object_id is None:
-            return NOT_FOUND
-        name = self.object_id if self.version is None else f"{self.object_id}@{self.version}"
-        lines = f"line {self.first}" if self.first == self.last else f"lines {self.first} to {self.last}"
-        return f"{name}, {lines}" + ("" if self.is_exact else ", with other white space")
+        return self.note.place
 
 
 def locate_quotes(quotes: Sequence[str], targets: Sequence[QuotedText]) -> tuple[Evidence, ...]:

@@ -5,7 +5,8 @@ Rules of this file
 1. A template of the user's replaces the built-in one. `{{default}}` in it stands for the built-in text.
 2. Names in braces are replaced where they are known (`{task}`, `{depth}`, `{depths}`, `{tools}`); other braces stay.
 3. Content of targets stands in blocks. Their tag is made from the content, so that no content can close its block.
-4. The same instructions give the same bytes, so that children share a cached prefix.
+4. The same instructions give the same bytes, so that children share a cached prefix. The children of a batch share the task,
+   which stands in front; elsewhere it stands behind the content, so that further questions share the content.
 """
 
 import hashlib
@@ -35,6 +36,9 @@ Respond with a JSON object:
 Copy quotes exactly from the content. Be concise. Focus on answering the specific question. Do not explain your reasoning
 process: just provide the answer with supporting evidence."""
 
+TASK_BEHIND: Final = "(the task that stands behind the content, at the end of the first user message)"
+"""Takes the place of a task that stands behind the content."""
+
 ROOT_PROMPT: Final = """\
 Calls to child models cost money and time. Prefer search and peek for look-ups: if a search answers the question, ask no child.
 1. Search, then peek: search for a text, then peek at the object for the lines around each match.
@@ -51,6 +55,11 @@ def child_prompt(task: str, depth: int, depths: int, tools: Sequence[str], templ
     return fill_template(
         template, CHILD_PROMPT, {"task": task, "depth": str(depth), "depths": str(depths), "tools": _tool_words(tools)}
     )
+
+
+def task_words(task: str) -> str:
+    """Return a task as it stands behind the content, outside of its blocks."""
+    return f"Your task: {task}"
 
 
 def root_prompt(template: str = "") -> str:
