@@ -127,7 +127,7 @@ def test_the_official_inspector_has_nothing_to_say_about_any_tool_and_calls_one(
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"pagein": server}}))
 
     def inspect(*arguments: str) -> Message:
-        configured = ["--cli", "--config", folder / ".mcp.json", "--server", "pagein", "--cwd", folder]
+        configured = ["--cli", "--config", str(folder / ".mcp.json"), "--server", "pagein", "--cwd", str(folder)]
         done = subprocess.run(  # noqa: S603 - installed by the project
             [INSPECTOR.parent / "node", INSPECTOR, *configured, *arguments],
             capture_output=True,

@@ -145,7 +145,7 @@ def _as_offered(tool: Offer) -> OfferedTool:
 
 
 TOOLS: Final = {
-    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *DELEGATION, *catalogue.DEPRECATED)},
+    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *catalogue.MORE, *DELEGATION, *catalogue.DEPRECATED)},
     **{one.name: one for one in (PEEK, READ, SEARCH)},
 }
 """Every tool that can be offered, by its name: those of the catalogue, the usual ones in fewer words."""
