@@ -139,9 +139,22 @@ _WRITING: Final = frozenset({"activate", "batch", "deactivate", "extract", "inge
 """Tools that change what pagein stores or shows later."""
 
 
+_NOT_FOR: Final[Mapping[str, str]] = {
+    "readcache_refresh": "Not for a single read: `fresh` of read does that.",
+    "expand": "Not for the text of the object itself: peek shows it.",
+    "ingest": "Not for a file that you want to see: read it.",
+    "stats": "Not for finding what was taken out: search.",
+    "query": "Not for a text that a search finds.",
+    "batch": "Not for one question about all objects: query.",
+    "extract": "Not for an answer that is needed once: query.",
+}
+"""When not to use a tool whose description in the catalogue does not say so. Clients offer it among the tools of others."""
+
+
 def _as_offered(tool: Offer) -> OfferedTool:
     shown = _INGEST if tool is INGEST else tool.schema
-    return OfferedTool(tool.name, tool.description, shown, writes=tool.name in _WRITING)
+    words = f"{tool.description} {_NOT_FOR.get(tool.name, '')}".rstrip()
+    return OfferedTool(tool.name, words, shown, writes=tool.name in _WRITING)
 
 
 TOOLS: Final = {

@@ -99,6 +99,10 @@ class Window(Protocol):
         """
         ...
 
+    def catch_up(self, call_id: str, thread: str) -> None:
+        """Take what the window has shown up to a call into the store, where that is written down. Raises nothing."""
+        ...
+
 
 class ToolAnswers:
     """The tools of one engine for MCP clients. Thread-safe.
@@ -154,6 +158,8 @@ class ToolAnswers:
         session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
         if name in _OF_WINDOWS:
             return self._order(session, name, arguments, caller)
+        if name == "search" and self._window is not None and caller.id and not self._is_off():
+            self._window.catch_up(caller.id, caller.thread)
         consent = ConfirmedCount(name, arguments, caller.confirm)
         asked = {one: value for one, value in arguments.items() if one != CONFIRM}
         call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)
