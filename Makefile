@@ -42,9 +42,10 @@ coverage: $(STAMP)  ## Share of lines and branches that the tests reach, by pack
 clients:  ## Install the coding agents that are tested against, at pinned versions, into the user's cache
 	scripts/install_clients.sh
 
-tools:  ## Install what else the tests run against: PostgreSQL and Chromium, where this machine's packages can be installed
+tools:  ## Install what else the tests run against: PostgreSQL, Chromium and the MCP inspector, where they can be installed
 	scripts/install_postgres.sh || echo "the tests of PostgreSQL will be skipped" >&2
 	scripts/install_chromium.sh || echo "the tests in a browser will be skipped" >&2
+	scripts/install_inspector.sh || echo "the test with the MCP inspector will be skipped" >&2
 	scripts/install_axe.sh || echo "the audit of the page for accessibility will be skipped" >&2
 
 install-trial:  ## Build wheel and sdist, install in a fresh environment, and make a call of an agent there

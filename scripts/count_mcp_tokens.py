@@ -2,12 +2,16 @@
 
 python scripts/count_mcp_tokens.py            the usual tools, and each one that the setting adds
 python scripts/count_mcp_tokens.py --json
+python scripts/count_mcp_tokens.py --server COMMAND...    the list of another server, on standard input and output
 
-Needs the extra `tokens`.
+Needs the extras `tokens` and, for another server, `mcp`.
 """
 
+import asyncio
 import json
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from pagein.mcp.offered_tools import INSTRUCTIONS, TOOLS, USUAL, offered
@@ -16,6 +20,19 @@ from pagein.providers.tokens.vocabularies import exact_counter
 MODEL = "gpt-5.5"
 """Its vocabulary is o200k_base."""
 SKILL = Path(__file__).parents[1] / "extensions" / "claude-code" / "skills" / "pagein" / "SKILL.md"
+
+
+async def listed(command: Sequence[str]) -> tuple[list[dict[str, object]], str]:
+    """Return the tools of a server, as a client gets them, and the server's instructions."""
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    server = StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(os.environ))
+    async with Client(stdio_client(server), mode="legacy") as client:  # what every server speaks
+        found = await client.list_tools()
+        return [
+            one.model_dump(by_alias=True, mode="json", exclude_none=True) for one in found.tools
+        ], client.instructions or ""
 
 
 def main() -> None:
@@ -27,6 +44,16 @@ def main() -> None:
     def count(value: object) -> int:
         return int(counter.count(value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))))
 
+    if "--server" in sys.argv:
+        others, instructions = asyncio.run(listed(sys.argv[sys.argv.index("--server") + 1 :]))
+        needed = [{name: one[name] for name in ("name", "description", "inputSchema") if name in one} for one in others]
+        told = {
+            "tools": len(others),
+            "as a client gets it": count(others),
+            "names, descriptions, schemas": count(needed),
+        }
+        print(json.dumps({**told, "instructions": count(instructions)}))
+        return
     tools = {
         name: {"description": count(one.description), "schema": count(one.definition["inputSchema"])}
         for name, one in sorted(TOOLS.items())

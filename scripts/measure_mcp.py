@@ -1,6 +1,6 @@
-"""Measure the bill of real coding agents for one long job: alone, with pagein's MCP server, with its gateway, and with both.
+"""Measure the bill of real coding agents for two long jobs: alone, with pagein's MCP server, with its gateway, and with both.
 
-    python scripts/measure_mcp.py [AGENT...] [--json] [FILE.md]
+    python scripts/measure_mcp.py [AGENT...] [--again|--long] [--json] [FILE.md]
 
 Needs the agents: `make clients`. All traffic is on this machine: the provider is simulated, its prices are the models' own. With the server,
 the model reads by its `read`, but a file that it is about to edit for the first time by the agent's own tool, as agents demand.
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,38 +31,56 @@ from tests.agents import (  # found from the root of the repository
 )
 from tests.agents.jobs import EditStep, ReadStep, Step
 from tests.agents.mcp_servers import SERVED, ServedAgent
+from tests.agents.reread_job import reread_job
+
+from pagein.simulator import Record
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "mcp-measured.md"
 NAMES = {"claude-code": "Claude Code", "codex": "codex", "opencode-anthropic": "opencode"}
 WAYS = (("alone", False, False), ("server", True, False), ("gateway", False, True), ("both", True, True))
-HEAD = """\
-# Real coding agents with the MCP server
-
-The same job four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. It is the
-job of [clients-measured.md](clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large outputs.
-The model's answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
-about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
-
-Written by `scripts/measure_mcp.py` on {day}.
-
+TABLE = """
 | agent | version | model | way | calls | bill | of alone | prompt tokens | output tokens | markers | s |
 |---|---|---|---|---|---|---|---|---|---|---|
 """
+HEAD = """\
+# Real coding agents with the MCP server
+
+Two jobs, each four times for each agent: alone, with the [MCP server](mcp.md), through the [gateway](gateway.md), and with both on one store. The model's
+answers are scripted, and the provider is [simulated](provider.md). With the server, the model reads by its tool `read`; a file that it is
+about to edit it reads first by the agent's own tool, as Claude Code and opencode demand. No receipt is quoted: the gateway or the transcript proves.
+
+Written by `scripts/measure_mcp.py` on {day}.
+"""
+HEADS = {
+    "again": """
+## Files that are read again
+
+Three prompts in one conversation: two modules and a text with rules, 20 reads of them before the agent compacts its own window, and 5 behind that. Behind
+it the model also looks for a rule that its window lost: with the server by `search` and `peek`, else by two commands.
+""",
+    "long": """
+## Outputs of commands
+
+The job of [clients-measured.md](clients-measured.md): three prompts in one conversation, with reads, edits, repeated reads, and commands with large
+outputs. It reads little twice: nearly all of its window are outputs of commands, which the server does not see.
+""",
+}
 FOOT = """
 - *bill*: in thousands of uncached input tokens, at the model's prices. *prompt tokens*: of all calls together, in thousands.
-- *markers*: results of `read` that were answered by a marker or a diff.
-- *s*: wall time of the whole job, with three starts of the agent, of the server and of the gateway.
+- *markers*: results of `read` that were answered by a marker or a diff, in all requests together, each once.
+- *s*: wall time of the whole job, with the starts of the agent, of the server and of the gateway.
 
-No request was refused, and answers and files were the same in all four ways. The server adds its list of tools to each prompt. This job reads little
-twice: nearly all of its window are outputs of commands, which the server does not see.
+No request was refused, and answers and files were the same in all four ways. The server adds its list of tools to each prompt, and the agent's own
+tool reads what is edited.
 """
-_MARKER = re.compile(r"\[readcache: ")
+_MARKER = re.compile(r"\[readcache: [^]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One row. bill: in BIT."""
 
+    job: str
     agent: str
     version: str
     model: str
@@ -106,27 +125,39 @@ def with_server(job: Job, served: ServedAgent) -> Job:
     return replace(job, prompts=tuple(prompts))
 
 
-def measure(served: ServedAgent, commands: Path) -> Iterator[Measured]:
-    """Let an agent do the job in each way. Raises RuntimeError where something went wrong."""
+def job_of(name: str, served: ServedAgent, *, has_server: bool) -> Job:
+    """Return the job of this name, with reads by the server if there is one."""
+    program = served.agent(None).program
+    job = LONG_JOB if name == "long" else reread_job(program, served if has_server else None)
+    return with_server(job, served) if has_server else job
+
+
+def measure(served: ServedAgent, commands: Path, job: str) -> Iterator[Measured]:
+    """Let an agent do a job in each way. Raises RuntimeError where something went wrong."""
     alone: Outcome | None = None
     for way, has_server, has_gateway in WAYS:
         with TemporaryDirectory(prefix="pagein-agents-") as name:
             place, store = Place(Path(name) / "agent", commands), Path(name) / "store.db"
             agent = served.agent(store if has_server else None)
             gateway = GatewayProcess(Path(name) / "gateway", store=str(store)) if has_gateway else None
-            done = work(agent, with_server(LONG_JOB, served) if has_server else LONG_JOB, place, gateway)
+            done = work(agent, job_of(job, served, has_server=has_server), place, gateway)
             alone = done if alone is None else alone
             if done.bill.refused or (done.answers, done.files) != (alone.answers, alone.files):
                 raise RuntimeError(f"{served.name}, {way}: {done.bill.refused} refused, or another result")
             usage = done.bill.usage
+            who = (job, served.name, version_of(agent, commands), agent.model, way)
+            share = done.bill.bit / alone.bill.bit
             yield Measured(
-                *(served.name, version_of(agent, commands), agent.model, way, done.bill.requests, done.bill.bit),
-                done.bill.bit / alone.bill.bit,
-                usage.prompt,
-                usage.output,
-                len(_MARKER.findall(json.dumps(done.records[-1].body))),
+                *(*who, done.bill.requests, done.bill.bit, share, usage.prompt, usage.output),
+                markers_in(done.records),
                 done.seconds,
             )
+
+
+def markers_in(records: Sequence[Record]) -> int:
+    """Return how many results were answered by a marker or a diff: what each request has more of them than the one before."""
+    counts = [len(_MARKER.findall(json.dumps(one.body))) for one in records if one.usage is not None and one.body.get("tools")]
+    return sum(max(0, later - earlier) for earlier, later in pairwise([0, *counts]))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -139,12 +170,15 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     rows = []
     for name in names or SERVED:
-        for one in measure(SERVED[name], commands):
-            rows.append(one)
-            print(json.dumps(asdict(one)) if "--json" in arguments else one.row(), flush=True)
+        for job in [one for one in HEADS if f"--{one}" in arguments] or HEADS:
+            for one in measure(SERVED[name], commands, job):
+                rows.append(one)
+                print(json.dumps(asdict(one)) if "--json" in arguments else f"{job} {one.row()}", flush=True)
     if out is not None:
-        head = HEAD.format(day=datetime.now(UTC).date().isoformat())
-        out.write_text(head + "".join(f"{one.row()}\n" for one in rows) + FOOT, encoding="utf-8")
+        parts = [HEAD.format(day=datetime.now(UTC).date().isoformat())]
+        for job, words in HEADS.items():
+            parts += [words, TABLE, *(f"{one.row()}\n" for one in rows if one.job == job)]
+        out.write_text("".join([*parts, FOOT]), encoding="utf-8")
     return 0
 
 

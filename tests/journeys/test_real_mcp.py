@@ -88,7 +88,7 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
         prompt("forked", read),
         prompt("again", read, more=full),
     )
-    last = prompt("later", read)
+    last = prompt("later", (served.call("search", pattern="twice done"),), read)
     with TemporaryDirectory(prefix="pagein-agents-") as folder:
         place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
         place.home.mkdir(parents=True)
@@ -114,7 +114,9 @@ def test_a_real_agents_own_transcript_proves_what_its_model_still_sees(name: str
     ]
     assert (True, True) in shown
     assert (False, True) not in shown
-    assert _results(sent[-1])[-1].count("value_59 ") == 1  # behind the compaction the text is shown again
+    *_, found, shown_again = _results(sent[-1])
+    assert shown_again.count("value_59 ") == 1  # behind the compaction the text is shown again
+    assert "twice done." in found  # and what was said before it is found
 
 
 def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:

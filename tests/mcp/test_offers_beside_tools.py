@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.engine.window.sized_sessions import opened
 
 import pagein
+from pagein.engine.conversation import ClientAnswer
 from pagein.engine.engine import Engine
 from pagein.errors import BadInput
 from pagein.mcp.first_answers import STATELESS, VERSION_FIELD, FirstAnswers
@@ -21,7 +23,7 @@ from pagein.mcp.offered_prompts import PROMPTS
 from pagein.mcp.offered_tools import TOOLS, USUAL, chosen, offered
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.mcp.workspaces import folders_of
-from pagein.model.messages import Message, Text
+from pagein.model.messages import Message, Text, ToolCall, ToolResult, Usage
 from pagein.simulator import SimulatedProvider
 from pagein.testing.scripted_children import reply
 from pagein.tools import catalogue
@@ -66,10 +68,12 @@ def answer(method: str, version: str | None = None, tools: tuple[str, ...] = USU
 
 
 def test_the_setting_takes_every_tool_of_the_catalogue() -> None:
-    names = {one.name for one in (*catalogue.TOOLS, *DELEGATION, *catalogue.DEPRECATED)}
+    names = {one.name for one in (*catalogue.TOOLS, *catalogue.MORE, *DELEGATION, *catalogue.DEPRECATED)}
     assert {one.name for one in chosen(tuple(names))} == names == set(TOOLS)
     writes = {one.name for one in TOOLS.values() if not one.definition["annotations"]["readOnlyHint"]}
-    assert writes == {"batch", "extract", "ingest", "query"}
+    orders = {"activate", "deactivate", "pin", "unpin"}
+    assert writes == {"batch", "extract", "ingest", "query"} | orders
+    assert all("Not for" in one.description or "Deprecated: use" in one.description for one in TOOLS.values())
     assert TOOLS["ingest"].definition["annotations"]["destructiveHint"] is False
 
 
@@ -89,6 +93,62 @@ def test_a_replaced_tool_shares_the_receipts_of_read(engine: Engine, tmp_path: P
     assert ask("read", mode="file", target="a.py", known=[receipt]) == MARKER
     assert ask("get_snippet", path="a.py", query="value_7 ").startswith("a.py")
     assert ask("read_file", path="../b.py").startswith("error: ")
+
+
+def test_versions_and_references_of_a_stored_object_are_listed(engine: Engine, tmp_path: Path) -> None:
+    ask = Asked(engine, tmp_path)
+    session = engine.session("earlier", workspace=tmp_path)
+    session.append(Message("user", (Text("write the notes"),)))
+    for number, text in enumerate(("first [[a.py]]\n", "second [[a.py]]\n")):
+        written = json.dumps({"file_path": str(tmp_path / "notes.md"), "content": text})
+        session.append(Message("assistant", (ToolCall(f"w{number}", "Write", written),)))
+        session.append(Message("tool", (ToolResult(f"w{number}", "File written.", "Write"),)))
+    session.advance(at=1000.0)
+    ask("search", pattern="write the notes")  # what brings the objects up to the journals
+    chat = ask("select", id="earlier").splitlines()
+    assert (chat[0].startswith("session "), len(chat) > 1) == (True, True)
+    told = ask("history", id="notes.md").splitlines()
+    assert [one.split()[0].rpartition("@")[2] for one in told[1:]] == ["2", "1"]
+    assert all("earlier, turn 1" in one and 'the user said "write the notes"' in one for one in told[1:])
+    assert ask("history", id="notes.md", skip=1).splitlines()[1:] == told[2:]
+    note = told[1].split()[0]
+    assert [one.partition(" -> ")[2] for one in ask("select", id=note, relation="link").splitlines()[1:]]
+    assert ask("select", id=note, type="chat", under="/nowhere").endswith("No references.")
+    for tool in ("history", "select"):
+        assert ask(tool, id="unknown.md").startswith("error: no object has the id")
+        assert ask(tool) == "error: Missing required parameter: id"
+
+
+def test_a_gateways_window_keeps_and_leaves_what_the_model_says(tmp_path: Path) -> None:
+    with opened(tmp_path) as engine:
+        messages: list[dict[str, object]] = [{"role": "user", "content": "please"}]
+        ask = Asked(engine, tmp_path)
+
+        def order(name: str, arguments: dict[str, object], result: str = "") -> str:
+            """Let the model behind the gateway call a tool; without a result one of the server's."""
+            body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": messages}
+            prepared = engine.prepare(json.dumps(body).encode(), "anthropic", at=100.0 * len(messages), hint="gate")
+            called = {"type": "tool_use", "id": f"toolu_{len(messages)}", "name": name, "input": arguments}
+            said: dict[str, object] = {"role": "assistant", "content": [called]}
+            engine.observe(prepared, ClientAnswer(Usage(fresh=100), (json.dumps(said).encode(),)))
+            ask.caller = Caller("tester", str(called["id"]))
+            found = result or ask(name.removeprefix("mcp__pagein__"), **arguments)
+            given = {"type": "tool_result", "tool_use_id": called["id"], "content": found}
+            messages.extend((said, {"role": "user", "content": [given]}))
+            return found
+
+        for number in range(2):
+            order("Bash", {"command": "ls"}, f"r{number} begins\n" + "x" * 600)
+        assert order("mcp__pagein__pin", {"id": "toolu_1"}) == "toolu_1 stays in the window from now on"
+        listed = order("mcp__pagein__pin", {"id": "nothing"})
+        assert "has no tool result 'nothing'" in listed
+        assert "toolu_3  whole, 610 tokens, Bash  r1 begins" in listed
+        assert order("mcp__pagein__deactivate", {"id": "toolu_3"}) == "toolu_3 leaves the window with the next epoch"
+        marks = {one.call_id: one.marks for one in engine.session("gate").hand.window()}
+        assert (marks["toolu_1"], marks["toolu_3"]) == (("pinned",), ("dropping",))
+        assert order("mcp__pagein__unpin", {"id": "toolu_1"}) == "toolu_1 may leave the window again"
+        ask.caller = Caller("tester", "of another agent")
+        assert "pass no gateway" in ask("unpin", id="toolu_1")
 
 
 def test_many_files_need_consent_by_a_handle_where_nobody_can_be_asked(engine: Engine, tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ Message: TypeAlias = dict[str, Any]
 LINES = "".join(f"value_{number} = compute({number})\n" for number in range(60))
 ERAS = ("auto", "legacy")
 PATIENCE = 30.0
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pagein" / "inspector"
+INSPECTOR = Path(os.environ.get("PAGEIN_INSPECTOR") or _CACHE) / "node_modules" / ".bin" / "mcp-inspector"
+"""The command that scripts/install_inspector.sh installs."""
 
 
 @pytest.fixture
@@ -115,6 +118,33 @@ def test_the_sdks_client_reads_again_by_receipt_and_finds_what_was_read(folder: 
         assert "error: " in (await call(client, "read", mode="file", target="missing.py"))
 
     with_client(folder, era, job)
+
+
+@pytest.mark.skipif(not INSPECTOR.exists(), reason="the inspector is not installed: make tools")
+def test_the_official_inspector_has_nothing_to_say_about_any_tool_and_calls_one(folder: Path) -> None:
+    start, *more = command(folder)
+    server = {"command": start, "args": more, "env": {"PAGEIN_MCP_TOOLS": ",".join(TOOLS)}}
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"pagein": server}}))
+
+    def inspect(*arguments: str) -> Message:
+        configured = ["--cli", "--config", str(folder / ".mcp.json"), "--server", "pagein", "--cwd", str(folder)]
+        done = subprocess.run(  # noqa: S603 - installed by the project
+            [INSPECTOR.parent / "node", INSPECTOR, *configured, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+            env=os.environ | {"HOME": str(folder), "MCP_INSPECTOR_SECRET_STORE": "memory"},
+        )
+        assert done.returncode == 0, done.stderr  # it would be 6 for a schema that some clients refuse
+        assert "Warning" not in done.stderr
+        found: Message = json.loads(done.stdout)
+        return found
+
+    listed = inspect("--method", "tools/list", "--strict")
+    assert [one["name"] for one in listed["tools"]] == sorted(TOOLS)
+    read = ("--tool-name", "read", "--tool-arg", "mode=file", "--tool-arg", "target=a.py")
+    assert inspect("--method", "tools/call", *read)["content"][0]["text"].startswith(LINES)
 
 
 def test_an_agents_earlier_session_is_found_and_shown(folder: Path) -> None:

@@ -71,17 +71,23 @@ def _serve(
     from pagein import wiring
     from pagein.client_windows.own_window import OwnWindow
     from pagein.gateway.kill_switch import Switch, default_switch
+    from pagein.mcp.own_transcripts import OwnTranscripts
     from pagein.mcp.protocol import ClientCalls, make_server, serve_streams
     from pagein.mcp.tool_answers import ToolAnswers
 
     folder = Path() if workspace is None else workspace
+
+    def take(transcript: Path) -> None:
+        with wiring.open_intake(store, workspace=folder, jobs=1) as intake:
+            intake.remember([transcript])
+
     with wiring.open(store, workspace=folder) as engine:
         answers = ToolAnswers(
             engine,
             (str(folder), *config["mcp_workspaces"]),  # type: ignore[misc]
             tuple(one.name for one in tools),
             Switch(default_switch(), os.environ).is_off,
-            OwnWindow(os.environ, Path.home()),
+            OwnTranscripts(OwnWindow(os.environ, Path.home()), take),
             follows_roots=workspace is None,
         )
         calls = ClientCalls(answers, has_structure=config["mcp_structured"] is True)

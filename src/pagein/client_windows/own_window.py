@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from pagein.client_windows.claude_code import ClaudeCodeTranscript
 from pagein.client_windows.codex import CodexRollout
@@ -31,6 +31,9 @@ _KEPT: Final = 32
 _PATIENCE: Final = 0.4
 """Seconds for which an agent may take to write a call down. Claude Code takes up to 0.1."""
 _PAUSE: Final = 0.02
+
+_Found: TypeAlias = tuple[Path, Mapping[str, StandingReceipt]]
+"""The transcript of a call, and the receipts that stand at the call."""
 
 
 class Transcript(Protocol):
@@ -77,13 +80,22 @@ class OwnWindow:
 
     def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
         """Return the receipts visible at a call, by the ids of the answered calls."""
+        found = self._found(call_id, thread)
+        return {} if found is None else found[1]
+
+    def transcript(self, call_id: str, thread: str = "") -> Path | None:
+        """Return the transcript that holds a call; None if there is none."""
+        found = self._found(call_id, thread)
+        return None if found is None else found[0]
+
+    def _found(self, call_id: str, thread: str) -> _Found | None:
         try:
             with self._lock:
                 return self._look(call_id, thread)
         except (OSError, ValueError):
-            return {}
+            return None
 
-    def _look(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+    def _look(self, call_id: str, thread: str) -> _Found | None:
         end = time.monotonic() + self._patience
         while True:
             files = list(self._files(thread))  # anew each time: the file of the call is the one that was just written
@@ -92,9 +104,9 @@ class OwnWindow:
                 one.look()
                 found = one.rows.standing(call_id)
                 if found is not None:
-                    return found
+                    return file, found
             if not files or time.monotonic() > end:
-                return {}
+                return None
             time.sleep(_PAUSE)
 
     def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], Transcript]]]:

@@ -156,12 +156,21 @@ class SentWindows:
         """
         with self._lock:
             self._look()
-            answers = list(self._answers(asked))
+            answers = [one for _, one in self._answers(asked)]
             if not answers:
                 return None
             self._found.update(one.call.id for one in answers)
             shown = [_standing(one.window) for one in answers]
             return {name: one for name, one in shown[0].items() if all(rest.get(name) == one for rest in shown)}
+
+    def session_of(self, asked: ToolRequest) -> str | None:
+        """Return the session whose model made a call; None if no gateway on this store has seen it. Raises StoreError."""
+        with self._lock:
+            self._look()
+            answers = list(self._answers(asked))
+            self._found.update(one.call.id for _, one in answers)
+            names = {name for name, _ in answers}
+            return names.pop() if len(names) == 1 else None
 
     def awaits_answers(self, at: float) -> bool:
         """Return whether a gateway may be about to journal an answer that holds a call of this time. Raises StoreError."""
@@ -189,14 +198,14 @@ class SentWindows:
                 if isinstance(entry, Entry):
                     followed.take(entry)
 
-    def _answers(self, asked: ToolRequest) -> Iterator[_Asked]:
-        """Return the open calls that may be the given call."""
-        for followed in self._followed.values():
+    def _answers(self, asked: ToolRequest) -> Iterator[tuple[str, _Asked]]:
+        """Yield the open calls that may be the given call, with their sessions."""
+        for session, followed in self._followed.items():
             for name, one in followed.asked.items():
                 if name in followed.over or name in self._found or not _is_of(one.call, asked.name):
                     continue
                 if asked.id == name or (not asked.id and _is_same(one, asked)):
-                    yield one
+                    yield session, one
 
 
 def _is_of(call: ToolCall, tool: str) -> bool:

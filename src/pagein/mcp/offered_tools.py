@@ -135,15 +135,28 @@ _WRITING: Final = frozenset({"activate", "batch", "deactivate", "extract", "inge
 """Tools that change what pagein stores or shows later."""
 
 
+_NOT_FOR: Final[Mapping[str, str]] = {
+    "readcache_refresh": "Not for a single read: `fresh` of read does that.",
+    "expand": "Not for the text of the object itself: peek shows it.",
+    "ingest": "Not for a file that you want to see: read it.",
+    "stats": "Not for finding what was taken out: search.",
+    "query": "Not for a text that a search finds.",
+    "batch": "Not for one question about all objects: query.",
+    "extract": "Not for an answer that is needed once: query.",
+}
+"""When not to use a tool whose description in the catalogue does not say so. Clients offer it among the tools of others."""
+
+
 def _as_offered(tool: Offer) -> OfferedTool:
     shown = tool.schema
     if tool.name in _CONFIRMED:
         shown = {**shown, "properties": {**shown["properties"], CONFIRM: _AGREED}}
-    return OfferedTool(tool.name, tool.description, shown, writes=tool.name in _WRITING)
+    words = f"{tool.description} {_NOT_FOR.get(tool.name, '')}".rstrip()
+    return OfferedTool(tool.name, words, shown, writes=tool.name in _WRITING)
 
 
 TOOLS: Final = {
-    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *DELEGATION, *catalogue.DEPRECATED)},
+    **{one.name: _as_offered(one) for one in (*catalogue.TOOLS, *catalogue.MORE, *DELEGATION, *catalogue.DEPRECATED)},
     **{one.name: one for one in (PEEK, READ, SEARCH)},
 }
 """Every tool that can be offered, by its name: those of the catalogue, the usual ones in fewer words."""

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -14,7 +15,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 
 from pagein import __version__
 from pagein.engine.reads.session_reads import ReadResult
@@ -108,6 +109,7 @@ class ClientCalls:
             self._roots = ()
             if self._answers.follows_roots and _can(context, types.ClientCapabilities(roots=types.RootsCapability())):
                 with contextlib.suppress(MCPError, TimeoutError, ValueError), anyio.fail_after(_ROOTS_PATIENCE):
+                    warnings.simplefilter("ignore", MCPDeprecationWarning)  # older versions of the protocol have roots
                     self._roots = folders_of(str(one.uri) for one in (await context.session.list_roots()).roots)
         return self._roots
 

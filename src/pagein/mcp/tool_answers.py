@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from pagein.engine.engine import Engine
 from pagein.engine.log.read_notes import trace_of
@@ -21,9 +21,9 @@ from pagein.engine.log.standing_receipts import StandingReceipt
 from pagein.engine.reads.session_guards import GuardTally
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.engine.receipts import ReceiptedReads
-from pagein.engine.sent_windows import ToolRequest
+from pagein.engine.sent_windows import SentWindows, ToolRequest
 from pagein.engine.session import Session
-from pagein.errors import BadInput
+from pagein.errors import BadInput, StoreError
 from pagein.mcp.confirmations import CallConsent
 from pagein.mcp.object_resources import peek_arguments
 from pagein.mcp.offered_tools import CONFIRM, LONGEST_ANSWER, TOOLS, USUAL
@@ -34,6 +34,7 @@ from pagein.tools.calls import ArgumentReader, Call, refusal_result
 from pagein.tools.read import REFRESH
 from pagein.tools.reading.legacy_tools import legacy_arguments
 from pagein.tools.reading.unified_read import answer_unified_read
+from pagein.tools.window_tools import WINDOW_TOOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,11 @@ _PATIENCE: Final = 0.4
 """Seconds for which a gateway may take to journal an answer after its client has it."""
 _PAUSE: Final = 0.02
 _ALWAYS: Final[Mapping[str, Mapping[str, object]]] = {"search": {"everything": True}}
+_OF_WINDOWS: Final = frozenset(one.name for one in WINDOW_TOOLS)
+_NO_GATEWAY: Final = (
+    "Your requests pass no gateway of pagein on this store, so pagein takes nothing out of your context and can bring nothing back. "
+    "Read again, or peek."
+)
 _LONGEST_ERROR: Final = 2_000
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
@@ -70,6 +76,7 @@ _MOST_TALLIES: Final = 4_096
 _DIGITS: Final = 10
 _HASH: Final = re.compile(r"(?:\[?hash=)?([0-9a-f]+)\]?")
 _RECEIPT: Final = re.compile(r"\[?known=([0-9a-f]+)\]?")
+T = TypeVar("T")
 _CALL_ID_FIELDS: Final = ("claudecode/toolUseId", "toolUseId", "callId")
 """Fields in which clients tell the model's own id of the call."""
 
@@ -90,6 +97,10 @@ class Window(Protocol):
 
         Returns nothing if there is any doubt. Raises nothing.
         """
+        ...
+
+    def catch_up(self, call_id: str, thread: str) -> None:
+        """Take what the window has shown up to a call into the store, where that is written down. Raises nothing."""
         ...
 
 
@@ -145,6 +156,10 @@ class ToolAnswers:
         if given is not None:
             return self._read(given, caller, signal)
         session = self._session(caller, arguments.get("path") if name == REFRESH.name else None)
+        if name in _OF_WINDOWS:
+            return self._order(session, name, arguments, caller)
+        if name == "search" and self._window is not None and caller.id and not self._is_off():
+            self._window.catch_up(caller.id, caller.thread)
         consent = CallConsent(name, arguments, caller.confirm)
         asked = {one: value for one, value in arguments.items() if one != CONFIRM}
         call = Call({**asked, **_ALWAYS.get(name, {})}, caller.id, signal, caller.tell, consent.ask)
@@ -153,6 +168,17 @@ class ToolAnswers:
             return refusal_result(consent.refused)
         seen = ArgumentReader(name, arguments).text("if_not") if name == "peek" else ""
         return _with_hash(result, seen) if name == "peek" else result
+
+    def _order(self, session: Session, name: str, arguments: Mapping[str, object], caller: Caller) -> ReadResult:
+        """Have a gateway on the same store keep a result in the caller's window, or let it go."""
+        asked = ToolRequest(caller.id, name, arguments, self._now())
+        try:
+            meant = _awaited(session.sent_windows, asked, session.sent_windows.session_of)
+        except StoreError as problem:
+            return refusal_result(f"{name} cannot be done now: {problem}")
+        if meant is None:
+            return refusal_result(_NO_GATEWAY)
+        return catalogue.answer(self._engine.session(meant), name, Call(arguments), enabled=not self._is_off())
 
     def resource(self, uri: str, caller: Caller, signal: Signal) -> ReadResult:
         """Show a stored object by its address. Raises nothing for any address."""
@@ -206,14 +232,7 @@ class ToolAnswers:
         """Return how to look up the receipts that the caller's window shows: by a gateway's view of it, else by its own."""
 
         def look() -> Mapping[str, StandingReceipt]:
-            sent, end = session.sent_windows, time.monotonic() + _PATIENCE
-            found = sent.standing(asked)
-            while found is None and sent.awaits_answers(asked.at):
-                if time.monotonic() > end:
-                    sent.give_up()
-                    break
-                time.sleep(_PAUSE)  # the call may be in an answer that the gateway is still reading
-                found = sent.standing(asked)
+            found = _awaited(session.sent_windows, asked, session.sent_windows.standing)
             if found is not None or self._window is None or not asked.id:
                 return found or {}
             return self._window.standing(asked.id, thread)
@@ -226,6 +245,18 @@ class ToolAnswers:
             if found is None or not found.is_of(session):
                 found = self._reads[session.name] = ReceiptedReads(session)
             return found
+
+
+def _awaited(sent: SentWindows, asked: ToolRequest, find: Callable[[ToolRequest], T | None]) -> T | None:
+    """Return what a gateway's journal tells of a call, also where the call is in an answer that the gateway is still reading."""
+    end, found = time.monotonic() + _PATIENCE, find(asked)
+    while found is None and sent.awaits_answers(asked.at):
+        if time.monotonic() > end:
+            sent.give_up()
+            break
+        time.sleep(_PAUSE)
+        found = find(asked)
+    return found
 
 
 class Tallies:

@@ -19,6 +19,8 @@ from pagein.tools.pools import ACTIVATE, POOL_TOOLS
 from pagein.tools.reading.legacy_tools import LEGACY_TOOLS
 from pagein.tools.search import SEARCH
 from pagein.tools.stats import STATS
+from pagein.tools.version_tools import HISTORY, SELECT
+from pagein.tools.window_tools import WINDOW_TOOLS
 
 Names: TypeAlias = Literal["pagein", "pi-rlm"]
 """Naming scheme of the tools: pagein's own names, or the names of Pi-RLM, for hosts that use its prompts."""
@@ -38,6 +40,8 @@ def _read_offer(tool: read.Tool) -> Offer:
 READING: Final = (_read_offer(read.READ_BY_MODE), _read_offer(read.REFRESH))
 RECALL: Final = (PEEK, SEARCH, EXPAND, INGEST, STATS)
 TOOLS: Final = (*READING, *RECALL)
+MORE: Final = (SELECT, HISTORY, *WINDOW_TOOLS)
+"""Tools that no host offers by itself: a setting of the MCP server names them."""
 DEPRECATED: Final = LEGACY_TOOLS
 """Tools that `read` has replaced. They are answered, and offered only if the settings ask for them."""
 USUAL: Final = Settings()
@@ -66,7 +70,7 @@ def offer_tools(
 
 def tool_named(name: str, *, pools: bool = False) -> Offer | None:
     """Return the tool of this name or legacy name, or None. pools: as in `offer_tools`."""
-    known = (*POOL_TOOLS, *RECALL, *DELEGATION) if pools else (*TOOLS, *DELEGATION, *DEPRECATED)
+    known = (*POOL_TOOLS, *RECALL, *DELEGATION) if pools else (*TOOLS, *MORE, *DELEGATION, *DEPRECATED)
     return next((tool for tool in known if name in (tool.name, tool.legacy) and name), None)
 
 
@@ -80,7 +84,7 @@ def answer(session: Session, name: str, call: Call, *, enabled: bool = True, poo
     if tool is None:
         known = (*POOL_TOOLS, *RECALL) if pools else TOOLS
         return refusal_result(f"There is no tool {name!r}; the tools are {', '.join(one.name for one in known)}.")
-    if not enabled and tool in (*RECALL, *DELEGATION):
+    if not enabled and tool in (*RECALL, *MORE, *DELEGATION):
         return refusal_result(DISABLED)
     return tool.answer(session, call)
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pagein.engine.recall.named_objects import find_version
 from pagein.engine.recall.reference_graph import ALL, Direction, Expansion, Selection, Walk, expand, select, walk
-from pagein.engine.recall.stored_chats import read_turns
+from pagein.engine.recall.stored_chats import TurnPlaces, read_turns
 from pagein.errors import NotRecallable
 from pagein.model.chats import turns_as_text
 from pagein.model.identifiers import version_named
@@ -59,6 +60,19 @@ class StoredObjects:
         if found is None:
             raise NotRecallable(f"no stored object or version has the name {name[:80]!r}")
         return found
+
+    def named(self, name: str, paths: Sequence[str] = ()) -> Version:
+        """Return the version that a model names: also by a path, the name of a session, or a beginning that only one has.
+
+        paths: those that the name may mean, the most likely first; empty for the name itself.
+        Raises BadInput for a name of several objects; NotRecallable; StoreError.
+        """
+        self._refresh()
+        return find_version(self._store, name, paths=lambda given: paths or (given,))
+
+    def places(self) -> TurnPlaces:
+        """Return a finder of the turns in which versions were made, with the chats as they are now."""
+        return TurnPlaces(self._store)
 
     def history(self, name: str) -> Sequence[Version]:
         """Return every version of an object, oldest first. Raises NotRecallable and StoreError."""

@@ -1,0 +1,60 @@
+"""What the transcript of the calling agent proves, and what of it a search finds: also what a compaction took away.
+
+Rules of this file
+------------------
+1. A search waits for it only so long, and then looks at what the store has; the rest is there for the next one.
+2. Whatever goes wrong costs the search nothing but this: it finds what it would have found without.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Final, Protocol
+
+from pagein.engine.log.standing_receipts import StandingReceipt
+
+_PATIENCE: Final = 3.0
+"""Seconds for which a search waits. A transcript of 10 MB takes about as long the first time."""
+
+
+class TranscriptReader(Protocol):
+    """Reads the transcripts that agents write."""
+
+    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+        """Return the receipts visible at a call, by the ids of the answered calls. Raises nothing."""
+        ...
+
+    def transcript(self, call_id: str, thread: str) -> Path | None:
+        """Return the transcript that holds a call; None if there is any doubt. Raises nothing."""
+        ...
+
+
+class OwnTranscripts:
+    """The transcripts of the agents that call. Thread-safe.
+
+    take: takes a transcript into the store.
+    """
+
+    def __init__(self, reader: TranscriptReader, take: Callable[[Path], object], patience: float = _PATIENCE) -> None:
+        self._reader = reader
+        self._take = take
+        self._patience = patience
+        self._one_at_a_time = Lock()
+
+    def standing(self, call_id: str, thread: str) -> Mapping[str, StandingReceipt]:
+        """Return the receipts visible at a call, by the ids of the answered calls. Raises nothing."""
+        return self._reader.standing(call_id, thread)
+
+    def catch_up(self, call_id: str, thread: str) -> None:
+        """Take in what the transcript with this call has by now. Raises nothing."""
+        found = self._reader.transcript(call_id, thread)
+        if found is None:
+            return
+        work = Thread(target=self._work, args=(found,), name="mcp-transcript", daemon=True)
+        work.start()
+        work.join(self._patience)
+
+    def _work(self, file: Path) -> None:
+        with self._one_at_a_time, contextlib.suppress(Exception):  # rule 2
+            self._take(file)
