@@ -16,6 +16,8 @@ const TOOL_SECONDS = 120;
 /** Children may take longer than a look-up; pagein itself ends them earlier, by its settings. */
 const CHILD_SECONDS = 3600;
 const ASKS_CHILDREN = /^rlm_(query|batch|extract)$/;
+/** How headers for a gateway begin, which sends none of them on. */
+const OURS = "x-pagein-";
 /** Where a copy of the extension says that it is at work: pi may find one in its own folder and one in the project's. */
 const AT_WORK = Symbol.for("pagein.pi");
 
@@ -116,7 +118,9 @@ function attach(pi: ExtensionAPI): void {
 	/** Switches on the tools that this branch has. Gives what belongs to the system prompt, and whether its own tools changed. */
 	async function begin(ctx: ExtensionContext): Promise<{ prompt: string; changed: boolean }> {
 		await session.start(ctx);
-		const found = await session.ask("begin", ctx, {});
+		const model = ctx.model;
+		const found = await session.ask("begin", ctx, { address: model?.baseUrl ?? "" });
+		if (model !== undefined && found !== undefined) putHeaders(model, found.headers);
 		return { prompt: found?.prompt ?? "", changed: activate(found?.tools ?? null) };
 	}
 
@@ -136,6 +140,10 @@ function attach(pi: ExtensionAPI): void {
 	}
 
 	pi.on("session_start", (_event, ctx) => {
+		begin(ctx).catch(() => undefined);
+	});
+
+	pi.on("model_select", (_event, ctx) => {
 		begin(ctx).catch(() => undefined);
 	});
 
@@ -219,6 +227,13 @@ function attach(pi: ExtensionAPI): void {
 		(globalThis as { [AT_WORK]?: boolean })[AT_WORK] = false;
 		await session.leave();
 	});
+}
+
+/** Gives a model's requests these headers in place of those that pagein gave them before. */
+function putHeaders(model: { headers?: Record<string, string> }, headers: Record<string, string>): void {
+	const others = Object.entries(model.headers ?? {}).filter(([name]) => !name.startsWith(OURS));
+	if (others.length === 0 && Object.keys(headers).length === 0) delete model.headers;
+	else model.headers = { ...Object.fromEntries(others), ...headers };
 }
 
 /** How full pi says that the window is; null while it does not know. */

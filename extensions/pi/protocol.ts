@@ -52,6 +52,7 @@ export interface Patch {
 export interface Beginning {
 	tools: string[] | null;
 	prompt: string;
+	headers: Record<string, string>;
 }
 
 export interface Insert {

@@ -14,6 +14,7 @@ from pagein.model.objects import ObjectId
 from pagein.pi_host import commands, paging_commands
 from pagein.pi_host.branch import PiBranch, UnknownEntry
 from pagein.pi_host.bridge import Later, Link
+from pagein.pi_host.gateway_headers import gateway_headers
 from pagein.pi_host.protocol import (
     PROTOCOL,
     Answer,
@@ -168,7 +169,8 @@ class PiHost:
             case ContextEvent():
                 return self._edits(event, rooms, pages=pages)
             case BeginEvent():
-                return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages))
+                headers = gateway_headers(event.address, self._hello.session, decides=self._decides(rooms, pages=pages))
+                return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages), headers)
             case CompactEvent():
                 can = pages and self._settings.cancels
                 return rooms.window.judge_compaction(pages=can, usage=event.usage)
@@ -177,6 +179,11 @@ class PiHost:
             case ToolEvent():
                 return self._tool(event, rooms, link, pages=pages)
         raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
+
+    def _decides(self, rooms: "_Rooms", *, pages: bool) -> bool:
+        """Return whether requests of this branch are, or were, changed here: what left stays a stub after `/rlm off`."""
+        is_changed = pages or self._settings.reads == "on" or rooms.branch.config.enabled is not None
+        return is_changed and not self._around.is_off()
 
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):

@@ -153,9 +153,13 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class BeginEvent:
-    """A session was opened, or a prompt is about to be worked on. The reply is a `Beginning`."""
+    """A session was opened, its model was chosen, or a prompt is about to be worked on. The reply is a `Beginning`.
+
+    address: where pi sends the requests of the model; "" for unknown.
+    """
 
     branch: BranchDelta
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +168,12 @@ class Beginning:
 
     tools: names of all of pagein's tools that are active; None to leave them.
     prompt: text for the end of the system prompt; "" for none.
+    headers: what requests to this address carry besides pi's own headers.
     """
 
     tools: tuple[str, ...] | None = None
     prompt: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
