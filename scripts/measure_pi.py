@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.agents import (  # found from the root of the repository
     LONG_JOB,
@@ -29,6 +28,7 @@ from tests.agents import (  # found from the root of the repository
 )
 from tests.agents.agent_drivers import Setup
 
+ROOT: Final = Path(__file__).resolve().parents[1]
 USUAL: Final = ("pi-anthropic", "pi-responses")
 HEAD: Final = """\
 | pi | format, model | calls | bill | of plain | read | written | fresh | s |
@@ -58,7 +58,9 @@ WAYS: Final = (
 def with_extension(agent: Agent, settings: Mapping[str, str], store: Path) -> Agent:
     """The agent with the extension of this checkout in pi's folder."""
     folder = "pi/extensions/pagein"
-    files = {f"{folder}/{path.name}": path.read_text(encoding="utf-8") for path in (ROOT / "extensions/pi").glob("*.ts")}
+    files = {
+        f"{folder}/{path.name}": path.read_text(encoding="utf-8") for path in (ROOT / "extensions/pi").glob("*.ts")
+    }
     launch = {f"{folder}/launch.json": json.dumps({"command": [sys.executable, "-m", "pagein", "pi"]})}
     own = {"PYTHONPATH": str(ROOT / "src"), "PAGEIN_STORE": str(store), **settings}
 
@@ -77,7 +79,9 @@ def measure(agent: Agent, way: Way, commands: Path) -> tuple[Outcome, Mapping[st
         gateway = GatewayProcess(folder / "gateway") if way.gateway else None
         if way.extension is None:
             return work(agent, LONG_JOB, place, gateway), {} if gateway is None else gateway.failures
-        made = with_extension(agent, way.extension, folder / "extension.db")
+        # the extension must find the gateway as one that the same user runs
+        told = {**way.extension, "XDG_DATA_HOME": str(folder / "gateway" / "data")}
+        made = with_extension(agent, told, folder / "extension.db")
         peek = "rlm_peek" if way.extension else "peek"
         return work(made, LONG_JOB, place, gateway, peek), {} if gateway is None else gateway.failures
 
@@ -101,7 +105,14 @@ def main(arguments: Sequence[str]) -> int:
             sound &= (done.answers, done.files) == (plain.answers, plain.files)
             share = f"{bill.bit / plain.bill.bit:.2f}"
             counts = [f"{one / 1000:.0f}" for one in (usage.read, usage.written, usage.fresh)]
-            cells = [way.name, f"{agent.api}, {agent.model}", str(bill.requests), f"{bill.bit / 1000:.0f}", share, *counts]
+            cells = [
+                way.name,
+                f"{agent.api}, {agent.model}",
+                str(bill.requests),
+                f"{bill.bit / 1000:.0f}",
+                share,
+                *counts,
+            ]
             print(f"| {' | '.join([*cells, f'{done.seconds:.0f}'])} |", flush=True)
             if failures or bill.refused or bill.failed:
                 print(f"  refused {bill.refused}, failed {bill.failed}, {failures}", file=sys.stderr)

@@ -181,9 +181,7 @@ def put_extension(place: PiPlace) -> None:
 
 
 @contextmanager
-def running_pi(
-    place: PiPlace, provider: SimulatedProvider, *arguments: str, address: str = ""
-) -> Iterator[PiProcess]:
+def running_pi(place: PiPlace, provider: SimulatedProvider, *arguments: str, address: str = "") -> Iterator[PiProcess]:
     """A pi for the time of a `with` block. address: of what stands between it and its provider; "" for nothing."""
     if place.launch is not None and not place.extension.is_dir():
         put_extension(place)

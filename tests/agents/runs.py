@@ -56,9 +56,7 @@ class Outcome:
     seconds: float
 
 
-def work(
-    agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = None, peek: str = "peek"
-) -> Outcome:
+def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = None, peek: str = "peek") -> Outcome:
     """Let an agent do a job, through a gateway or without. Raises HostError where it fails or takes too long.
 
     peek: the tool by which its model recalls.

@@ -32,6 +32,7 @@ def pi(store: Store = None) -> None:
     import time
 
     from pagein.cli.standard_streams import take_standard_streams
+    from pagein.gateway.announced_store import default_folder, running_stores
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.pi_host.bridge import Bridge
     from pagein.pi_host.host import PiHost, PiSettings, Surroundings
@@ -51,6 +52,7 @@ def pi(store: Store = None) -> None:
         Switch(default_switch(), os.environ).is_off,
         lambda name: _made_here(store, name),
         _check,
+        lambda: [one.url for one in running_stores(default_folder())],
     )
     host = PiHost(settings, around)
     source, sink = take_standard_streams()
