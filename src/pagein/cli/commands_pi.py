@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from pagein.cli.options import Store
-from pagein.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,20 +69,15 @@ def _check(folder: str, given: "Mapping[str, object]") -> None:
 
 def _open(store: str | None, folder: str, given: "Mapping[str, object]") -> "Engine":
     from pagein import wiring
-    from pagein.archive import find_store
 
-    try:
-        named = find_store(store).store
-    except BadInput:  # there is no store yet
-        named = store
-    return wiring.open(named, workspace=folder, given=given)
+    # the folder's own store, also while a gateway runs with another: a session that goes on without the gateway must find its texts
+    return wiring.open(store, workspace=folder, given=given)
 
 
 def _made_here(store: str | None, name: "ObjectId") -> bool:
     from contextlib import closing
 
     from pagein import wiring
-    from pagein.archive import find_store
 
-    with closing(wiring.open_for_upkeep(find_store(store).store)) as opened:
+    with closing(wiring.open_for_upkeep(store)) as opened:
         return name.is_made_with(opened.secret())
