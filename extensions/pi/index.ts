@@ -4,6 +4,7 @@
  */
 
 import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext } from "@mariozechner/pi-coding-agent";
+import { showOverlay } from "./overlay.ts";
 import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
 import { PageinSession } from "./session.ts";
 
@@ -121,6 +122,7 @@ function attach(pi: ExtensionAPI): void {
 		const model = ctx.model;
 		const found = await session.ask("begin", ctx, { address: model?.baseUrl ?? "" });
 		if (model !== undefined && found !== undefined) putHeaders(model, found.headers);
+		if (found?.notice && ctx.hasUI) ctx.ui.notify(found.notice, "info");
 		return { prompt: found?.prompt ?? "", changed: activate(found?.tools ?? null) };
 	}
 
@@ -131,6 +133,7 @@ function attach(pi: ExtensionAPI): void {
 				try {
 					const found = await session.demand("command", ctx, { name, args }, { seconds: TOOL_SECONDS });
 					take(found, ctx);
+					if (found.overlay !== "" && (await showOverlay(ctx, found.overlay, found.text))) return;
 					show(ctx, found.text, found.level);
 				} catch (problem) {
 					show(ctx, `/${name}: ${problem instanceof Error ? problem.message : problem}`, "error");

@@ -26,7 +26,7 @@ class PiPlace:
     """Where pi works.
 
     launch: how pagein is started; None for pi without the extension.
-    settings: further environment. compaction: pi's own settings of that name.
+    settings: further environment. compaction: pi's own settings of that name. is_new: whether the person never had pagein in pi.
     """
 
     folder: Path
@@ -36,6 +36,7 @@ class PiPlace:
     )
     settings: Mapping[str, str] = field(default_factory=dict)
     compaction: Mapping[str, Any] = field(default_factory=dict)
+    is_new: bool = False
 
     @property
     def workspace(self) -> Path:
@@ -62,7 +63,8 @@ class PiProcess:
         setup = agent.settings(address)
         usual = json.loads(setup.files["pi/settings.json"])
         own = {"pi/settings.json": json.dumps({**usual, "compaction": dict(place.compaction)})}
-        write_files(place.home, {**setup.files, **own})
+        greeted = {} if place.is_new else {".local/share/pagein/pi.greeted": ""}
+        write_files(place.home, {**setup.files, **own, **greeted})
         environment = {name: value.replace("{home}", str(place.home)) for name, value in setup.environment.items()}
         environment |= {
             "PATH": search_path(place.commands),

@@ -69,11 +69,12 @@ def test_a_reread_is_answered_by_a_marker_a_change_by_a_diff_and_a_refresh_by_th
         command = [pagein, "install", "pi", "--yes", *where]
         subprocess.run(command, env=environment, check=True, cwd=place.workspace)  # noqa: S603 -- our own
     path = os.pathsep.join((str(Path(pagein).parent), search_path(place.commands)))
-    with running_pi(replace(place, settings={"PATH": path}), provider, "-e", NAVIGATE) as pi:
+    with running_pi(replace(place, settings={"PATH": path}, is_new=True), provider, "-e", NAVIGATE) as pi:
         pi.prompt([read()], [read()], [read("a.txt:3-7")])
         assert pi.answers() == [FILE, WHOLE, "[readcache: unchanged in lines 3-7 of 31]"]
         assert shown_results(provider) == pi.answers(), "the model sees what the session keeps"
         assert len(pi.children()) == 1
+        assert [one for one in pi.notices() if "pagein is at work" in one] == pi.notices()[:1]
 
         (place.workspace / "a.txt").write_text(FILE.replace("line 9 of", "line nine of"), encoding="utf-8")
         pi.prompt([read()])
@@ -180,24 +181,22 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
         assert quiet(pi)
 
 
-BROKEN: dict[str, tuple[dict[str, Any], int]] = {
-    r"ENOENT": ({"command": ["no-such-pagein", "pi"]}, 1),
-    r"did not answer within": ({"command": ["sleep", "60"], "patience": 0.4}, 1),
-    r"pip install --upgrade pagein": ({"command": [sys.executable, "-m", "pagein", "pi"]}, 99),
+NEWER = "from pagein.pi_host import host; host.PROTOCOL = 99; from pagein.cli.cli import main; main()"
+BROKEN: dict[str, dict[str, Any]] = {
+    r"ENOENT": {"command": ["no-such-pagein", "pi"]},
+    r"did not answer within": {"command": ["sleep", "60"], "patience": 0.4},
+    r"pagein install pi --yes": {"command": [sys.executable, "-c", NEWER, "pi"]},
 }
-"""How pagein is started and which protocol the extension speaks, by what a person is then told."""
+"""How pagein is started, by what a person is then told."""
 
 
 def test_with_pagein_broken_pi_works_as_without_it_and_says_so_once(
     place: PiPlace, provider: SimulatedProvider
 ) -> None:
     put_extension(place)
-    source = (place.extension / "protocol.ts").read_text(encoding="utf-8")
     with running_pi(place, provider) as pi:
-        for reason, (launch, protocol) in BROKEN.items():
+        for reason, launch in BROKEN.items():
             (place.extension / "launch.json").write_text(json.dumps(launch), encoding="utf-8")
-            told = source.replace("PROTOCOL = 1;", f"PROTOCOL = {protocol};")
-            (place.extension / "protocol.ts").write_text(told, encoding="utf-8")
             assert pi.command("new_session")["success"]  # which loads the extension anew
             before = len(pi.notices())
             pi.prompt([read()], [read()])

@@ -52,6 +52,7 @@ def pi(store: Store = None) -> None:
         lambda name: _made_here(store, name),
         _check,
         lambda: [one.url for one in running_stores(default_folder())],
+        _is_first,
     )
     host = PiHost(settings, around)
     source, sink = take_standard_streams()
@@ -59,6 +60,21 @@ def pi(store: Store = None) -> None:
         Bridge(source, sink, host.answer).run()
     finally:
         host.close()
+
+
+def _is_first() -> bool:
+    """Return whether this user starts this command for the first time."""
+    from platformdirs import user_data_path
+
+    file = user_data_path("pagein", appauthor=False) / "pi.greeted"
+    if file.exists():
+        return False
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600, exist_ok=False)
+    except OSError:  # another process was first, or nothing can be written: then a notice would come each time
+        return False
+    return True
 
 
 def _check(folder: str, given: "Mapping[str, object]") -> None:

@@ -46,6 +46,10 @@ _TICK: Final = 0.3
 """Seconds between two looks at what children do."""
 _LIMIT: Final = 0.9
 """Share of the window up to which a request fits, without a setting."""
+_FIRST: Final = (
+    "pagein is at work: a repeated read is answered by what changed. /readcache-status has figures, /rlm on also takes old results "
+    "out of the window, and `pagein off` in a shell lets everything pass."
+)
 _Decided: TypeAlias = (
     ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent | BeginEvent | CompactEvent
 )
@@ -79,6 +83,7 @@ class Surroundings:
     made_here: whether the store made an id.
     check: raises BadSetting for settings that cannot hold in a folder.
     gateways: returns the addresses of the gateways that this user runs.
+    is_first: returns whether this user meets pagein in pi for the first time, and remembers that it was asked.
     """
 
     open_engine: Callable[[str, Mapping[str, object]], Engine]
@@ -87,6 +92,7 @@ class Surroundings:
     made_here: Callable[[ObjectId], bool] = lambda _: False
     check: Callable[[str, Mapping[str, object]], None] = lambda _folder, _given: None
     gateways: Callable[[], Collection[str]] = tuple
+    is_first: Callable[[], bool] = lambda: False
 
 
 class PiHost:
@@ -192,7 +198,8 @@ class PiHost:
         self._gateway = event.address if leaves else ""
         decides = is_changed or (self._settings.reads == "on" and not leaves)
         headers = gateway_headers(event.address, self._hello.session, decides=decides and not self._around.is_off())
-        return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages), headers)
+        notice = _FIRST if not self._around.is_off() and self._around.is_first() else ""
+        return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages), headers, notice)
 
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):
@@ -275,7 +282,7 @@ class PiHost:
             "config": lambda: self._configure(rest, branch),
             "prompt": lambda: paging_commands.set_prompt(rest, self._prompt(rooms, pages=pages)),
             "externalize": lambda: paging_commands.order_epoch(session, branch, pages=pages),
-            "inspect": lambda: paging_commands.inspect(branch, rooms.window.shown),
+            "inspect": lambda: paging_commands.inspect(session, branch, rooms.window.shown, PROCESS_CALLS.operations()),
             "store": lambda: paging_commands.list_store(session),
             "trace": lambda: paging_commands.trace(session, PROCESS_CALLS.operations()),
             "clear": paging_commands.say_clear,
