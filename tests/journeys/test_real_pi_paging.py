@@ -12,6 +12,7 @@ import pytest
 from tests.agents.agent_drivers import commands_folder
 from tests.agents.gateway_process import GatewayProcess
 from tests.agents.pi_process import PiPlace, PiProcess, running_pi, shown_results
+from tests.agents.pi_terminal import shown_pi
 
 from pagein.simulator import SimulatedProvider
 
@@ -162,3 +163,19 @@ def test_children_are_asked_beside_other_commands_and_cancelled(place: PiPlace, 
             assert "too late" not in pi.answers()[-1]
             assert pi.order("/rlm cancel") == "No active RLM operations."
             assert not [one for one in pi.events if one.get("type") == "extension_error"]
+
+
+def test_a_person_at_a_terminal_is_greeted_once_and_sees_the_widget_and_the_overlay(
+    place: PiPlace, provider: SimulatedProvider
+) -> None:
+    paging = replace(place, settings={"PAGEIN_PI_PAGING": "true"}, is_new=True)
+    with shown_pi(paging, provider.url) as terminal:
+        terminal.wait("pagein is at work")
+        terminal.order(f"SCRIPT:{json.dumps([[RUN], [{'text': 'All is in order.'}]])}")
+        terminal.wait(r"pagein: window \d+%, 0 stubs and 1 previews")
+        terminal.order("/rlm inspect")
+        assert "bash: row 0 of an output" in terminal.wait("Escape closes, arrows and page keys scroll")
+        terminal.type("\x1b")
+        terminal.wait("pagein: window")  # drawn anew without the overlay
+        terminal.order("/rlm off")
+        terminal.wait("Paging is off")

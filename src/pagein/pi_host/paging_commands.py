@@ -172,7 +172,7 @@ def trace(session: Session, operations: Sequence[OperationView]) -> Answer:
             case _:
                 pass
     lines += past[: -_MOST - 1 : -1]
-    return Answer("\n".join(lines) or "No child was asked in this session, and nothing left the context.")
+    return Answer("\n".join(lines) or "No child was asked in this session, and no epoch was opened.")
 
 
 def say_clear() -> Answer:
