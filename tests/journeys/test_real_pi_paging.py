@@ -172,7 +172,7 @@ def test_a_person_at_a_terminal_is_greeted_once_and_sees_the_widget_and_the_over
     with shown_pi(paging, provider.url) as terminal:
         terminal.wait("pagein is at work")
         terminal.order(f"SCRIPT:{json.dumps([[RUN], [{'text': 'All is in order.'}]])}")
-        terminal.wait(r"pagein: window \d+%, 0 stubs and 1 previews")
+        terminal.wait(r"pagein: window \d+%, 0 stubs and 1 preview,")
         terminal.order("/rlm inspect")
         assert "bash: row 0 of an output" in terminal.wait("Escape closes, arrows and page keys scroll")
         terminal.type("\x1b")
