@@ -95,6 +95,15 @@ function attach(pi: ExtensionAPI): void {
 		});
 	}
 
+	/** Tells other extensions; docs/hosts/pi.md has the channels. A listener that fails changes nothing here. */
+	function announce(channel: string, data: Row): void {
+		try {
+			pi.events.emit(`pagein:${channel}`, data);
+		} catch {
+			// the listener's own business
+		}
+	}
+
 	/** Carries out what an answer asks for: entries in the session, and tools switched on or off. */
 	function take(answer: Answer, ctx: ExtensionContext): void {
 		for (const entry of answer.entries) pi.appendEntry(entry.type, entry.data);
@@ -164,6 +173,7 @@ function attach(pi: ExtensionAPI): void {
 	pi.on("session_before_compact", async (_event, ctx) => {
 		const verdict = await session.ask("compact", ctx, { usage: usage(ctx) });
 		if (!verdict?.cancel) return undefined;
+		announce("compaction", { reason: verdict.reason });
 		if (ctx.hasUI && !hasToldCompaction) ctx.ui.notify(verdict.reason, "info");
 		hasToldCompaction = true;
 		return { cancel: true };
@@ -192,6 +202,8 @@ function attach(pi: ExtensionAPI): void {
 		const patch = await session.ask("tool_result", ctx, told, { signal: ctx.signal });
 		if (patch?.failure) session.tell(ctx, `pagein: ${patch.failure}`);
 		if (patch === undefined || (patch.text === null && patch.details === null)) return undefined;
+		const record = patch.details?.readcache;
+		announce("answer", { call: call.id, tool: call.name, changed: patch.text !== null, record });
 		return {
 			...(patch.text === null ? {} : { content: [{ type: "text" as const, text: patch.text }] }),
 			...(patch.details === null ? {} : { details: patch.details }),
@@ -208,6 +220,8 @@ function attach(pi: ExtensionAPI): void {
 		for (const [id, text] of Object.entries(found?.results ?? {})) edits.set(id, text);
 		inserts.push(...(found?.inserts ?? []));
 		session.show(ctx, found?.widget ?? null);
+		const told = found && { results: Object.keys(found.results), inserts: found.inserts.length, anew: found.reset };
+		if (told && (told.results.length > 0 || told.inserts > 0)) announce("window", told);
 		if (edits.size === 0 && inserts.length === 0) return undefined;
 		const messages = event.messages.flatMap((message) => {
 			const isResult = message.role === "toolResult";

@@ -89,6 +89,13 @@ def test_a_reread_is_answered_by_a_marker_a_change_by_a_diff_and_a_refresh_by_th
         assert kinds(pi) == ["full", "unchanged", "unchanged_range", "diff", "full", "-", "partly_known"]
         assert "line 3 of the file" in pi.answers()[-1]
         assert "mode counts: full=2" in pi.order("/readcache-status")
+        answers = [told for name, told in json.loads(pi.order("/heard")) if name == "pagein:answer"]
+        assert [one["record"]["mode"] for one in answers if one["changed"]] == [
+            "unchanged",
+            "unchanged_range",
+            "diff",
+            "partly_known",
+        ]
         assert quiet(pi)
 
 
@@ -146,7 +153,7 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
     (place.workspace / "b.py").write_text(
         "def first():\n    return 1\n\n\ndef second():\n    return 2\n", encoding="utf-8"
     )
-    with running_pi(replace(place, settings={"PAGEIN_PI_READ_MODES": "true"}), provider) as pi:
+    with running_pi(replace(place, settings={"PAGEIN_PI_READ_MODES": "true"}), provider, "-e", NAVIGATE) as pi:
         assert pi.order("/rlm on") == "Paging is on."
         peek = {"tool": "rlm_peek", "args": {"id": "{{id}}", "offset": 0, "length": 50}}
         run = {"tool": "bash", "args": {"command": "python3 rows.py"}}
@@ -158,6 +165,7 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
         assert "rlm_peek" in shown[0]
         assert "RLM Status: ON" in pi.order("/rlm status")
         assert "bash" in pi.order("/rlm inspect")
+        assert [(name, len(told["results"])) for name, told in json.loads(pi.order("/heard"))] == [("pagein:window", 1)]
         pi.order("/rlm off")
         stub = {"tool": "write", "args": {"path": "c.txt", "content": 'Use rlm_peek("{{id}}") to view'}}
         pi.prompt([{"capture": {"id": FOUND}}, stub])
