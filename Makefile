@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES ?=
 
-.PHONY: help demo test fuzz coverage clients tools install-trial check extension lint types imports docs site bench bench-peers lock lock-site lock-peers clean
+.PHONY: help demo test fuzz coverage clients pi-successor tools install-trial check extension lint types imports docs site bench bench-peers lock lock-site lock-peers clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ coverage: $(STAMP)  ## Share of lines and branches that the tests reach, by pack
 
 clients:  ## Install the coding agents that are tested against, at pinned versions, into the user's cache
 	scripts/install_clients.sh
+
+pi-successor:  ## Run the journeys of pi's extension with pi's successor, which wants node 22
+	PAGEIN_CLIENTS=$$(scripts/install_pi_successor.sh) $(BIN)/python -m pytest -q tests/journeys/test_real_pi.py tests/journeys/test_real_pi_paging.py
 
 tools:  ## Install what else the tests run against: PostgreSQL, Chromium and the MCP inspector, where they can be installed
 	scripts/install_postgres.sh || echo "the tests of PostgreSQL will be skipped" >&2

@@ -4,6 +4,7 @@
  */
 
 import type { ExtensionAPI, ExtensionCommandContext, ExtensionContext } from "@mariozechner/pi-coding-agent";
+import { showOverlay } from "./overlay.ts";
 import type { Answer, Insert, OfferedTool, Row } from "./protocol.ts";
 import { PageinSession } from "./session.ts";
 
@@ -16,6 +17,8 @@ const TOOL_SECONDS = 120;
 /** Children may take longer than a look-up; pagein itself ends them earlier, by its settings. */
 const CHILD_SECONDS = 3600;
 const ASKS_CHILDREN = /^rlm_(query|batch|extract)$/;
+/** How headers for a gateway begin, which sends none of them on. */
+const OURS = "x-pagein-";
 /** Where a copy of the extension says that it is at work: pi may find one in its own folder and one in the project's. */
 const AT_WORK = Symbol.for("pagein.pi");
 
@@ -92,6 +95,15 @@ function attach(pi: ExtensionAPI): void {
 		});
 	}
 
+	/** Tells other extensions; docs/hosts/pi.md has the channels. A listener that fails changes nothing here. */
+	function announce(channel: string, data: Row): void {
+		try {
+			pi.events.emit(`pagein:${channel}`, data);
+		} catch {
+			// the listener's own business
+		}
+	}
+
 	/** Carries out what an answer asks for: entries in the session, and tools switched on or off. */
 	function take(answer: Answer, ctx: ExtensionContext): void {
 		for (const entry of answer.entries) pi.appendEntry(entry.type, entry.data);
@@ -116,7 +128,10 @@ function attach(pi: ExtensionAPI): void {
 	/** Switches on the tools that this branch has. Gives what belongs to the system prompt, and whether its own tools changed. */
 	async function begin(ctx: ExtensionContext): Promise<{ prompt: string; changed: boolean }> {
 		await session.start(ctx);
-		const found = await session.ask("begin", ctx, {});
+		const model = ctx.model;
+		const found = await session.ask("begin", ctx, { address: model?.baseUrl ?? "" });
+		if (model !== undefined && found !== undefined) putHeaders(model, found.headers);
+		if (found?.notice && ctx.hasUI) ctx.ui.notify(found.notice, "info");
 		return { prompt: found?.prompt ?? "", changed: activate(found?.tools ?? null) };
 	}
 
@@ -127,6 +142,7 @@ function attach(pi: ExtensionAPI): void {
 				try {
 					const found = await session.demand("command", ctx, { name, args }, { seconds: TOOL_SECONDS });
 					take(found, ctx);
+					if (found.overlay !== "" && (await showOverlay(ctx, found.overlay, found.text))) return;
 					show(ctx, found.text, found.level);
 				} catch (problem) {
 					show(ctx, `/${name}: ${problem instanceof Error ? problem.message : problem}`, "error");
@@ -136,6 +152,10 @@ function attach(pi: ExtensionAPI): void {
 	}
 
 	pi.on("session_start", (_event, ctx) => {
+		begin(ctx).catch(() => undefined);
+	});
+
+	pi.on("model_select", (_event, ctx) => {
 		begin(ctx).catch(() => undefined);
 	});
 
@@ -153,6 +173,7 @@ function attach(pi: ExtensionAPI): void {
 	pi.on("session_before_compact", async (_event, ctx) => {
 		const verdict = await session.ask("compact", ctx, { usage: usage(ctx) });
 		if (!verdict?.cancel) return undefined;
+		announce("compaction", { reason: verdict.reason });
 		if (ctx.hasUI && !hasToldCompaction) ctx.ui.notify(verdict.reason, "info");
 		hasToldCompaction = true;
 		return { cancel: true };
@@ -181,6 +202,8 @@ function attach(pi: ExtensionAPI): void {
 		const patch = await session.ask("tool_result", ctx, told, { signal: ctx.signal });
 		if (patch?.failure) session.tell(ctx, `pagein: ${patch.failure}`);
 		if (patch === undefined || (patch.text === null && patch.details === null)) return undefined;
+		const record = patch.details?.readcache;
+		announce("answer", { call: call.id, tool: call.name, changed: patch.text !== null, record });
 		return {
 			...(patch.text === null ? {} : { content: [{ type: "text" as const, text: patch.text }] }),
 			...(patch.details === null ? {} : { details: patch.details }),
@@ -197,6 +220,8 @@ function attach(pi: ExtensionAPI): void {
 		for (const [id, text] of Object.entries(found?.results ?? {})) edits.set(id, text);
 		inserts.push(...(found?.inserts ?? []));
 		session.show(ctx, found?.widget ?? null);
+		const told = found && { results: Object.keys(found.results), inserts: found.inserts.length, anew: found.reset };
+		if (told && (told.results.length > 0 || told.inserts > 0)) announce("window", told);
 		if (edits.size === 0 && inserts.length === 0) return undefined;
 		const messages = event.messages.flatMap((message) => {
 			const isResult = message.role === "toolResult";
@@ -219,6 +244,13 @@ function attach(pi: ExtensionAPI): void {
 		(globalThis as { [AT_WORK]?: boolean })[AT_WORK] = false;
 		await session.leave();
 	});
+}
+
+/** Gives a model's requests these headers in place of those that pagein gave them before. */
+function putHeaders(model: { headers?: Record<string, string> }, headers: Record<string, string>): void {
+	const others = Object.entries(model.headers ?? {}).filter(([name]) => !name.startsWith(OURS));
+	if (others.length === 0 && Object.keys(headers).length === 0) delete model.headers;
+	else model.headers = { ...Object.fromEntries(others), ...headers };
 }
 
 /** How full pi says that the window is; null while it does not know. */

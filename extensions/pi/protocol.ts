@@ -52,6 +52,8 @@ export interface Patch {
 export interface Beginning {
 	tools: string[] | null;
 	prompt: string;
+	headers: Record<string, string>;
+	notice: string;
 }
 
 export interface Insert {
@@ -79,6 +81,7 @@ export interface Answer {
 	entries: { type: string; data: Row }[];
 	tools: string[] | null;
 	widget: string[] | null;
+	overlay: string;
 }
 
 /** What each request gives back, by method. */

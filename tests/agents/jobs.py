@@ -133,6 +133,9 @@ Recalling: TypeAlias = Callable[[str, int, int], str]
 """The shell command that shows lines of an object: given its id, the first line (from 1), how many."""
 
 
+_PEEK: Final = "peek"
+
+
 def no_recall(object_id: str, first: int, lines: int) -> str:
     """Where nothing is taken out of a window there is nothing to recall."""
     del object_id, first, lines
@@ -141,13 +144,17 @@ def no_recall(object_id: str, first: int, lines: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Screenplay:
-    """How one agent's model says a job. thinks: each of its answers begins with a thought. by_tool: it is offered tools to recall with."""
+    """How one agent's model says a job. thinks: each of its answers begins with a thought. by_tool: it is offered tools to recall with.
+
+    peek: the name of that tool. Another one than the gateway's also recalls where a job says that the shell does.
+    """
 
     speech: Speech
     workspace: Path
     recalling: Recalling = no_recall
     thinks: bool = False
     by_tool: bool = True
+    peek: str = _PEEK
 
     def scripts(self, job: Job) -> dict[str, list[list[Item]]]:
         """The job as scripts of the simulated provider, by name."""
@@ -181,8 +188,10 @@ class Screenplay:
         match step:
             case Run(command):
                 return self._run(command)
-            case RecallStep(first=first, lines=lines, by_shell=False) if self.by_tool:
-                return call("peek", id="{{id}}", line=first, lines=lines)
+            case RecallStep(first=first, lines=lines, by_shell=by_shell) if self.by_tool and not (
+                by_shell and self.peek == _PEEK
+            ):
+                return call(self.peek, id="{{id}}", line=first, lines=lines)
             case RecallStep(first=first, lines=lines):
                 return self._run(self.recalling("{{id}}", first, lines))
             case _:

@@ -17,6 +17,7 @@ from tests.agents.runs import write_files
 from pagein.simulator import SimulatedProvider
 
 EXTENSION: Final = Path(__file__).resolve().parents[2] / "extensions" / "pi"
+AGENT: Final = agent_named("pi-anthropic")
 _LONGEST: Final = 60.0
 _SOURCE: Final = Path(__file__).resolve().parents[2] / "src"
 
@@ -26,7 +27,7 @@ class PiPlace:
     """Where pi works.
 
     launch: how pagein is started; None for pi without the extension.
-    settings: further environment. compaction: pi's own settings of that name.
+    settings: further environment. compaction: pi's own settings of that name. is_new: whether the person never had pagein in pi.
     """
 
     folder: Path
@@ -36,6 +37,7 @@ class PiPlace:
     )
     settings: Mapping[str, str] = field(default_factory=dict)
     compaction: Mapping[str, Any] = field(default_factory=dict)
+    is_new: bool = False
 
     @property
     def workspace(self) -> Path:
@@ -53,25 +55,30 @@ class PiPlace:
         return self.home / "pi" / "extensions" / "pagein"
 
 
+def set_up(place: PiPlace, address: str) -> dict[str, str]:
+    """Write pi's settings for a provider at this address, and return pi's environment."""
+    setup = AGENT.settings(address)
+    usual = json.loads(setup.files["pi/settings.json"])
+    own = {"pi/settings.json": json.dumps({**usual, "compaction": dict(place.compaction)})}
+    greeted = {} if place.is_new else {".local/share/pagein/pi.greeted": ""}
+    write_files(place.home, {**setup.files, **own, **greeted})
+    environment = {name: value.replace("{home}", str(place.home)) for name, value in setup.environment.items()}
+    return environment | {
+        "PATH": search_path(place.commands),
+        "HOME": str(place.home),
+        "TERM": "dumb",
+        "PYTHONPATH": str(_SOURCE),
+        **place.settings,
+    }
+
+
 class PiProcess:
     """pi in RPC mode. The provider says what is in the scripts of the prompts."""
 
     def __init__(self, place: PiPlace, address: str, arguments: Sequence[str] = ()) -> None:
         self.events: list[dict[str, Any]] = []
-        agent = agent_named("pi-anthropic")
-        setup = agent.settings(address)
-        usual = json.loads(setup.files["pi/settings.json"])
-        own = {"pi/settings.json": json.dumps({**usual, "compaction": dict(place.compaction)})}
-        write_files(place.home, {**setup.files, **own})
-        environment = {name: value.replace("{home}", str(place.home)) for name, value in setup.environment.items()}
-        environment |= {
-            "PATH": search_path(place.commands),
-            "HOME": str(place.home),
-            "TERM": "dumb",
-            "PYTHONPATH": str(_SOURCE),
-            **place.settings,
-        }
-        command = [str(place.commands / "pi"), "--model", f"simulated/{agent.model}", "--mode", "rpc", *arguments]
+        environment = set_up(place, address)
+        command = [str(place.commands / "pi"), "--model", f"simulated/{AGENT.model}", "--mode", "rpc", *arguments]
         self._process = subprocess.Popen(  # noqa: S603 -- an agent of scripts/clients
             command,
             cwd=place.workspace,
@@ -181,11 +188,11 @@ def put_extension(place: PiPlace) -> None:
 
 
 @contextmanager
-def running_pi(place: PiPlace, provider: SimulatedProvider, *arguments: str) -> Iterator[PiProcess]:
-    """A pi for the time of a `with` block."""
+def running_pi(place: PiPlace, provider: SimulatedProvider, *arguments: str, address: str = "") -> Iterator[PiProcess]:
+    """A pi for the time of a `with` block. address: of what stands between it and its provider; "" for nothing."""
     if place.launch is not None and not place.extension.is_dir():
         put_extension(place)
-    pi = PiProcess(place, provider.url, arguments)
+    pi = PiProcess(place, address or provider.url, arguments)
     try:
         yield pi
     finally:

@@ -56,14 +56,17 @@ class Outcome:
     seconds: float
 
 
-def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = None) -> Outcome:
-    """Let an agent do a job, through a gateway or without. Raises HostError where it fails or takes too long."""
+def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = None, peek: str = "peek") -> Outcome:
+    """Let an agent do a job, through a gateway or without. Raises HostError where it fails or takes too long.
+
+    peek: the tool by which its model recalls.
+    """
     for folder in (place.home, place.workspace):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     write_files(place.workspace, job.files)
     recalling = gateway.recalling if gateway else no_recall
-    play = Screenplay(agent.speech, place.workspace, recalling, agent.thinks, agent.lists_tools)
+    play = Screenplay(agent.speech, place.workspace, recalling, agent.thinks, agent.lists_tools, peek)
     with SimulatedProvider(play.scripts(job)) as provider:
         began = time.monotonic()
         with gateway.door(provider.url) if gateway else nullcontext(provider.url) as address:

@@ -1,5 +1,6 @@
 """A real pi with pagein's extension: what its model is shown, what its session keeps, and that nothing of ours stops it."""
 
+import json
 import os
 import re
 import signal
@@ -68,11 +69,12 @@ def test_a_reread_is_answered_by_a_marker_a_change_by_a_diff_and_a_refresh_by_th
         command = [pagein, "install", "pi", "--yes", *where]
         subprocess.run(command, env=environment, check=True, cwd=place.workspace)  # noqa: S603 -- our own
     path = os.pathsep.join((str(Path(pagein).parent), search_path(place.commands)))
-    with running_pi(replace(place, settings={"PATH": path}), provider, "-e", NAVIGATE) as pi:
+    with running_pi(replace(place, settings={"PATH": path}, is_new=True), provider, "-e", NAVIGATE) as pi:
         pi.prompt([read()], [read()], [read("a.txt:3-7")])
         assert pi.answers() == [FILE, WHOLE, "[readcache: unchanged in lines 3-7 of 31]"]
         assert shown_results(provider) == pi.answers(), "the model sees what the session keeps"
         assert len(pi.children()) == 1
+        assert [one for one in pi.notices() if "pagein is at work" in one] == pi.notices()[:1]
 
         (place.workspace / "a.txt").write_text(FILE.replace("line 9 of", "line nine of"), encoding="utf-8")
         pi.prompt([read()])
@@ -87,6 +89,13 @@ def test_a_reread_is_answered_by_a_marker_a_change_by_a_diff_and_a_refresh_by_th
         assert kinds(pi) == ["full", "unchanged", "unchanged_range", "diff", "full", "-", "partly_known"]
         assert "line 3 of the file" in pi.answers()[-1]
         assert "mode counts: full=2" in pi.order("/readcache-status")
+        answers = [told for name, told in json.loads(pi.order("/heard")) if name == "pagein:answer"]
+        assert [one["record"]["mode"] for one in answers if one["changed"]] == [
+            "unchanged",
+            "unchanged_range",
+            "diff",
+            "partly_known",
+        ]
         assert quiet(pi)
 
 
@@ -144,7 +153,7 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
     (place.workspace / "b.py").write_text(
         "def first():\n    return 1\n\n\ndef second():\n    return 2\n", encoding="utf-8"
     )
-    with running_pi(replace(place, settings={"PAGEIN_PI_READ_MODES": "true"}), provider) as pi:
+    with running_pi(replace(place, settings={"PAGEIN_PI_READ_MODES": "true"}), provider, "-e", NAVIGATE) as pi:
         assert pi.order("/rlm on") == "Paging is on."
         peek = {"tool": "rlm_peek", "args": {"id": "{{id}}", "offset": 0, "length": 50}}
         run = {"tool": "bash", "args": {"command": "python3 rows.py"}}
@@ -156,6 +165,7 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
         assert "rlm_peek" in shown[0]
         assert "RLM Status: ON" in pi.order("/rlm status")
         assert "bash" in pi.order("/rlm inspect")
+        assert [(name, len(told["results"])) for name, told in json.loads(pi.order("/heard"))] == [("pagein:window", 1)]
         pi.order("/rlm off")
         stub = {"tool": "write", "args": {"path": "c.txt", "content": 'Use rlm_peek("{{id}}") to view'}}
         pi.prompt([{"capture": {"id": FOUND}}, stub])
@@ -179,29 +189,29 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
         assert quiet(pi)
 
 
-BROKEN: dict[str, tuple[dict[str, Any] | None, dict[str, str], str]] = {
-    "no such program": ({"command": ["no-such-pagein", "pi"]}, {}, r"ENOENT"),
-    "a process that hangs": ({"command": ["sleep", "60"], "patience": 0.4}, {}, r"did not answer within"),
-    "another protocol": (None, {}, r"pagein install pi --yes|pip install --upgrade pagein"),
+NEWER = "from pagein.pi_host import host; host.PROTOCOL = 99; from pagein.cli.cli import main; main()"
+BROKEN: dict[str, dict[str, Any]] = {
+    r"ENOENT": {"command": ["no-such-pagein", "pi"]},
+    r"did not answer within": {"command": ["sleep", "60"], "patience": 0.4},
+    r"pagein install pi --yes": {"command": [sys.executable, "-c", NEWER, "pi"]},
 }
+"""How pagein is started, by what a person is then told."""
 
 
-@pytest.mark.parametrize("case", BROKEN)
 def test_with_pagein_broken_pi_works_as_without_it_and_says_so_once(
-    case: str, place: PiPlace, provider: SimulatedProvider
+    place: PiPlace, provider: SimulatedProvider
 ) -> None:
-    launch, settings, reason = BROKEN[case]
-    broken = replace(place, launch=launch or place.launch, settings=settings)
-    put_extension(broken)
-    if case == "another protocol":
-        file = place.extension / "protocol.ts"
-        file.write_text(file.read_text(encoding="utf-8").replace("PROTOCOL = 1;", "PROTOCOL = 99;"), encoding="utf-8")
-    with running_pi(broken, provider) as pi:
-        pi.prompt([read()], [read()])
-        pi.prompt([read()])
-        assert pi.answers() == [FILE, FILE, FILE]
-        assert len(pi.notices()) == 1
-        assert re.search(reason, pi.notices()[0])
+    put_extension(place)
+    with running_pi(place, provider) as pi:
+        for reason, launch in BROKEN.items():
+            (place.extension / "launch.json").write_text(json.dumps(launch), encoding="utf-8")
+            assert pi.command("new_session")["success"]  # which loads the extension anew
+            before = len(pi.notices())
+            pi.prompt([read()], [read()])
+            pi.prompt([read()])
+            assert pi.answers() == [FILE, FILE, FILE]
+            assert len(pi.notices()) == before + 1
+            assert re.search(reason, pi.notices()[-1])
         assert quiet(pi)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 from tests.agents.agent_drivers import commands_folder
+from tests.agents.gateway_process import GatewayProcess
 from tests.agents.pi_process import PiPlace, PiProcess, running_pi, shown_results
+from tests.agents.pi_terminal import shown_pi
 
 from pagein.simulator import SimulatedProvider
 
@@ -53,10 +56,35 @@ def compaction(pi: PiProcess, events: list[dict[str, Any]]) -> dict[str, Any]:
     return ended[-1] if ended else pi.wait(lambda one: one.get("type") == "compaction_end")
 
 
+@contextmanager
+def gateway_before(place: PiPlace, provider: SimulatedProvider) -> Iterator[str]:
+    """A gateway in front of the provider. What pi's extension pages it must leave alone, and offer no tools."""
+    gateway = GatewayProcess(place.folder / "gateway")
+    with gateway.door(provider.url) as address:
+        yield address
+    lines = [json.loads(line) for line in gateway.log.read_text(encoding="utf-8").splitlines()]
+    calls = [one for one in lines if one["event"] == "call"]
+    sessions = list(dict.fromkeys(one["session"] for one in calls))
+    assert [max(one["replaced"] for one in calls if one["session"] == name) for name in sessions] == [1, 0]
+    assert "The extension pi/" in str([one for one in lines if one["event"] == "notice"])
+    offers = [{tool["name"] for tool in one.body["tools"]} for one in provider.requests]
+    assert not [one for one in offers if {"peek", "rlm_peek"} <= one]
+    assert gateway.failures == {}
+
+
+def leave_to_gateway(pi: PiProcess, provider: SimulatedProvider) -> None:
+    """Do without the extension's paging, and begin another session."""
+    pi.prompt([RUN])
+    assert "[pagein:" in shown_results(provider)[0], "the gateway takes it out"
+    assert pi.command("new_session")["success"]
+
+
 def test_a_long_session_pages_cancels_compaction_while_it_fits_and_goes_on_in_a_new_process(
     place: PiPlace, provider: SimulatedProvider
 ) -> None:
-    with running_pi(place, provider) as pi:
+    place = replace(place, settings={"XDG_DATA_HOME": str(place.folder / "gateway" / "data")})  # both are of one user
+    with gateway_before(place, provider) as address, running_pi(place, provider, address=address) as pi:
+        leave_to_gateway(pi, provider)
         assert pi.order("/rlm on") == "Paging is on."
         pi.prompt([RUN], [{"capture": {"id": FOUND}}, PEEK])
         whole, part = pi.answers()
@@ -135,3 +163,19 @@ def test_children_are_asked_beside_other_commands_and_cancelled(place: PiPlace, 
             assert "too late" not in pi.answers()[-1]
             assert pi.order("/rlm cancel") == "No active RLM operations."
             assert not [one for one in pi.events if one.get("type") == "extension_error"]
+
+
+def test_a_person_at_a_terminal_is_greeted_once_and_sees_the_widget_and_the_overlay(
+    place: PiPlace, provider: SimulatedProvider
+) -> None:
+    paging = replace(place, settings={"PAGEIN_PI_PAGING": "true"}, is_new=True)
+    with shown_pi(paging, provider.url) as terminal:
+        terminal.wait("pagein is at work")
+        terminal.order(f"SCRIPT:{json.dumps([[RUN], [{'text': 'All is in order.'}]])}")
+        terminal.wait(r"pagein: window \d+%, 0 stubs and 1 preview,")
+        terminal.order("/rlm inspect")
+        assert "bash: row 0 of an output" in terminal.wait("Escape closes, arrows and page keys scroll")
+        terminal.type("\x1b")
+        terminal.wait("pagein: window")  # drawn anew without the overlay
+        terminal.order("/rlm off")
+        terminal.wait("Paging is off")

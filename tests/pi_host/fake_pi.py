@@ -24,6 +24,7 @@ class FakePi:
 
     entries: by id. leaf: where pi is. edits: changes of results in requests, by call. inserts: texts of pagein's own in
     requests, with the message they stand behind. failure: what failed with the last request. given: settings of the session.
+    gateways: addresses of the gateways that the user runs.
     """
 
     def __init__(self, engine: Engine, folder: Path, settings: PiSettings | None = None, name: str = "s1") -> None:
@@ -34,6 +35,7 @@ class FakePi:
         self.inserts: list[tuple[str, str]] = []
         self.failure = ""
         self.given: Mapping[str, object] = {}
+        self.gateways: list[str] = []
         self._numbers = itertools.count(1)
         self.engine = engine
         self._settings = settings or PiSettings()
@@ -42,7 +44,8 @@ class FakePi:
     def restart(self, name: str, engine: Engine | None = None) -> None:
         """Start pagein anew, which then knows nothing of the branch."""
         self.engine = engine or self.engine
-        self.host = PiHost(self._settings, Surroundings(lambda _, given: self.opens(given), lambda: 1000.0))
+        around = Surroundings(lambda _, given: self.opens(given), lambda: 1000.0, gateways=lambda: self.gateways)
+        self.host = PiHost(self._settings, around)
         self._known: set[str] = set()
         self.link = Link(Bridge.__new__(Bridge), threading.Event())
         hello = {"protocol": PROTOCOL, "extension": "0", "session": name, "cwd": str(self.folder)}

@@ -137,7 +137,7 @@ def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_pers
     assert pi.ask("begin")["prompt"] == f"Be brief. {usual}"
     assert pi.ask("begin")["tools"] == ["rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats"]
     pi.order("rlm", "off")
-    assert pi.ask("begin") == {"tools": [], "prompt": ""}
+    assert pi.ask("begin") == {"tools": [], "prompt": "", "headers": {}, "notice": ""}
 
 
 def test_a_word_that_rlm_does_not_have_is_answered_with_those_it_has(pi: FakePi) -> None:

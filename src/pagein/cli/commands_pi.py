@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from pagein.cli.options import Store
-from pagein.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +31,7 @@ def pi(store: Store = None) -> None:
     import time
 
     from pagein.cli.standard_streams import take_standard_streams
+    from pagein.gateway.announced_store import default_folder, running_stores
     from pagein.gateway.kill_switch import Switch, default_switch
     from pagein.pi_host.bridge import Bridge
     from pagein.pi_host.host import PiHost, PiSettings, Surroundings
@@ -51,6 +51,8 @@ def pi(store: Store = None) -> None:
         Switch(default_switch(), os.environ).is_off,
         lambda name: _made_here(store, name),
         _check,
+        lambda: [one.url for one in running_stores(default_folder())],
+        _is_first,
     )
     host = PiHost(settings, around)
     source, sink = take_standard_streams()
@@ -58,6 +60,21 @@ def pi(store: Store = None) -> None:
         Bridge(source, sink, host.answer).run()
     finally:
         host.close()
+
+
+def _is_first() -> bool:
+    """Return whether this user starts this command for the first time."""
+    from platformdirs import user_data_path
+
+    file = user_data_path("pagein", appauthor=False) / "pi.greeted"
+    if file.exists():
+        return False
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.touch(mode=0o600, exist_ok=False)
+    except OSError:  # another process was first, or nothing can be written: then a notice would come each time
+        return False
+    return True
 
 
 def _check(folder: str, given: "Mapping[str, object]") -> None:
@@ -68,20 +85,15 @@ def _check(folder: str, given: "Mapping[str, object]") -> None:
 
 def _open(store: str | None, folder: str, given: "Mapping[str, object]") -> "Engine":
     from pagein import wiring
-    from pagein.archive import find_store
 
-    try:
-        named = find_store(store).store
-    except BadInput:  # there is no store yet
-        named = store
-    return wiring.open(named, workspace=folder, given=given)
+    # the folder's own store, also while a gateway runs with another: a session that goes on without the gateway must find its texts
+    return wiring.open(store, workspace=folder, given=given)
 
 
 def _made_here(store: str | None, name: "ObjectId") -> bool:
     from contextlib import closing
 
     from pagein import wiring
-    from pagein.archive import find_store
 
-    with closing(wiring.open_for_upkeep(find_store(store).store)) as opened:
+    with closing(wiring.open_for_upkeep(store)) as opened:
         return name.is_made_with(opened.secret())

@@ -135,7 +135,9 @@ class CallStages:
             self.validate_request,
         )
 
-    def run(self, pending: PendingCall, at: float | None, claim: DecisionClaim | None = None) -> RequestCall:
+    def run(
+        self, pending: PendingCall, at: float | None, claim: DecisionClaim | None = None, most: Gate = OPEN_GATE
+    ) -> RequestCall:
         """Run a request through its stages, in one turn of the session. Raises GivenUp if the caller no longer waits.
 
         A retried request is rendered as it was sent, and a request of a client that rephrases its conversation goes
@@ -143,7 +145,7 @@ class CallStages:
         """
         with self._log.turn():
             self._log.now = at
-            call, units = self.find_branch(RequestCall(pending=pending, asked_at=at)), pending.script.units
+            call, units = self.find_branch(RequestCall(pending=pending, asked_at=at, most=most)), pending.script.units
             sent = self._index.places.request_at(units[-1].name) if call.known == len(units) else None
             if sent is not None:
                 stages: tuple[Stage, ...] = (self.find_sent_request, *self.sending)
@@ -171,7 +173,7 @@ class CallStages:
     def defer_tools(self, call: RequestCall) -> RequestCall:
         """Choose the tools that the model must search for, at a conversation's first request."""
         pending, uses = call.pending, self._window.parts.tool_uses
-        if uses is None or pending.offers is None:
+        if uses is None or pending.offers is None or call.most is not OPEN_GATE:
             return call
         leaf = self._log.leaf
         facts = DeferralFacts(

@@ -226,6 +226,7 @@ class Engine:
         lasting: float | None = None,
         documented: bool = False,
         claim: DecisionClaim | None = None,
+        curates: bool = True,
     ) -> PreparedRequest:
         """Return the request to send for a client's request, after its session has decided (law 7).
 
@@ -239,6 +240,7 @@ class Engine:
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
         documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
+        curates: False if the client decides on its window itself: then only measured, and its cache breakpoints placed.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up; `failure` has the rest.
         """
@@ -251,7 +253,7 @@ class Engine:
             forwarded = self.forward(body, api, at=at, hint=hint, context=context, path_model=path_model)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
         return session.traffic.prepare(
-            body, envelope, at, context, offers, lasting=lasting, documented=documented, claim=claim
+            body, envelope, at, context, offers, lasting=lasting, documented=documented, claim=claim, curates=curates
         )
 
     def forward(
@@ -317,8 +319,7 @@ class Engine:
             envelope, name = self._parse(body, api, hint)
             if not abilities(model_in(envelope)).may_bind:
                 return body
-            session = self.session(name)
-            return session.traffic.unchanged_request(body, envelope, patience)
+            return self.session(name).traffic.unchanged_request(body, envelope, patience)
         except Exception:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             return body
 
@@ -356,8 +357,7 @@ class Engine:
         """Record a keep-alive request (see `Traffic.note_keepalive`). None for a request without a session."""
         if not prepared.session:
             return None
-        session = self.session(prepared.session)
-        return session.traffic.note_keepalive(prepared, usage, at)
+        return self.session(prepared.session).traffic.note_keepalive(prepared, usage, at)
 
     async def aobserve(self, prepared: PreparedRequest, reply: Reply) -> Observation:
         """Run `observe` in a thread, for coroutines."""

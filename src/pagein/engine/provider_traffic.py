@@ -30,7 +30,7 @@ from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
-from pagein.engine.prepared_request import Observation, PreparedRequest
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Observation, PreparedRequest
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import thoughtless
@@ -92,12 +92,13 @@ class Traffic:
         lasting: float | None = None,
         documented: bool = False,
         claim: DecisionClaim | None = None,
+        curates: bool = True,
     ) -> PreparedRequest:
         """Return the request to send for a client's request.
 
         offers: recall tools; None if recall is the caller's own business.
         lasting: most that a keep-alive request may cost, in BIT; 0 for none; None to leave the cache TTLs to the client.
-        documented: as in `Engine.prepare`.
+        documented, curates: as in `Engine.prepare`.
         claim: lets the caller give up the decision; None if the caller waits.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
@@ -135,7 +136,7 @@ class Traffic:
                 pending = replace(pending, script=script)
                 if problem is not None:  # another attempt would wait for the store again
                     return self._fallen_back(asked, pending, _problem_words(problem))
-                call = self._stages.run(pending, at, claim)
+                call = self._stages.run(pending, at, claim, OPEN_GATE if curates else CLOSED_GATE)
                 if call.placed == "passed":
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))

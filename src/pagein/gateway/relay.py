@@ -27,7 +27,7 @@ from pagein.gateway.curation.child_asker import ChildAsker
 from pagein.gateway.curation.guarded_curator import CurationRequest, Guard
 from pagein.gateway.curation.keepalive_requests import KeepAlive, KeepAliveWindow, SleepClock, caps_in
 from pagein.gateway.curation.outgoing_request import Body, BodyCopy, OutgoingRequest, sendable
-from pagein.gateway.curation.session_hints import Hint, from_headers
+from pagein.gateway.curation.session_hints import EXTENSION, Hint, from_headers
 from pagein.gateway.http import headers as names
 from pagein.gateway.http.access import COOKIE
 from pagein.gateway.http.addresses import is_near
@@ -198,7 +198,7 @@ class Relay:
         original = await request.read()
         began, at = time.perf_counter(), self._clock.now()
         sent = names.readable_codings(names.forward_headers(given, length=False))
-        hint = from_headers(given)
+        hint, extension = from_headers(given), names.value_of(given, EXTENSION)
         coding = names.value_of(given, "content-encoding")
         body: bytes | None = original
         if coding:  # in a thread: decompression may take seconds
@@ -217,8 +217,10 @@ class Relay:
                 model=found.model,
                 is_near=is_near(request.remote, given),
                 children=self._children.may_ask(given),
+                curates=not extension,
             )
         )
+        self._reporter.notice_extension(extension)
         self.keep_alive.came(decision.curated.conversation)
         if decision.kind is not None:
             self._reporter.report_failure(decision.kind, decision.why)
@@ -227,8 +229,7 @@ class Relay:
             sent = names.without(sent, "content-encoding")
         if decision.curated.tools:
             sent = names.plain(sent)
-        added = time.perf_counter() - began
-        return OutgoingRequest(found, sent, data, hint, decision, "", at, began, added)
+        return OutgoingRequest(found, sent, data, hint, decision, "", at, began, time.perf_counter() - began)
 
     def _keepalive_limit(self, given: Headers, found: Route, hint: Hint | None) -> float | None:
         """Return the cost limit of a keep-alive request with these headers, in BIT; 0 for none, None to leave the TTLs to the client."""
@@ -241,7 +242,6 @@ class Relay:
         address = URL(self._address(outgoing), encoded=True)
         tee: Tee | Answerer | None = None
         status = 0
-
         method, first, given = request.method, outgoing.data, outgoing.headers
 
         def send(data: Body) -> AbstractAsyncContextManager[ClientResponse]:

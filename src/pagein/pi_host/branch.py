@@ -30,6 +30,8 @@ READ_CACHE: Final = "pi-readcache"
 """Type of the entries that hold refreshes."""
 CONFIG: Final = "rlm-config"
 """Type of the entries that hold a session's own settings."""
+MARKER: Final = "[readcache:"
+"""How an answer of the read cache begins that rests on earlier text."""
 _WRITERS: Final = ("write", "edit")
 
 
@@ -46,6 +48,7 @@ class PiBranch:
     waits: number of calls that children are still answering.
     calls: the tool calls seen, by id.
     results: the text of each result as pi has it, by the id of its call.
+    has_markers: whether one of them may rest on others, on any branch.
     """
 
     def __init__(self, session: Session) -> None:
@@ -62,6 +65,7 @@ class PiBranch:
         self.waits = 0
         self.calls: dict[str, ToolCall] = {}
         self.results: dict[str, str] = {}
+        self.has_markers = False
 
     def follow(self, delta: BranchDelta) -> None:
         """Go to where pi is, and journal what is new there. Raises UnknownEntry."""
@@ -148,6 +152,7 @@ class PiBranch:
                 self.calls[block.id] = block
             elif isinstance(block, ToolResult):
                 self.results[block.call_id] = block.text
+                self.has_markers |= MARKER in block.text
 
     def _note_from_details(self, result: ToolResult, details: Any) -> None:  # noqa: ANN401 - any JSON
         if not isinstance(details, dict) or "readcache" not in details:

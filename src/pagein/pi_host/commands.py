@@ -134,9 +134,11 @@ def _refresh(session: Session, path: str, lines: tuple[object, object], at: floa
     return Answer(told, entries=(NewEntry(READ_CACHE, record),))
 
 
-def status(session: Session) -> Answer:
-    """Return the answer to `/readcache-status`."""
+def status(session: Session, gateway: str = "") -> Answer:
+    """Return the answer to `/readcache-status`. gateway: the address of a gateway that answers reads instead; "" for none."""
     lines = [session.status().text]
+    if gateway:
+        lines.append(f"reads are left to the gateway at {gateway}: its page has their figures")
     rehearsed = [
         decode_json(entry.body.note.data.encode())
         for entry in session.journal.branch(session.leaf)

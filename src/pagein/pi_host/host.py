@@ -1,7 +1,7 @@
 """Dispatch each request of the extension to the deciding module."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
@@ -14,6 +14,7 @@ from pagein.model.objects import ObjectId
 from pagein.pi_host import commands, paging_commands
 from pagein.pi_host.branch import PiBranch, UnknownEntry
 from pagein.pi_host.bridge import Later, Link
+from pagein.pi_host.gateway_headers import gateway_headers, is_gateway
 from pagein.pi_host.protocol import (
     PROTOCOL,
     Answer,
@@ -45,6 +46,10 @@ _TICK: Final = 0.3
 """Seconds between two looks at what children do."""
 _LIMIT: Final = 0.9
 """Share of the window up to which a request fits, without a setting."""
+_FIRST: Final = (
+    "pagein is at work: a repeated read is answered by what changed. /readcache-status has figures, /rlm on also takes old results "
+    "out of the window, and `pagein off` in a shell lets everything pass."
+)
 _Decided: TypeAlias = (
     ToolCallEvent | ToolResultEvent | ContextEvent | CommandEvent | ToolEvent | BeginEvent | CompactEvent
 )
@@ -77,6 +82,8 @@ class Surroundings:
     is_off: whether a person has switched pagein off.
     made_here: whether the store made an id.
     check: raises BadSetting for settings that cannot hold in a folder.
+    gateways: returns the addresses of the gateways that this user runs.
+    is_first: returns whether this user meets pagein in pi for the first time, and remembers that it was asked.
     """
 
     open_engine: Callable[[str, Mapping[str, object]], Engine]
@@ -84,6 +91,8 @@ class Surroundings:
     is_off: Callable[[], bool] = lambda: False
     made_here: Callable[[ObjectId], bool] = lambda _: False
     check: Callable[[str, Mapping[str, object]], None] = lambda _folder, _given: None
+    gateways: Callable[[], Collection[str]] = tuple
+    is_first: Callable[[], bool] = lambda: False
 
 
 class PiHost:
@@ -96,6 +105,7 @@ class PiHost:
         self._hello = Hello(PROTOCOL, "", "", "")
         self._given: Mapping[str, object] = {}
         self._usage: WindowUsage | None = None
+        self._gateway = ""
 
     def answer(self, event: object, link: Link) -> object:
         """Return the reply to a request of the extension. Raises what its parts raise."""
@@ -168,7 +178,7 @@ class PiHost:
             case ContextEvent():
                 return self._edits(event, rooms, pages=pages)
             case BeginEvent():
-                return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages))
+                return self._begin(event, rooms, pages=pages)
             case CompactEvent():
                 can = pages and self._settings.cancels
                 return rooms.window.judge_compaction(pages=can, usage=event.usage)
@@ -178,10 +188,23 @@ class PiHost:
                 return self._tool(event, rooms, link, pages=pages)
         raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
 
+    def _begin(self, event: BeginEvent, rooms: "_Rooms", *, pages: bool) -> Beginning:
+        """Say what holds from here on, and leave the window to a gateway if nothing of it was changed here.
+
+        What left a window stays a stub after `/rlm off`, and a marker rests on text that a gateway could evict.
+        """
+        is_changed = pages or rooms.branch.config.enabled is not None or rooms.branch.has_markers
+        leaves = not is_changed and is_gateway(event.address, self._around.gateways())
+        self._gateway = event.address if leaves else ""
+        decides = is_changed or (self._settings.reads == "on" and not leaves)
+        headers = gateway_headers(event.address, self._hello.session, decides=decides and not self._around.is_off())
+        notice = _FIRST if not self._around.is_off() and self._around.is_first() else ""
+        return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages), headers, notice)
+
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):
             return CallVerdict() if self._around.is_off() else rooms.reads.judge(event.call)
-        return Patch() if self._around.is_off() else rooms.reads.patch(event)
+        return Patch() if self._gateway or self._around.is_off() else rooms.reads.patch(event)
 
     def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
         self._usage = event.usage
@@ -237,7 +260,7 @@ class PiHost:
     def _command(self, event: CommandEvent, rooms: "_Rooms", *, pages: bool) -> Answer:
         match event.name, event.args.strip():
             case "readcache-status", _:
-                return commands.status(rooms.session)
+                return commands.status(rooms.session, self._gateway)
             case "readcache-refresh", args:
                 return commands.refresh(rooms.session, args, self._around.now())
             case "rlm", args:
@@ -259,7 +282,7 @@ class PiHost:
             "config": lambda: self._configure(rest, branch),
             "prompt": lambda: paging_commands.set_prompt(rest, self._prompt(rooms, pages=pages)),
             "externalize": lambda: paging_commands.order_epoch(session, branch, pages=pages),
-            "inspect": lambda: paging_commands.inspect(branch, rooms.window.shown),
+            "inspect": lambda: paging_commands.inspect(session, branch, rooms.window.shown, PROCESS_CALLS.operations()),
             "store": lambda: paging_commands.list_store(session),
             "trace": lambda: paging_commands.trace(session, PROCESS_CALLS.operations()),
             "clear": paging_commands.say_clear,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from pagein.delegation.call_tree import CallTree, OperationView
+from pagein.delegation.call_tree import CallNode, CallStatus, CallTree, OperationView
 from pagein.engine.session import Session
 from pagein.errors import BadInput, PageinError
 from pagein.model.delegation_notes import ChildResultNote
@@ -17,6 +17,13 @@ from pagein.tools.calls import Call
 
 _STATUS_ON: Final = "RLM Status: ON"
 _MOST: Final = 30
+_SIGNS: Final[Mapping[CallStatus, str]] = {
+    "running": "●",
+    "success": "✓",
+    "error": "✗",
+    "timeout": "✗",
+    "cancelled": "✗",
+}
 WORDS: Final[Mapping[str, str]] = {
     "on": "page in this branch of the session",
     "off": "let nothing further leave; cancels children, keeps the store",
@@ -104,13 +111,35 @@ def order_epoch(session: Session, branch: PiBranch, *, pages: bool) -> Answer:
     return Answer("Old results leave with the next request. Send a message to trigger it.")
 
 
-def inspect(branch: PiBranch, shown: Mapping[str, str]) -> Answer:
-    """Return the answer to `/rlm inspect`: each result that the model sees otherwise than pi has it."""
-    lines = [
+def inspect(
+    session: Session, branch: PiBranch, shown: Mapping[str, str], operations: Sequence[OperationView]
+) -> Answer:
+    """Return the answer to `/rlm inspect`: the calls of children, the results shown otherwise than pi has them, and the objects."""
+    results = [
         f"{branch.calls[name].name if name in branch.calls else 'result'} {name}: {text.splitlines()[0] if text else ''}"
         for name, text in shown.items()
     ]
-    return Answer("\n".join(lines) or "The model sees every result as it stands in the session.")
+    parts = {
+        "Children and epochs, newest first": "\n".join([*_call_lines(operations), trace(session, operations).text]),
+        "Results that the model sees otherwise than pi shows them": "\n".join(results) or "none",
+        "Objects, newest first": list_store(session).text,
+    }
+    text = "\n\n".join(f"{title}\n{body}" for title, body in parts.items())
+    return Answer(text, overlay="pagein: what left the window")
+
+
+def _call_lines(operations: Sequence[OperationView]) -> list[str]:
+    """Return a line for each call of a running operation, indented by its depth."""
+    return [
+        f"{'  ' * (call.depth - 1)}{_SIGNS[call.status]} {call.call_id} [{call.model}] {_seconds(call)}, {call.cost.says}: "
+        f"{call.question}"
+        for one in operations
+        for call in one.calls
+    ]
+
+
+def _seconds(call: CallNode) -> str:
+    return "running" if call.seconds is None else f"{call.seconds:.1f} s"
 
 
 def list_store(session: Session) -> Answer:
@@ -143,7 +172,7 @@ def trace(session: Session, operations: Sequence[OperationView]) -> Answer:
             case _:
                 pass
     lines += past[: -_MOST - 1 : -1]
-    return Answer("\n".join(lines) or "No child was asked in this session, and nothing left the context.")
+    return Answer("\n".join(lines) or "No child was asked in this session, and no epoch was opened.")
 
 
 def say_clear() -> Answer:

@@ -153,9 +153,13 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class BeginEvent:
-    """A session was opened, or a prompt is about to be worked on. The reply is a `Beginning`."""
+    """A session was opened, its model was chosen, or a prompt is about to be worked on. The reply is a `Beginning`.
+
+    address: where pi sends the requests of the model; "" for unknown.
+    """
 
     branch: BranchDelta
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +168,14 @@ class Beginning:
 
     tools: names of all of pagein's tools that are active; None to leave them.
     prompt: text for the end of the system prompt; "" for none.
+    headers: what requests to this address carry besides pi's own headers.
+    notice: what the person is told now; "" for nothing.
     """
 
     tools: tuple[str, ...] | None = None
     prompt: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +277,7 @@ class Answer:
     level: how a command's text is shown. An error of a tool is raised in pi.
     tools: names of all of pagein's tools that are active from now on; None to leave them.
     widget: lines that tell the person what goes on; None to leave those that are shown.
+    overlay: title of the overlay that shows the text where pi has a screen; "" for a notice.
     """
 
     text: str
@@ -277,6 +286,7 @@ class Answer:
     entries: tuple[NewEntry, ...] = ()
     tools: tuple[str, ...] | None = None
     widget: tuple[str, ...] | None = None
+    overlay: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,14 @@ def _paging_line(session: Session, usage: WindowUsage | None) -> str:
         held = session.recalls.holdings
     except HostError:
         return f"pagein: window {full}"
-    away = (
-        f"{held.stubs:,} stubs and {held.previews:,} previews" if held.stubs or held.previews else "nothing left it yet"
-    )
-    return f"pagein: window {full}, {away}, {held.count:,} objects of {held.tokens:,} tokens, {held.recalls:,} recalls"
+    left = f"{_count(held.stubs, 'stub')} and {_count(held.previews, 'preview')}"
+    away = left if held.stubs or held.previews else "nothing left it yet"
+    objects, recalls = _count(held.count, "object"), _count(held.recalls, "recall")
+    return f"pagein: window {full}, {away}, {objects} of {held.tokens:,} tokens, {recalls}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def _operation_line(one: OperationView) -> str:

@@ -20,13 +20,12 @@ from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate
 from pagein.engine.session import Session
 from pagein.errors import StoreError
 from pagein.model.messages import Message, Text, ToolResult
-from pagein.pi_host.branch import PiBranch
+from pagein.pi_host.branch import MARKER, PiBranch
 from pagein.pi_host.protocol import CompactionVerdict, Insert, WindowEdits, WindowUsage
 from pagein.policy.stubs.recall_ways import Way
 
 _PAGES: Final[Gate] = replace(OPEN_GATE, way=Way("rlm_peek", "rlm_search"), arguments=False)
 """What may be decided while paging is on. Arguments of calls stay, since pi's messages keep them."""
-_MARKER: Final = "[readcache:"
 _MILLISECONDS: Final = 1000
 
 
@@ -62,7 +61,7 @@ class Window:
         if not self._session.is_kept:
             self._began = False
             told = self._branch.results
-            self.shown = {name: text for name, text in changed.items() if told[name].startswith(_MARKER)}
+            self.shown = {name: text for name, text in changed.items() if told[name].startswith(MARKER)}
             return WindowEdits(reset=True, results=self.shown, failure=request.failure or "the store cannot be written")
         inserts = tuple(self._inserts(messages, self._last if goes_on else ""))
         self.shown = {**self.shown, **changed} if goes_on else changed

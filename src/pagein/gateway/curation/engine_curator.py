@@ -60,14 +60,20 @@ class EngineCurator:
             at=asked.at,
             hint=_hint_of(asked),
             context=asked.context,
-            offers=(*self._offers, *self._children) if asked.children else self._offers,
+            offers=self._offers_for(asked),
             path_model=asked.model,
             lasting=asked.lasting,
             documented=asked.documented,
             claim=asked.claim,
+            curates=asked.curates,
         )
         self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)
+
+    def _offers_for(self, asked: CurationRequest) -> tuple[ToolOffer, ...]:
+        if not asked.curates:
+            return ()
+        return (*self._offers, *self._children) if asked.children else self._offers
 
     def _tell_of(self, asked: CurationRequest, prepared: PreparedRequest) -> None:
         if self._work is not None and prepared.session and (conversation := _conversation(prepared)):

@@ -44,6 +44,7 @@ class CurationRequest:
     model: the model's name, if the path of the request has it
     is_near: whether the client runs on this machine
     children: whether the model may ask child models on the client's account
+    curates: False if an extension of pagein in the client decides on the window, so that the gateway only measures and marks
     """
 
     body: bytes
@@ -57,6 +58,7 @@ class CurationRequest:
     model: str = ""
     is_near: bool = False
     children: bool = False
+    curates: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ HEADERS: Final = (
     "x-session-affinity",
 )
 AGENT: Final = "x-claude-code-agent-id"
+EXTENSION: Final = "x-pagein-extension"
+"""Names an extension of pagein in the client, such as `pi/0.1.0`, that decides on the window itself."""
 _LONGEST: Final = 200
 
 

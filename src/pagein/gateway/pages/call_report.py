@@ -15,7 +15,7 @@ from pagein.gateway.curation.guarded_curator import (
     UsageAccount,
 )
 from pagein.gateway.curation.keepalive_requests import KeepAliveOutcome
-from pagein.gateway.curation.session_hints import Hint
+from pagein.gateway.curation.session_hints import Hint, fit_for_logs
 from pagein.gateway.farewell import binds
 from pagein.gateway.http.content_codings import decode_body
 from pagein.gateway.http.routes import Route
@@ -34,6 +34,10 @@ _NO_TOOLS = (b"", b"[]", b"null")
 _CROWDED = (
     "The window of {model} is nearly full in session {session}, and nothing more of it may leave: its requests go out all the same. "
     "Let the client compact, or begin a new conversation."
+)
+_EXTENSION = (
+    "The extension {} decides what enters and leaves its windows. This gateway measures its requests and places cache "
+    "breakpoints, and evicts nothing from them."
 )
 
 
@@ -120,6 +124,11 @@ class Reporter:
         """Show a notice on the page and in the log, once."""
         if self.board.notice(text):
             tell(self._logger, "notice", logging.WARNING, text=text)
+
+    def notice_extension(self, extension: str) -> None:
+        """Show that a client's own extension decides on its windows, unless `extension` is ""."""
+        if extension:
+            self.notice(_EXTENSION.format(fit_for_logs(extension)))
 
     def report_failure(self, kind: str, why: str) -> None:
         """Report a failure hidden from the client."""
