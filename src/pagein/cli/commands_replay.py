@@ -75,9 +75,10 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         typer.Option(
             "--prices",
             metavar="MODEL[@DATE]",
-            help="A model's price table, as of a date, or multipliers of the input price: generic:r=.1,w=1.25.",
+            help="A model's price table, as of a date; own: each session by that of its own model; or multipliers of the input "
+            "price: generic:r=.1,w=1.25.",
         ),
-    ] = "generic:r=.1,w=1.25",
+    ] = "own",
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,7 +147,8 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Put recorded sessions through pagein and print the bill with and without it.
 
-    Needs no key, no server and no network, and changes nothing. Costs are in BIT: one uncached input token costs 1.
+    Needs no key, no server and no network, and changes nothing. Costs are in dollars at
+    list prices, or in BIT, the price of one input token without a cache, where the prices are given as multipliers.
     """
     from pagein.replay.policies.ablation import ablation
     from pagein.replay.run import ReplayRequest
