@@ -16,7 +16,7 @@ _NAME = 60
 _COMPACTS = "80 %"
 
 # The policy that repeats the recorded requests.
-_RECORDED = "append"
+RECORDED = "append"
 
 # The policies available without pagein, and the ones among them that drop content for good.
 _TODAY = ("append", "append-5m", "append-1h", "rolling", "clear", "compact")
@@ -92,7 +92,7 @@ def _paid_cost(baseline: str, base: Figures) -> str:
     unit = "" if base["usd"] is not None else "; a BIT is the price of one input token without a cache"
     return (
         f"cost {money(base)}{where} as recorded, without pagein{unit}"
-        if baseline == _RECORDED
+        if baseline == RECORDED
         else f"would have cost {money(base)}{where} under {baseline}{unit}"
     )
 
@@ -154,13 +154,13 @@ def _spread_words(bill: Bill, policy: str) -> str:
 
 def _compaction_words(bill: Bill) -> str:
     """Return what the agents' own compaction would have cost at the real windows; "" if it was not replayed."""
-    both = [one for one in bill["per_session"] if "compact" in one["policies"] and _RECORDED in one["policies"]]
+    both = [one for one in bill["per_session"] if "compact" in one["policies"] and RECORDED in one["policies"]]
     short_of_it = [one["policies"] for one in both if one["policies"]["compact"]["epochs"]]
-    if not both or (bill["policies"][_RECORDED]["usd"] is None and not short_of_it):
+    if not both or (bill["policies"][RECORDED]["usd"] is None and not short_of_it):
         return ""
     if not short_of_it:
         return "No session came near the end of its model's window, where an agent compacts."
-    compact, append = (total(one[name] for one in short_of_it) for name in ("compact", _RECORDED))
+    compact, append = (total(one[name] for one in short_of_it) for name in ("compact", RECORDED))
     which = "The session" if bill["sessions"] == 1 else plural(len(short_of_it), "session")
     ours = BY_DEFAULT if all(BY_DEFAULT in one for one in short_of_it) else ENGINE
     beside = ""
