@@ -83,7 +83,7 @@ def test_what_serve_does_by_default_comes_first(bill: Bill, detail: Detail) -> N
     assert ("2 of 120", "edit quotes lost from sight") in labels
     assert names.count("against the baseline") == 1
     assert "<tr class='engine'><th scope='row'>pagein-quiet" in said
-    (head,) = re.findall(r"<th scope='col'>agent</th>(.*?)</tr>", said)
+    (head,) = re.findall(r"<th scope='col'>session</th>(.*?)</tr>", said)
     assert head.index("pagein-quiet") < head.index(">pagein<")
     assert facts(said)["by_default"] == "pagein-quiet"
 

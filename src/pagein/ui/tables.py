@@ -41,8 +41,8 @@ _INDENT = 1
 WORDS = ("policy", "that is", "layout")
 # Titles of columns that a newcomer cannot know.
 _OWN_WORDS = ("left", "batches", "needed/100", "assumed", "quotes seen/lost/all")
-# Columns of a terminal that has room for project and time of a session.
-_WITH_PLACES = 110
+# Columns of a terminal that has room for project and time of a session, and for what was done in it.
+_WITH_PLACES, _WITH_DEEDS = 100, 140
 _TONES: dict[Tone, str] = {
     "saves": "bold green",
     "same": "bold",
@@ -174,7 +174,10 @@ def sessions(bill: Bill, width: int) -> Table:
         title: [cell(one, bill["baseline"]) for one in bill["per_session"]] for title, cell in _SESSION_CELLS.items()
     }
     known = [title for title, column in cells.items() if any(cell != ABSENT for cell in column)]
-    known = known if is_wide else [title for title in known if title in _NARROW_CELLS]
+    if not any(one["policies"][ENGINE]["keep_alives"] for one in bill["per_session"] if ENGINE in one["policies"]):
+        known = [title for title in known if title != "keep-alive" or "by default" not in known]
+    if width < _WITH_DEEDS:
+        known = [title for title in known if title in _NARROW_CELLS]
     for title in known:
         table.add_column(title, justify="right", no_wrap=True)
     for place, session in enumerate(bill["per_session"]):
@@ -210,7 +213,7 @@ _SESSION_CELLS: dict[str, Callable[[SessionBill, str], str]] = {
     "left": _cell(lambda row: count(row.figures["stubs"])),
     "needed/100": _cell(lambda row: rate(row.faults_per_hundred)),
 }
-_NARROW_CELLS = ("cost", "by default", "keep-alive")
+_NARROW_CELLS = ("cost", "by default", "keep-alive", "hindsight")
 
 
 def prediction(bill: Bill) -> Table:

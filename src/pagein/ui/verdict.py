@@ -156,10 +156,11 @@ def _compaction_words(bill: Bill) -> str:
     """Return what the agents' own compaction would have cost at the real windows; "" if it was not replayed."""
     both = [one for one in bill["per_session"] if "compact" in one["policies"] and RECORDED in one["policies"]]
     short_of_it = [one["policies"] for one in both if one["policies"]["compact"]["epochs"]]
-    if not both or (bill["policies"][RECORDED]["usd"] is None and not short_of_it):
+    if not both:
         return ""
     if not short_of_it:
-        return "No session came near the end of its model's window, where an agent compacts."
+        which = "The session never" if bill["sessions"] == 1 else "No session"
+        return f"{which} came near the end of its model's window, where an agent compacts."
     compact, append = (total(one[name] for one in short_of_it) for name in ("compact", RECORDED))
     which = "The session" if bill["sessions"] == 1 else plural(len(short_of_it), "session")
     ours = BY_DEFAULT if all(BY_DEFAULT in one for one in short_of_it) else ENGINE
