@@ -12,10 +12,11 @@ from pathlib import Path
 from rich.console import Console
 
 from pagein.model.bill import Bill, Detail
-from pagein.replay.run import ReplayRequest, replay
+from pagein.replay.run import OWN, ReplayRequest, replay
 from pagein.ui.columns import ENGINE
-from pagein.ui.figures import amount, change
+from pagein.ui.figures import change
 from pagein.ui.tables import TableOptions, show
+from pagein.ui.verdict import money
 from pagein.wiring import open as open_engine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +38,7 @@ LAYERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 def main() -> int:
     """Replay the demo session and write what it shows, or with --check compare. Returns the exit status."""
-    replayed = replay(ReplayRequest(paths=(SESSION,), detail=True), open_engine)
+    replayed = replay(ReplayRequest(paths=(SESSION,), prices=OWN, detail=True), open_engine)
     drawn = picture(replayed.bill, replayed.details[0])
     told = with_tables(PAGE.read_text(encoding="utf-8"), tables(replayed.bill))
     made = {PICTURE: drawn, PAGE: told}
@@ -121,7 +122,7 @@ def _keys() -> Iterator[str]:
 
 def _caption(bill: Bill, name: str) -> str:
     label = f"with {ENGINE}" if name == ENGINE else f"as recorded ({name})"
-    return f"{label}: {amount(bill['policies'][name]['cost'])} BIT"
+    return f"{label}: {money(bill['policies'][name])}"
 
 
 def _panel(

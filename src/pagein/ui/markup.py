@@ -59,6 +59,8 @@ def tiles(bill: Bill) -> str:
         return ""
     found = [(money(base), f"{'as recorded, ' if bill['baseline'] == RECORDED else ''}{bill['baseline']}")]
     ours = [name for name in (BY_DEFAULT, ENGINE) if name in bill["policies"]]
+    if len(ours) > 1 and not bill["policies"][ENGINE]["keep_alives"]:
+        ours.remove(ENGINE)  # without a keep-alive request both are the same
     for place, name in enumerate(ours):
         row = BillRow(name, bill["policies"][name], base, bill["policies"].get(OPTIMUM))
         found += _more_tiles(row) if place else _engine_tiles(row, bill["spread"].get(name))

@@ -1,13 +1,13 @@
 """A picture of a bill to show to others, as an SVG: what was paid, and what it would have been. No word of a session is in it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
 from pagein.model.bill import Bill, Figures
-from pagein.ui.billed_sessions import prices_words
 from pagein.ui.columns import BY_DEFAULT, ENGINE, cost_ratio
-from pagein.ui.figures import change, count, plural
+from pagein.ui.figures import change, count, plural, short
 from pagein.ui.verdict import money
 
 WIDTH: Final = 1200
@@ -18,7 +18,9 @@ _LABELS: Final = 330
 _LONGEST_BAR: Final = 560
 _FIRST_BAR: Final = 250
 _LINE: Final = 78
-_LETTERS: Final = 96
+_LETTER: Final = 0.6
+"""Width of a bold letter as a share of its size, with a wide font."""
+_MODELS_NAMED: Final = 3
 _COLOURS: Final = {"append": "#64605b", "compact": "#b58900", BY_DEFAULT: "#0a7d74", ENGINE: "#57b894"}
 _NAMES: Final = {
     "append": "without pagein",
@@ -56,13 +58,12 @@ def _head(title: str) -> Iterator[str]:
     )
     yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fbfaf8"/>'
     yield f'<text x="{_LEFT}" y="90" font-size="28" font-weight="700" fill="#0a7d74">pagein</text>'
-    yield f'<text x="{_LEFT}" y="160" font-size="40" font-weight="680" textLength="{_fitted(title)}" lengthAdjust="spacingAndGlyphs">'
-    yield f"{escape(title)}</text>"
+    yield f'<text x="{_LEFT}" y="160" font-size="{_title_size(title)}" font-weight="680">{escape(title)}</text>'
 
 
-def _fitted(title: str) -> int:
-    """Return the width of the title, so that it ends inside the picture with every font."""
-    return min(WIDTH - 2 * _LEFT, 21 * len(title))
+def _title_size(title: str) -> int:
+    """Return the size of the title's letters, so that it ends inside the picture with every font."""
+    return min(40, int((WIDTH - 2 * _LEFT) / (_LETTER * len(title))))
 
 
 def _bars(bill: Bill, base: Figures) -> Iterator[str]:
@@ -83,7 +84,7 @@ def _bars(bill: Bill, base: Figures) -> Iterator[str]:
 
 def _notes(bill: Bill, engine: Figures, ours: str) -> Iterator[str]:
     for place, line in enumerate(_lines(bill, engine, ours)):
-        yield f'<text x="{_LEFT}" y="{556 + 28 * place}" font-size="19" fill="#64605b">{escape(line[:_LETTERS])}</text>'
+        yield f'<text x="{_LEFT}" y="{540 + 28 * place}" font-size="19" fill="#64605b">{escape(line)}</text>'
 
 
 def _lines(bill: Bill, engine: Figures, ours: str) -> Sequence[str]:
@@ -94,4 +95,10 @@ def _lines(bill: Bill, engine: Figures, ours: str) -> Sequence[str]:
             f"Median session {change(spread['median'])}; {count(spread['cheaper'])} cheaper, {count(spread['dearer'])} dearer; "
             f"{count(engine['unrecoverable_bytes'])} bytes lost."
         )
-    return [*told, f"Prices: {prices_words(bill)}."]
+    return [*told, f"Prices: {_models(bill)}.", "Recordings, replayed: not what the model would have done differently."]
+
+
+def _models(bill: Bill) -> str:
+    names = [name for name, _ in Counter(one["prices"] for one in bill["per_session"]).most_common()]
+    some = ", ".join(short(name, 24) for name in names[:_MODELS_NAMED])
+    return f"{some} and others" if len(names) > _MODELS_NAMED else some

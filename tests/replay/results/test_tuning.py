@@ -26,10 +26,13 @@ def session(place: int, costs: Mapping[Candidate, float], lost: Mapping[Candidat
     return SessionBill(
         file=name,
         id=name,
+        title=name,
+        project=None,
         began=float(place),
         source="x",
         agent="claude-code",
         parent=None,
+        prices="generic",
         flags={},
         policies=policies,
     )
