@@ -1,4 +1,4 @@
-"""Show the demo session: replay it, draw docs/images/demo.svg and write the tables between the marks of examples/README.md.
+"""Show the demo session: replay it, draw docs/images/demo.svg and docs/images/bill.svg, and write the tables between the marks of examples/README.md.
 
 `--check` writes nothing and fails where the page or the picture is not what a replay gives today.
 """
@@ -12,15 +12,18 @@ from pathlib import Path
 from rich.console import Console
 
 from pagein.model.bill import Bill, Detail
-from pagein.replay.run import ReplayRequest, replay
+from pagein.replay.run import OWN, ReplayRequest, replay
 from pagein.ui.columns import ENGINE
-from pagein.ui.figures import amount, change
+from pagein.ui.figures import change
+from pagein.ui.share_picture import share_picture
 from pagein.ui.tables import TableOptions, show
+from pagein.ui.verdict import money
 from pagein.wiring import open as open_engine
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION = ROOT / "examples" / "demo-session.jsonl.gz"
 PICTURE = ROOT / "docs" / "images" / "demo.svg"
+SHARED = ROOT / "docs" / "images" / "bill.svg"
 PAGE = ROOT / "examples" / "README.md"
 BEGIN, END = "<!-- demo: written by scripts/show_demo.py -->\n", "<!-- /demo -->"
 
@@ -37,10 +40,10 @@ LAYERS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 def main() -> int:
     """Replay the demo session and write what it shows, or with --check compare. Returns the exit status."""
-    replayed = replay(ReplayRequest(paths=(SESSION,), detail=True), open_engine)
+    replayed = replay(ReplayRequest(paths=(SESSION,), prices=OWN, detail=True), open_engine)
     drawn = picture(replayed.bill, replayed.details[0])
     told = with_tables(PAGE.read_text(encoding="utf-8"), tables(replayed.bill))
-    made = {PICTURE: drawn, PAGE: told}
+    made = {PICTURE: drawn, SHARED: share_picture(replayed.bill), PAGE: told}
     stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
@@ -121,7 +124,7 @@ def _keys() -> Iterator[str]:
 
 def _caption(bill: Bill, name: str) -> str:
     label = f"with {ENGINE}" if name == ENGINE else f"as recorded ({name})"
-    return f"{label}: {amount(bill['policies'][name]['cost'])} BIT"
+    return f"{label}: {money(bill['policies'][name])}"
 
 
 def _panel(

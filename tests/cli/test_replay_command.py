@@ -14,7 +14,7 @@ from typing import Protocol
 import pytest
 
 from pagein import __version__
-from pagein.model.bill import Bill, DecisionRow, Doctor, Figures, Why
+from pagein.model.bill import Bill, DecisionRow, Doctor, Figures, SessionBill, Spread, Why
 from pagein.replay.session_bill import POLICIES
 
 
@@ -33,6 +33,7 @@ def test_a_session_is_told_in_words_and_tables(run: Run, session: Path) -> None:
     ran = run("replay", session)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("This session cost ")
+    assert "\nWhy" not in ran.out
     assert "0 bytes were lost" in " ".join(ran.out.split())
     assert all(f"\n{policy} " in ran.out for policy in POLICIES)
 
@@ -42,17 +43,25 @@ def test_json_is_one_object_of_the_documented_shape_and_nothing_else(run: Run, s
     bill = json.loads(ran.out)
     assert (ran.status, ran.err, ran.out.count("\n")) == (0, "", 1)
     assert set(bill) == set(Bill.__annotations__)
+    assert (bill["why"], bill["doctor"]) == ([], None)
     assert list(bill["policies"]) == list(POLICIES)
     assert all(set(figures) == set(Figures.__annotations__) for figures in bill["policies"].values())
     assert bill["policies"]["pagein"]["unrecoverable_bytes"] == 0
     assert bill["policies"]["pagein"]["stubs"] > 0
+    (one,) = bill["per_session"]
+    assert set(one) == set(SessionBill.__annotations__)
+    assert (bill["prices"], one["title"]) == ("own", "tidy the parser")
+    assert one["policies"]["append"]["usd"] > 0
+    assert set(bill["spread"]["append"]) == set(Spread.__annotations__)
 
 
 def test_a_report_is_written_beside_json(run: Run, session: Path, tmp_path: Path) -> None:
     target = tmp_path / "out" / "report.html"
-    ran = run("replay", session, "--json", "--html", target)
+    picture = tmp_path / "bill.svg"
+    ran = run("replay", session, "--json", "--html", target, "--picture", picture)
     json.loads(ran.out)
-    assert (ran.status, ran.err) == (0, f"report written to {target}\n")
+    assert (ran.status, ran.err) == (0, f"report written to {target}\npicture written to {picture}\n")
+    assert "with pagein" in picture.read_text(encoding="utf-8")
     assert "tidy the parser" in target.read_text(encoding="utf-8")
 
 
@@ -83,8 +92,6 @@ def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) ->
     chosen = ("replay", session, "--policy", "pagein")
     told = run(*chosen, "--why").out
     assert "\nWhy" in told
-    assert "\nWhy" not in run(*chosen).out
-    assert json.loads(run(*chosen, "--json").out)["why"] == []
     (why,) = json.loads(run(*chosen, "--json", "--why").out)["why"]
     assert set(why) == set(Why.__annotations__)
     assert all(set(one) == set(DecisionRow.__annotations__) for one in why["decisions"])
@@ -94,14 +101,13 @@ def test_why_is_told_on_request_in_words_and_in_json(run: Run, session: Path) ->
 def test_the_cache_doctor_comes_on_request_in_words_and_in_json(run: Run, session: Path) -> None:
     chosen = ("replay", session, "--policy", "pagein")
     assert "Cache doctor: " in run(*chosen, "--doctor").out
-    assert json.loads(run(*chosen, "--json").out)["doctor"] is None
     doctor = json.loads(run(*chosen, "--json", "--doctor").out)["doctor"]
     assert set(doctor) == set(Doctor.__annotations__)
 
 
 def test_another_baseline_is_what_ratios_are_taken_against(run: Run, session: Path) -> None:
     ran = run("replay", session, "--policy", "append-1h", "--baseline", "none")
-    assert "BIT under none." in ran.out
+    assert " at list prices under none." in ran.out
     assert json.loads(run("replay", session, "--json", "--baseline", "none").out)["baseline"] == "none"
 
 

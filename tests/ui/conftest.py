@@ -17,6 +17,7 @@ from pagein.model.bill import (
     SessionBill,
     Why,
 )
+from pagein.replay.results.spread import spreads
 
 CALLS = 160
 PAUSES = (41, 97)
@@ -96,10 +97,13 @@ def session(number: int, cost: float) -> SessionBill:
     return {
         "file": f"sessions/{number:03}.jsonl",
         "id": f"session-{number}",
+        "title": f"Mend the parser, part {number}",
+        "project": f"/home/ada/project-{number}",
         "began": None,
         "source": "alpha" if number % 2 else "beta",
         "agent": "Claude Code",
         "parent": "session-0" if number == 2 else None,
+        "prices": "generic:r=.1,w=1.25",
         "flags": {},
         "policies": policies(cost),
     }
@@ -116,6 +120,7 @@ def make_bill(number: int = 1) -> Bill:
         "baseline": "append",
         "policies": policies(total),
         "groups": {source: {"policies": policies(total / len(sources))} for source in sources},
+        "spread": spreads((one["policies"] for one in each), "append"),
         "macro": {name: {"ratio": factor} for name, factor in FACTORS.items()} if len(sources) > 1 else {},
         "prediction": {
             source: {

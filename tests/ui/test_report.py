@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from tests.ui.conftest import engine_figures
@@ -14,6 +15,7 @@ from tests.ui.conftest import engine_figures
 from pagein.errors import BadSetting
 from pagein.model.bill import Bill, Detail
 from pagein.ui.report import EMBEDDED, largest, page, write_report
+from pagein.ui.share_picture import share_picture
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028'\"&amp;<!--"
 
@@ -68,7 +70,7 @@ def hostile(bill: Bill, detail: Detail) -> tuple[Bill, Detail]:
 def test_what_serve_does_by_default_comes_first(bill: Bill, detail: Detail) -> None:
     """Keep-alive requests have to be asked for, so their figures stand behind, under their name."""
     bill["policies"]["pagein-quiet"] = engine_figures(3_000_000.0, quotes_lost=2, faults=5)
-    bill["policies"]["pagein"] = engine_figures(2_000_000.0)
+    bill["policies"]["pagein"] = engine_figures(2_000_000.0, keep_alives=3)
     for one in bill["per_session"]:
         one["policies"]["pagein-quiet"] = engine_figures(3_000_000.0)
     said = page(bill, [detail])
@@ -83,7 +85,7 @@ def test_what_serve_does_by_default_comes_first(bill: Bill, detail: Detail) -> N
     assert ("2 of 120", "edit quotes lost from sight") in labels
     assert names.count("against the baseline") == 1
     assert "<tr class='engine'><th scope='row'>pagein-quiet" in said
-    (head,) = re.findall(r"<th scope='col'>agent</th>(.*?)</tr>", said)
+    (head,) = re.findall(r"<th scope='col'>session</th>(.*?)</tr>", said)
     assert head.index("pagein-quiet") < head.index(">pagein<")
     assert facts(said)["by_default"] == "pagein-quiet"
 
@@ -160,6 +162,34 @@ def test_the_pictures_are_of_the_dearest_sessions_and_the_page_says_so(
     assert [each["id"] for each in kept] == [f"session-{number}" for number in range(EMBEDDED + 4, 4, -1)]
     text = page(bills(EMBEDDED + 5), many)
     assert f"The pictures are those of the {EMBEDDED} dearest of {EMBEDDED + 5} sessions." in text
+
+
+def test_sessions_that_cost_more_are_listed_by_their_first_words_and_place(
+    bills: Callable[[int], Bill], detail: Detail
+) -> None:
+    bill = bills(3)
+    assert "makes dearer" not in page(bill, [])
+    one = bill["per_session"][1]
+    one["policies"]["pagein"] |= {"cost": 9e6, "usd": 27.0}
+    one["began"] = 1.8e9
+    (table,) = re.findall(r"makes dearer</h2>(.*?)</table>", page(bill, [detail]), re.DOTALL)
+    assert "Mend the parser, part 1<small>project-1 &middot; 2027-01-1" in table
+    assert "part 2" not in table
+
+
+def test_the_picture_to_share_has_figures_and_no_word_of_a_session(bill: Bill, detail: Detail) -> None:
+    drawn = share_picture(hostile(bill, detail)[0])
+    root = ET.fromstring(drawn)  # noqa: S314 - of our own making
+    said = " ".join(text for one in root.iter() if (text := (one.text or "").strip()))
+    assert said.startswith(
+        "pagein 1 recorded agent session would have cost 12.7 % less with pagein without pagein $10.26"
+    )
+    assert "agent compacts itself $9.75  -5.0 %" in said
+    assert HOSTILE not in said
+    assert "parser" not in said
+    assert drawn.strip() in page(bill, [detail])
+    del bill["policies"]["pagein"]
+    assert share_picture(bill) == ""
 
 
 def test_a_session_row_links_to_its_pictures(bill: Bill, detail: Detail) -> None:

@@ -23,22 +23,23 @@ def line(text: str, start: str) -> list[str]:
 
 
 def test_the_verdict_comes_first(bill: Bill) -> None:
-    assert printed(bill).startswith("This session cost 3.42M BIT")
+    assert printed(bill).startswith("This session cost $10.26 at list prices")
 
 
 def test_quiet_prints_the_verdict_alone(bill: Bill) -> None:
-    assert "ratio" not in printed(bill, shown=TableOptions(quiet=True))
+    assert "dollars" not in printed(bill, shown=TableOptions(quiet=True))
 
 
 def test_a_policy_is_a_row_of_what_it_cost(bill: Bill) -> None:
     row = line(printed(bill), "pagein")
     assert row == [
         "pagein",
-        "0.873",
+        "pagein,",
+        "keep-alive",
+        "on",
+        "$8.96",
         "-12.7",
         "%",
-        "2.99M",
-        "$8.96",
         "17.9M",
         "597.1k",
         "160",
@@ -57,7 +58,7 @@ def test_what_a_policy_did_has_its_faults_quotes_and_lost_bytes(bill: Bill) -> N
         "3",
         "1.88",
         "4",
-        "21.0k",
+        "$0.0630",
         "2",
         "117",
         "/",
@@ -77,8 +78,8 @@ def test_no_line_is_wider_than_the_terminal(bills: Callable[[int], Bill], width:
 
 def test_a_narrow_terminal_drops_columns_whole_and_says_which(bill: Bill) -> None:
     text = printed(bill, 60)
-    assert "not shown, for want of width: read, written, fresh, output, prompt" in " ".join(text.split())
-    assert line(text, "pagein") == ["pagein", "0.873", "-12.7", "%", "2.99M", "$8.96", "+34.3", "%"]
+    assert "not shown, for want of width: that is, read, written, uncached, output, prompt" in " ".join(text.split())
+    assert line(text, "pagein") == ["pagein", "$8.96", "-12.7", "%", "+34.3", "%"]
 
 
 @given(st.integers(0, 200))
@@ -102,10 +103,25 @@ def test_one_source_has_no_table_of_its_own(bill: Bill) -> None:
 
 
 def test_few_sessions_get_a_row_each_and_many_only_on_request(bills: Callable[[int], Bill]) -> None:
-    assert "beta/session-2 (sub-agent)" in printed(bills(3))
-    assert "session-29" not in printed(bills(30))
-    assert "session-29" in printed(bills(30), shown=TableOptions(sessions=True))
-    assert "session-2" not in printed(bills(3), shown=TableOptions(sessions=False))
+    few = bills(3)
+    few["per_session"][2]["began"] = 1.8e9
+    row = next(row for row in printed(few).splitlines() if row.startswith("Mend the parser, part 2 (sub-agent)"))
+    assert "project-2" in row
+    assert "2027-01-1" in row
+    assert "part 29" not in printed(bills(30))
+    assert "part 29" in printed(bills(30), shown=TableOptions(sessions=True))
+    assert "part 2" not in printed(bills(3), shown=TableOptions(sessions=False))
+
+
+def test_prices_of_each_sessions_own_model_are_told_with_what_is_unknown(bills: Callable[[int], Bill]) -> None:
+    bill = bills(6)
+    bill["prices"] = "own"
+    for number, one in enumerate(bill["per_session"]):
+        one["prices"] = f"model-{number % 5}"
+    bill["per_session"][0]["flags"] = {"unknown_model": "mystery"}
+    said = " ".join(printed(bill).split())
+    assert "each session by its own model: model-0 (2 sessions), model-1 (1 session)" in said
+    assert "and 1 more; 1 session of a model without known prices among them." in said
 
 
 def test_skipped_files_are_named_with_their_reason_up_to_a_number(bill: Bill) -> None:
@@ -154,10 +170,11 @@ def test_every_policy_is_explained(bill: Bill) -> None:
 
 
 def test_a_column_that_applies_to_no_row_is_left_out(bill: Bill) -> None:
-    assert " usd " in printed(bill)
+    assert " dollars " in printed(bill)
     for figures in bill["policies"].values():
         figures["usd"] = None
-    assert " usd " not in printed(bill)
+    assert " dollars " not in printed(bill)
+    assert "2.99M" in printed(bill)
 
 
 def test_the_mean_of_a_single_source_is_no_column(bill: Bill) -> None:
@@ -168,7 +185,7 @@ def test_the_mean_of_a_single_source_is_no_column(bill: Bill) -> None:
 def test_policies_that_changed_nothing_have_no_row_of_deeds_but_pagein_always_has(bill: Bill) -> None:
     for name in ("append", "pagein"):
         bill["policies"][name] |= {"stubs": 0, "epochs": 0, "faults": 0}
-    deeds = printed(bill).split("What was done")[1].split("The simulator")[0]
+    deeds = printed(bill).split("What was done")[1].split("left: ")[0]
     assert [row.split()[0] for row in deeds.splitlines()[2:] if row.strip()] == ["rolling", "clear", "pagein"]
 
 

@@ -34,6 +34,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="Examples:\n\n"
         "pagein replay session.jsonl\n\n"
         "pagein replay sessions/ --html report.html\n\n"
+        "pagein replay sessions/ --picture bill.svg\n\n"
         "pagein replay sessions/ --json > bill.json\n\n"
         "pagein replay session.jsonl --prices generic:r=.05,w=1 --policy pagein --policy clear\n\n"
         "pagein replay sessions/ --layout inline,pooled,tiered\n\n"
@@ -47,6 +48,7 @@ class _Output:
 
     json: bool
     html: Path | None
+    picture: Path | None
     sessions: bool | None
     quiet: bool
     why: bool
@@ -70,14 +72,21 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         Path | None,
         typer.Option("--html", metavar="REPORT.html", help="Write a page with pictures, complete in one file."),
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture", metavar="BILL.svg", help="Write a picture of the bill to share; no word of a session is in it."
+        ),
+    ] = None,
     prices: Annotated[
         str,
         typer.Option(
             "--prices",
             metavar="MODEL[@DATE]",
-            help="A model's price table, as of a date, or multipliers of the input price: generic:r=.1,w=1.25.",
+            help="A model's price table, as of a date; own: each session by that of its own model; or multipliers of the input "
+            "price: generic:r=.1,w=1.25.",
         ),
-    ] = "generic:r=.1,w=1.25",
+    ] = "own",
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -146,7 +155,8 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
 ) -> None:
     """Put recorded sessions through pagein and print the bill with and without it.
 
-    Needs no key, no server and no network, and changes nothing. Costs are in BIT: one uncached input token costs 1.
+    Needs no key, no server and no network, and changes nothing. Costs are in dollars at
+    list prices, or in BIT, the price of one input token without a cache, where the prices are given as multipliers.
     """
     from pagein.replay.policies.ablation import ablation
     from pagein.replay.run import ReplayRequest
@@ -159,9 +169,10 @@ def replay(  # noqa: PLR0913 - a command has as many options as it has
         raise BadSetting(f"--preset goes with --without; the preset as a whole is --policy pagein-{preset}")
     for names in without or ():
         ablation(names.split(","), preset)
-    output = _Output(json=as_json, html=html, sessions=sessions, quiet=quiet, why=why)
-    if html is not None:
-        _check_writable(html)
+    output = _Output(json=as_json, html=html, picture=picture, sessions=sessions, quiet=quiet, why=why)
+    for option, path in (("--html", html), ("--picture", picture)):
+        if path is not None:
+            _check_writable(option, path)
     asked = ReplayRequest(
         paths=tuple(paths or _own_sessions()),
         prices=prices,
@@ -184,15 +195,16 @@ def _check_known(name: str, accepted: Sequence[str]) -> None:
         raise BadSetting(f"there is no policy {name!r}; the policies are {', '.join(accepted)}")
 
 
-def _check_writable(html: Path) -> None:
+def _check_writable(option: str, path: Path) -> None:
     """Refuse an unwritable destination before the work."""
-    if html.is_dir():
-        raise BadSetting(f"--html {html}: is a folder; name a file in it, such as {html / 'report.html'}")
-    existing = next((parent for parent in html.absolute().parents if parent.exists()), None)
+    if path.is_dir():
+        name = "bill.svg" if option == "--picture" else "report.html"
+        raise BadSetting(f"{option} {path}: is a folder; name a file in it, such as {path / name}")
+    existing = next((parent for parent in path.absolute().parents if parent.exists()), None)
     if existing is not None and not existing.is_dir():
-        raise BadSetting(f"--html {html}: {existing} is not a folder")
+        raise BadSetting(f"{option} {path}: {existing} is not a folder")
     if existing is not None and not os.access(existing, os.W_OK | os.X_OK):
-        raise BadSetting(f"--html {html}: {existing} is closed to you; name a file in another folder")
+        raise BadSetting(f"{option} {path}: {existing} is closed to you; name a file in another folder")
 
 
 def _run_replay(asked: "ReplayRequest", output: _Output) -> "ReplayResult":
@@ -210,6 +222,8 @@ def _print(replayed: "ReplayResult", output: _Output) -> None:
         from pagein.ui.report import write_report
 
         write_report(output.html, bill, replayed.details)
+    if output.picture is not None and bill["sessions"]:
+        _write_picture(output.picture, bill)
     if output.json:
         with catch_full_disk():
             _print_json(bill)
@@ -226,8 +240,19 @@ def _print(replayed: "ReplayResult", output: _Output) -> None:
                 show_why(console(), bill["why"])
             if bill["doctor"] is not None and not output.quiet:
                 show_doctor(console(), bill["doctor"])
-    if output.html is not None and not output.quiet:
-        sys.stderr.write(f"report written to {output.html}\n")
+    for what, path in (("report", output.html), ("picture", output.picture)):
+        if path is not None and not output.quiet:
+            sys.stderr.write(f"{what} written to {path}\n")
+
+
+def _write_picture(path: Path, bill: "Bill") -> None:
+    from pagein.ui.report import write_whole
+    from pagein.ui.share_picture import share_picture
+
+    drawn = share_picture(bill)
+    if not drawn:
+        raise BadSetting("--picture compares pagein with the recording; replay both, without --policy or --baseline")
+    write_whole(path, drawn, "--picture")
 
 
 def _print_json(bill: "Bill") -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _NEAR = "127.0.0.1,localhost"
+_PRINT_ENV: Final = "--print-env"
+_WHOLE_WINDOW: Final = "--whole-window"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,12 @@ def run(
         list[str] | None, typer.Argument(metavar="ARGS", help="The agent's own arguments.", show_default=False)
     ] = None,
     print_env: Annotated[
-        bool, typer.Option("--print-env", help="Print what would be set and called, and start nothing.")
+        bool, typer.Option(_PRINT_ENV, help="Print what would be set and called, and start nothing.")
     ] = False,
     whole_window: Annotated[
         bool,
         typer.Option(
-            "--whole-window",
+            _WHOLE_WINDOW,
             help="Claude Code: keep windows of a million tokens, by a variable that its vendor does not document.",
         ),
     ] = False,
@@ -70,11 +72,13 @@ def run(
     """Start a coding agent behind a gateway: claude, codex, opencode, pi or gemini.
 
     Uses a running gateway of yours that fits, or starts one, which ends with the last agent that uses it. The agent is pointed to it by
-    its environment and its command line alone: no file is written, and nothing is to be undone. Options of pagein stand before AGENT. With
-    --json the output of --print-env is one JSON object.
+    its environment and its command line alone: no file is written, and nothing is to be undone. Options of pagein stand before AGENT;
+    --print-env and --whole-window may also stand right behind it, and -- ends them. With --json the output of --print-env is one JSON
+    object.
     """
-    start = _start(agent, tuple(arguments or ()), upstreams, store, whole_window=whole_window)
-    if print_env or as_json:
+    own, arguments = _own_options(arguments or [])
+    start = _start(agent, tuple(arguments), upstreams, store, whole_window=whole_window or _WHOLE_WINDOW in own)
+    if print_env or as_json or _PRINT_ENV in own:
         _print_env(start, as_json=as_json)
         return
     program = _program(start.launch.command)
@@ -96,6 +100,19 @@ def run(
     raise typer.Exit(end_as(status))
 
 
+def _own_options(arguments: list[str]) -> tuple[set[str], list[str]]:
+    """Split what stands behind the agent's name into options of pagein's, which stand first, and the agent's own arguments.
+
+    No agent has an option of these names.
+    """
+    own: set[str] = set()
+    for place, argument in enumerate(arguments):
+        if argument not in (_PRINT_ENV, _WHOLE_WINDOW):
+            return own, arguments[place + (argument == "--") :]
+        own.add(argument)
+    return own, []
+
+
 def _start(
     name: str, arguments: tuple[str, ...], upstreams: Mapping[str, str], store: str | None, *, whole_window: bool
 ) -> _Start:
@@ -109,7 +126,6 @@ def _start(
     from pagein.settings.sources import load_config
 
     launch = _launch(name)
-    arguments = arguments[1:] if arguments[:1] == ("--",) else arguments
     workspace = Path()
     config = load_config(workspace, upstreams)
     told = {one.name: str(config.values[one.name]) for one in VENDORS if config.origins[one.name] != DEFAULT}

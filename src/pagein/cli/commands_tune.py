@@ -56,8 +56,8 @@ def tune(  # noqa: PLR0913 - a command has as many options as it has
     ] = None,
     prices: Annotated[
         str,
-        typer.Option("--prices", metavar="MODEL[@DATE]", help="As for `pagein replay`; a model's prices give dollars."),
-    ] = "generic:r=.1,w=1.25",
+        typer.Option("--prices", metavar="MODEL[@DATE]", help="As for `pagein replay`."),
+    ] = "own",
     masking: Annotated[
         bool,
         typer.Option(

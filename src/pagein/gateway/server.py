@@ -39,6 +39,7 @@ from pagein.gateway.pages.session_views import Looker
 from pagein.gateway.pages.status_pages import figures, health
 from pagein.gateway.pages.store_watch import Look
 from pagein.gateway.pages.stored_sessions import SessionArchive
+from pagein.gateway.pages.telemetry import open_telemetry
 from pagein.gateway.pages.window_orders import Hand
 from pagein.gateway.relay import Relay
 from pagein.gateway.settings import GatewaySettings
@@ -124,6 +125,7 @@ class Gateway:
             limit=settings.body_limit,
             measures=given.curator is None,
         )
+        self._reporter.telemetry = open_telemetry(settings.otel, __version__) if settings.otel else None
         self._inspector = Inspector(self.board, self._reporter.prompts, given.hand, given.archive)
         self._logger = logger.getChild("http")
         self._clock = given.clock if given.clock is not None else SystemClock()
@@ -291,6 +293,8 @@ class Gateway:
             await self._relay.wait_until_told(settle)
         if self._http is not None:
             await self._http.close()
+        if self._reporter.telemetry is not None:
+            await asyncio.to_thread(self._reporter.telemetry.close)
         for thread in self._threads:
             await asyncio.to_thread(thread.stop)
         await self._guard.close(settle)

@@ -44,6 +44,7 @@ class GatewaySettings:
     keep_alive: whether pagein sends keep-alive requests through pauses, on the user's account
     keep_alive_session, keep_alive_session_bit, keep_alive_hour, keep_alive_hour_bit: maximum number and cost (in base-input-token
     equivalents) of keep-alive requests per session and per hour of the gateway
+    otel: address of the OpenTelemetry collector that is told of each call; "" for none
     """
 
     anthropic: str = ANTHROPIC.address
@@ -72,10 +73,12 @@ class GatewaySettings:
     keep_alive_session_bit: float = 300_000.0
     keep_alive_hour: int = 60
     keep_alive_hour_bit: float = 1_000_000.0
+    otel: str = ""
 
     def __post_init__(self) -> None:
         """Raise BadSetting for an invalid setting."""
-        for name, address in (*self.upstreams.items(), ("chatgpt", self.chatgpt)):
+        collector = {"otel": self.otel} if self.otel else {}
+        for name, address in (*self.upstreams.items(), ("chatgpt", self.chatgpt), *collector.items()):
             _checked_address(name, address)
         for name, number in (("budget", self.budget), ("silence", self.silence), ("grace", self.grace)):
             if not 0 < number < float("inf"):

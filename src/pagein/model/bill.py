@@ -8,11 +8,21 @@ Tokens are whole numbers. `None` means that a figure does not apply to a policy.
 from typing import TypedDict
 
 
-class Figures(TypedDict):
+class Paid(TypedDict):
+    """A price.
+
+    cost: BIT.
+    usd: the same in US dollars (None for generic prices).
+    """
+
+    cost: float
+    usd: float | None
+
+
+class Figures(Paid):
     """The cost of a policy on a session, or on a sum of sessions.
 
-    cost: the whole bill in BIT, recalls included.
-    usd: the same in US dollars (None for generic prices).
+    cost: the whole bill, recalls included.
     read, written, fresh, output: tokens by how they are billed, recall calls included.
     prompt_tokens: read + written + fresh of the recorded calls and the recalls.
     floor_tokens: prompt tokens of system prompt and tool schemas, which no policy can change.
@@ -30,8 +40,6 @@ class Figures(TypedDict):
     layout: `inline`, `pooled` or `tiered`.
     """
 
-    cost: float
-    usd: float | None
     read: int
     written: int
     fresh: int
@@ -58,15 +66,21 @@ class Figures(TypedDict):
 class SessionBill(TypedDict):
     """A session: source, and figures per policy.
 
+    title: the user's first words; "" if there are none.
+    project: the folder that was worked in; None if not recorded.
     began: when its first request was sent, seconds since 1970; None if the recording tells no times.
+    prices: the price table that it was billed by.
     """
 
     file: str
     id: str
+    title: str
+    project: str | None
     began: float | None
     source: str
     agent: str
     parent: str | None
+    prices: str
     flags: dict[str, object]
     policies: dict[str, Figures]
 
@@ -82,6 +96,23 @@ class GroupBill(TypedDict):
     """The sum over the sessions of a source."""
 
     policies: dict[str, Figures]
+
+
+class Spread(TypedDict):
+    """The cost of a policy in single sessions, each as a share of the baseline: 0.9 is a tenth cheaper.
+
+    Free sessions are left out. low, high: the quartiles; half of the sessions lie between them.
+    cheaper, dearer: number of sessions that cost less and more by at least half a thousandth.
+    """
+
+    sessions: int
+    median: float
+    low: float
+    high: float
+    best: float
+    worst: float
+    cheaper: int
+    dearer: int
 
 
 class Ratio(TypedDict):
@@ -222,6 +253,8 @@ class Doctor(TypedDict):
 class Bill(TypedDict):
     """The object that `pagein replay --json` prints.
 
+    prices: the price table, or `own`: each session by that of its own model.
+    spread: by policy; empty without the baseline.
     why: an entry per session if `--why` was given, otherwise empty.
     doctor: null without `--doctor`.
     """
@@ -233,6 +266,7 @@ class Bill(TypedDict):
     policies: dict[str, Figures]
     groups: dict[str, GroupBill]
     macro: dict[str, Ratio]
+    spread: dict[str, Spread]
     prediction: dict[str, Prediction]
     per_session: list[SessionBill]
     why: list[Why]

@@ -17,6 +17,7 @@ class Vendor:
     title: its name for people.
     address: the vendor's own address.
     formats: its wire formats: each with the option that chooses it for the simulated provider, and its name for people.
+    telemetry: its name in OpenTelemetry's conventions.
     client: what a client is told to use an upstream; `{url}` stands for the address of the upstream.
     """
 
@@ -25,6 +26,7 @@ class Vendor:
     address: str
     formats: tuple[tuple[str, str], ...]
     client: str
+    telemetry: str
 
 
 ANTHROPIC: Final = Vendor(
@@ -33,6 +35,7 @@ ANTHROPIC: Final = Vendor(
     "https://api.anthropic.com",
     (("anthropic", "Anthropic Messages"),),
     "ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any",
+    "anthropic",
 )
 OPENAI: Final = Vendor(
     "openai",
@@ -40,6 +43,7 @@ OPENAI: Final = Vendor(
     "https://api.openai.com",
     (("openai-chat", "OpenAI Chat Completions"), ("openai-responses", "OpenAI Responses")),
     "base URL {url}/v1, any key",
+    "openai",
 )
 GOOGLE: Final = Vendor(
     "google",
@@ -47,6 +51,7 @@ GOOGLE: Final = Vendor(
     "https://generativelanguage.googleapis.com",
     (("gemini", "Gemini"),),
     "GOOGLE_GEMINI_BASE_URL={url} GEMINI_API_KEY=any",
+    "gcp.gemini",
 )
 
 VENDORS: Final = (ANTHROPIC, OPENAI, GOOGLE)

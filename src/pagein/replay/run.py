@@ -17,6 +17,7 @@ from pagein.engine.engine import Settings
 from pagein.errors import BadSetting, PageinError
 from pagein.model.bill import Bill, Detail, GroupBill, Ratio, SessionBill, SkippedFile
 from pagein.policy.eviction.presets import DEFAULT, Preset
+from pagein.providers.prices.price_lookup import Prices
 from pagein.providers.prices.price_lookup import prices as prices_of
 from pagein.replay.policies.ablation import FULL, ablation, layers_missing
 from pagein.replay.policies.pagein_policy import USUAL, OpenEngine
@@ -31,13 +32,17 @@ from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 from pagein.replay.results.bill_figures import by_policy, mean_ratios
 from pagein.replay.results.cache_misses import SessionMisses, examine_session, report
 from pagein.replay.results.prediction import Comparison, compare, own_prices, prediction
+from pagein.replay.results.spread import spreads
 from pagein.replay.session_bill import EVERY_POLICY, POLICIES, BilledSession, ReplayTerms, bill_session
 from pagein.replay.workers import workers
 
-__all__ = ["POLICIES", "Progress", "ReplayRequest", "ReplayResult", "replay"]
+__all__ = ["OWN", "POLICIES", "STAND_IN", "Progress", "ReplayRequest", "ReplayResult", "replay"]
 
 Result = TypeVar("Result")
 
+OWN = "own"
+STAND_IN = "claude-sonnet-5-5"
+"""The model whose prices stand in for a model without known prices, with `OWN`."""
 _DEAREST = 1e6  # sums beyond it would end as infinities
 
 
@@ -45,7 +50,7 @@ _DEAREST = 1e6  # sums beyond it would end as infinities
 class ReplayRequest:
     """The input and the options of a replay.
 
-    prices: see `providers.prices.price_lookup.prices`.
+    prices: see `providers.prices.price_lookup.prices`; `OWN`: each session by the prices of its own model.
     policies: names of policies; those of pagein without layers are names that `ablation` gives.
     without: layers of pagein's policy; each item, a comma-separated list, adds one policy: pagein without these layers.
     preset: the preset of pagein's settings from which these layers are left out.
@@ -137,6 +142,7 @@ def replay(
     Raises BadSetting for unknown policies or prices and for a missing path.
     """
     terms = _terms(asked, open_engine)
+    own = _OwnPrices(asked.today) if asked.prices == OWN else None
     watching = _FileProgress(progress)
     with workers(asked.jobs, _outcome_of_death) as spread:
         learned: dict[Kin, list[_FirstPass]] = defaultdict(list)
@@ -146,11 +152,11 @@ def replay(
         watching.set_total()
         sources = {kin: _taught(some) for kin, some in learned.items()}
         paid: list[_Paid] = []
-        bill_one = partial(_bill, terms=terms, sources=sources, doctor=asked.doctor, recalls=asked.recalls)
+        bill_one = partial(_bill, terms=terms, sources=sources, own=own, doctor=asked.doctor, recalls=asked.recalls)
         for outcome in spread(bill_one, watching.second(_sources(asked.paths, {}))):
             _keep(outcome, skipped, paid.append)
     coding = {source for (source, _), some in learned.items() if any(one.coding for one in some)}
-    return _sum_up(paid, coding or {source for source, _ in learned}, skipped, terms, asked.baseline)
+    return _sum_up(paid, coding or {source for source, _ in learned}, skipped, asked, OWN if own else terms.prices.name)
 
 
 def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
@@ -164,7 +170,7 @@ def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
     listed = [name for name in EVERY_POLICY if name in chosen or name in always]
     place = listed.index(FULL) + 1 if FULL in listed else len(listed)
     wanted = (*listed[:place], *ablated, *listed[place:])
-    charged = prices_of(asked.prices, asked.today)
+    charged = prices_of(STAND_IN if asked.prices == OWN else asked.prices, asked.today)
     if max(charged.read, charged.write_5m, charged.write_1h, charged.output, charged.input_usd or 0.0) > _DEAREST:
         raise BadSetting(f"prices {asked.prices!r}: nothing costs {_DEAREST:,.0f} times as much as anything else")
     if charged.window < 1:
@@ -172,6 +178,20 @@ def _terms(asked: ReplayRequest, open_engine: OpenEngine) -> ReplayTerms:
     return ReplayTerms(
         charged, open_engine, wanted, stress=asked.stress, detail=asked.detail, why=asked.why, usual=asked.usual
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnPrices:
+    """The price tables of the recorded models, as of a day."""
+
+    day: date | None
+
+    def of(self, model: str) -> Prices | None:
+        """Return the prices of a model; None for a model without prices."""
+        try:
+            return prices_of(model, self.day)
+        except BadSetting:
+            return None
 
 
 # ── one file, in a worker ──────────────────────────────────────────────────
@@ -227,12 +247,26 @@ def _host(head: SessionHead) -> str:
     return head.agent.partition("/")[0]
 
 
-def _bill(source: Source, terms: ReplayTerms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool) -> _Outcome:
-    return _each(source, partial(_bill_session, terms=terms, sources=sources, doctor=doctor, recalls=recalls))
+def _bill(
+    source: Source,
+    terms: ReplayTerms,
+    sources: dict[Kin, _Source],
+    own: "_OwnPrices | None",
+    *,
+    doctor: bool,
+    recalls: bool,
+) -> _Outcome:
+    return _each(source, partial(_bill_session, terms=terms, sources=sources, own=own, doctor=doctor, recalls=recalls))
 
 
 def _bill_session(
-    session: RecordedSession, terms: ReplayTerms, sources: dict[Kin, _Source], *, doctor: bool, recalls: bool
+    session: RecordedSession,
+    terms: ReplayTerms,
+    sources: dict[Kin, _Source],
+    own: "_OwnPrices | None",
+    *,
+    doctor: bool,
+    recalls: bool,
 ) -> _Paid | None:
     calls = gather(session.entries)
     if not calls.calls:
@@ -243,13 +277,18 @@ def _bill_session(
     model = _model(head.models, calls)
     ratio = known.ratios.get(model) or chars_per_token(model, ())
     told = session.tally.totals if session.tally is not None else None
+    if own is not None:
+        prices = own.of(model)
+        terms = replace(terms, prices=prices or terms.prices)
+        flags = {} if prices else {"unknown_model": model or True}
+        head = replace(head, flags={**head.flags, **flags})
     recording = record(head, calls, known.facts, ratio, terms.prices, told)
-    own = own_prices(model)
-    replayed = on_own_cache(recording, own, misses=True)
-    pure = on_own_cache(recording, own, misses=False)
-    compared = compare(replayed, pure, own)
+    cache = own_prices(model)
+    replayed = on_own_cache(recording, cache, misses=True)
+    pure = on_own_cache(recording, cache, misses=False)
+    compared = compare(replayed, pure, cache)
     asked = recording if recalls else replace(recording, needs=(NO_NEEDS,) * len(recording.sized))
-    return _Paid(bill_session(asked, terms), compared, examine_session(pure, own) if doctor else None)
+    return _Paid(bill_session(asked, terms), compared, examine_session(pure, cache) if doctor else None)
 
 
 def _model(models: tuple[str, ...], calls: RecordedCalls) -> str:
@@ -286,7 +325,7 @@ def _keep(outcome: _Outcome, skipped: dict[str, str], act: Callable[[Any], objec
 
 
 def _sum_up(
-    paid: list[_Paid], coding: set[str], skipped: dict[str, str], terms: ReplayTerms, baseline: str
+    paid: list[_Paid], coding: set[str], skipped: dict[str, str], asked: ReplayRequest, prices: str
 ) -> ReplayResult:
     rows: dict[str, list[SessionBill]] = defaultdict(list)
     compared: dict[str, list[Comparison]] = defaultdict(list)
@@ -297,15 +336,16 @@ def _sum_up(
         ):  # usage from the simulator proves nothing about the simulator
             compared[one.billed.bill["source"]].append(one.compared)
     groups = {name: by_policy(row["policies"] for row in some) for name, some in sorted(rows.items())}
-    macro = mean_ratios({name: sums for name, sums in groups.items() if name in coding}, baseline)
+    macro = mean_ratios({name: sums for name, sums in groups.items() if name in coding}, asked.baseline)
     bill = Bill(
         sessions=len(paid),
         skipped=[SkippedFile(file=file, reason=reason) for file, reason in skipped.items()],
-        prices=terms.prices.name,
-        baseline=baseline,
+        prices=prices,
+        baseline=asked.baseline,
         policies=by_policy(groups.values()),
         groups={name: GroupBill(policies=sums) for name, sums in groups.items()},
         macro={name: Ratio(ratio=ratio) for name, ratio in macro.items()},
+        spread=spreads((one.billed.bill["policies"] for one in paid), asked.baseline),
         prediction={name: prediction(some) for name, some in sorted(compared.items())},
         per_session=[one.billed.bill for one in paid],
         why=[one.billed.why for one in paid if one.billed.why is not None],

@@ -23,7 +23,7 @@ from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.context_limit import beyond, model_window
 from pagein.replay.prompt.recording import BillableSession
 from pagein.replay.results.bill_figures import figures
-from pagein.replay.results.session_pictures import detail
+from pagein.replay.results.session_pictures import detail, first_words
 
 _BASELINES = ("none", "append", "append-5m", "append-1h", "rolling", "clear", "compact")
 _ORACLES = ("optimum", "bound")
@@ -108,10 +108,13 @@ def bill_session(recording: BillableSession, terms: ReplayTerms) -> BilledSessio
     bill = SessionBill(
         file=head.file,
         id=head.id,
+        title=first_words(recording),
+        project=head.cwd,
         began=recording.calls.calls[0].at if recording.calls.timed else None,
         source=head.source,
         agent=head.agent,
         parent=head.parent,
+        prices=terms.prices.name,
         flags={**recording.flags, **beyond(recording, terms.prices)},
         policies=rows,
     )

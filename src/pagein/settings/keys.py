@@ -257,6 +257,12 @@ GATEWAY: Final[tuple[Key, ...]] = (
         "Maximum cost of keep-alive requests per hour, in BIT (uncached input tokens).",
         own=True,
     ),
+    text(
+        "otel",
+        _GATEWAY["otel"],
+        "Address of an OpenTelemetry collector that is told of each model call, such as `http://127.0.0.1:4318`: figures and names, no content. Needs the extra `otel`.",
+        own=True,
+    ),
 )
 
 MCP: Final[tuple[Key, ...]] = (

@@ -6,8 +6,9 @@ too.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from pagein.model.bill import Bill, Figures
+from pagein.model.bill import Bill, Figures, Paid
 from pagein.ui.figures import ABSENT, amount, change, count, dollars, rate, ratio
 
 OPTIMUM = "optimum"
@@ -37,6 +38,29 @@ POLICY_MEANINGS: Mapping[str, str] = {
 }
 
 
+POLICY_LABELS: Mapping[str, str] = {
+    "none": "no cache at all",
+    "append": "as recorded, no pagein",
+    "append-5m": "5-minute cache",
+    "append-1h": "1-hour cache",
+    "rolling": "old results masked",
+    "clear": "vendor's clearing",
+    "compact": "agent compacts",
+    "pagein": "pagein, keep-alive on",
+    "pagein-quiet": "pagein by default",
+    "pagein-balanced": "balanced, keep-alive on",
+    "pagein-balanced-quiet": "preset balanced",
+    "pagein-thrifty": "thrifty, keep-alive on",
+    "pagein-thrifty-quiet": "preset thrifty",
+    "pooled": "layout pooled",
+    "pooled-spec": "pooled to the letter",
+    "tiered": "layout tiered",
+    "optimum": "best in hindsight",
+    "bound": "lower bound",
+}
+"""What a policy is, in a few words."""
+
+
 def policy_meaning(policy: str) -> str:
     """Return the description of a policy, in a line; empty for an unknown policy."""
     whole, _, layers = policy.partition("without-")
@@ -55,13 +79,13 @@ class BillRow:
 
     @property
     def ratio(self) -> float | None:
-        """Cost against the baseline."""
-        return quotient(self.figures["cost"], self.baseline["cost"] if self.baseline else None)
+        """Cost against the baseline, in dollars if both are known."""
+        return cost_ratio(self.figures, self.baseline) if self.baseline else None
 
     @property
     def over_optimum(self) -> float | None:
-        """Cost against the offline optimum."""
-        return quotient(self.figures["cost"], self.optimum["cost"] if self.optimum else None)
+        """Cost against the offline optimum, in dollars if both are known."""
+        return cost_ratio(self.figures, self.optimum) if self.optimum else None
 
     @property
     def faults_per_hundred(self) -> float | None:
@@ -91,6 +115,13 @@ def quotient(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
+def cost_ratio(part: Paid, whole: Paid) -> float | None:
+    """Return a cost divided by another, or None if that is zero. In dollars if both are known: BIT of two models differ in price."""
+    if part["usd"] is not None and whole["usd"]:
+        return part["usd"] / whole["usd"]
+    return quotient(part["cost"], whole["cost"])
+
+
 def rows(policies: Mapping[str, Figures], baseline: str) -> list[BillRow]:
     """Return the rows of a table, in the order of the bill."""
     return [BillRow(name, figures, policies.get(baseline), policies.get(OPTIMUM)) for name, figures in policies.items()]
@@ -98,7 +129,24 @@ def rows(policies: Mapping[str, Figures], baseline: str) -> list[BillRow]:
 
 def _kept_alive(row: BillRow) -> str:
     """Return the cost of keep-alive requests; absent for the many policies without any."""
-    return amount(row.figures["keep_alive_cost"]) if row.figures["keep_alives"] else ABSENT
+    return _part(row, "keep_alive_cost") if row.figures["keep_alives"] else ABSENT
+
+
+def _part(row: BillRow, name: Literal["recall_cost", "keep_alive_cost"]) -> str:
+    """Return a part of the bill in dollars if the bill is known in dollars, else in BIT."""
+    part, whole = row.figures[name], row.figures
+    if part is None or whole["usd"] is None or not whole["cost"]:
+        return amount(part)
+    return dollars(part * whole["usd"] / whole["cost"])
+
+
+def _bit(row: BillRow) -> str:
+    """Return the bill in BIT; absent if it is known in dollars."""
+    return amount(row.figures["cost"]) if row.figures["usd"] is None else ABSENT
+
+
+def _label(row: BillRow) -> str:
+    return POLICY_LABELS.get(row.name, ABSENT)
 
 
 def _layout(row: BillRow) -> str:
@@ -114,44 +162,57 @@ def quotes(row: BillRow) -> str:
 
 COST: tuple[BillColumn, ...] = (
     BillColumn("policy", "How old content is treated.", lambda row: row.name),
+    BillColumn("that is", "The same in a few words.", _label, 3),
     BillColumn("layout", "How the prompt is laid out; - is inline.", _layout, 4),
-    BillColumn("ratio", "Cost against the baseline; 1 is the baseline.", lambda row: ratio(row.ratio), 1),
-    BillColumn("change", "The same as a percentage; negative is cheaper.", lambda row: change(row.ratio)),
+    BillColumn("dollars", "The whole bill in US dollars, at list prices.", lambda row: dollars(row.figures["usd"])),
+    BillColumn("change", "Cost against the baseline; negative is cheaper.", lambda row: change(row.ratio)),
     BillColumn(
-        "cost", "The whole bill in BIT: one uncached input token costs 1.", lambda row: amount(row.figures["cost"])
+        "cost", "The whole bill in BIT: one input token without a cache costs 1 BIT. For prices without dollars.", _bit
     ),
-    BillColumn("usd", "The whole bill in US dollars.", lambda row: dollars(row.figures["usd"]), 2),
-    BillColumn("read", "Prompt tokens read from the cache.", lambda row: amount(row.figures["read"]), 3),
-    BillColumn("written", "Prompt tokens written to the cache.", lambda row: amount(row.figures["written"]), 3),
-    BillColumn("fresh", "Prompt tokens neither read nor written.", lambda row: amount(row.figures["fresh"]), 5),
+    BillColumn("read", "Prompt tokens read from the cache.", lambda row: amount(row.figures["read"]), 4),
+    BillColumn("written", "Prompt tokens written to the cache.", lambda row: amount(row.figures["written"]), 4),
+    BillColumn("uncached", "Prompt tokens neither read nor written.", lambda row: amount(row.figures["fresh"]), 5),
     BillColumn("output", "Tokens the model wrote.", lambda row: amount(row.figures["output"]), 6),
     BillColumn(
         "prompt",
         "All prompt tokens, recalls and keep-alive requests included.",
         lambda row: amount(row.figures["prompt_tokens"]),
-        4,
+        5,
     ),
-    BillColumn("vs optimum", "Cost above the offline optimum.", lambda row: change(row.over_optimum), 2),
+    BillColumn(
+        "vs optimum", "Cost above the best that hindsight could choose.", lambda row: change(row.over_optimum), 2
+    ),
 )
 
 DEEDS: tuple[BillColumn, ...] = (
     BillColumn("policy", "How old content is treated.", lambda row: row.name),
-    BillColumn("stubs", "Tool results replaced by a stub.", lambda row: count(row.figures["stubs"])),
-    BillColumn("epochs", "Batches of such replacements.", lambda row: count(row.figures["epochs"])),
-    BillColumn("faults/100", "Recalls a later step needed, per 100 calls.", lambda row: rate(row.faults_per_hundred)),
-    BillColumn("stress", "Recalls drawn beyond those.", lambda row: count(row.figures["stress_recalls"]), 5),
     BillColumn(
-        "recall cost", "BIT of all recalls; part of the cost.", lambda row: amount(row.figures["recall_cost"]), 2
+        "left",
+        "Tool results that left the window; a line stands in place of each.",
+        lambda row: count(row.figures["stubs"]),
+    ),
+    BillColumn("batches", "Batches in which they left (epochs).", lambda row: count(row.figures["epochs"])),
+    BillColumn(
+        "needed/100",
+        "How often a later step needed one of them again, per 100 calls. Each time it is recalled.",
+        lambda row: rate(row.faults_per_hundred),
     ),
     BillColumn(
-        "rereads", "Reads the recording made of paged-out things.", lambda row: count(row.figures["rereads"]), 4
+        "assumed",
+        "Recalls charged beyond those, by a model of what an agent could still want.",
+        lambda row: count(row.figures["stress_recalls"]),
+        5,
     ),
-    BillColumn("kept alive", "BIT of keep-alive requests; part of the cost.", _kept_alive, 7),
+    BillColumn("recall cost", "Price of all recalls; part of the bill.", lambda row: _part(row, "recall_cost"), 2),
+    BillColumn(
+        "read again", "Reads in the recording of things that had left.", lambda row: count(row.figures["rereads"]), 4
+    ),
+    BillColumn("kept alive", "Price of keep-alive requests; part of the bill.", _kept_alive, 7),
     BillColumn("quotes seen/lost/all", "Edit quotes visible, lost against append, of all.", quotes, 1),
     BillColumn("refused", "Requests a provider would refuse.", lambda row: count(row.figures["refused"]), 3),
     BillColumn(
         "bytes lost",
-        "Paged-out bytes that did not come back exactly.",
+        "Bytes that left and did not come back exactly.",
         lambda row: count(row.figures["unrecoverable_bytes"]),
     ),
 )
@@ -167,9 +228,9 @@ def sum_columns(bill: Bill) -> tuple[BillColumn, ...]:
         return ratio(means[row.name]["ratio"]) if row.name in means else ABSENT
 
     return (
-        *COST[:3],
-        BillColumn("macro", "Mean of that ratio over the coding sources, each counting once.", mean, 1),
-        *COST[3:],
+        *COST[:5],
+        BillColumn("macro", "Mean of cost / baseline over the coding sources, each counting once.", mean, 1),
+        *COST[5:],
     )
 
 

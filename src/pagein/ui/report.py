@@ -15,25 +15,33 @@ from importlib.resources import files
 from pathlib import Path
 
 from pagein.errors import BadSetting
-from pagein.model.bill import Bill, CacheTrace, Detail
+from pagein.model.bill import Bill, CacheTrace, Detail, SessionBill
 from pagein.ui import markup
+from pagein.ui.billed_sessions import losers, prices_words
 from pagein.ui.columns import BY_DEFAULT, COST, DEEDS, ENGINE
 from pagein.ui.figures import plain, plural, short
+from pagein.ui.share_picture import share_picture
 from pagein.ui.verdict import verdict
 
 # Maximum number of sessions with pictures, dearest first, and bytes of their data: a browser opens this without delay.
 EMBEDDED = 20
+_LOSERS = 10
 _EMBEDDED_BYTES = 12_000_000
 _STYLES = ("vendor/uplot/uPlot.min.css", "page/report.css")
 _SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "page/charts.js", "page/report.js")
 
 
 def write_report(path: Path, bill: Bill, details: Sequence[Detail]) -> None:
-    """Write the page to `path`, whole or not at all; a pipe or a device is written to, never replaced.
+    """Write the page to `path`, whole or not at all. Raises BadSetting for an unwritable path."""
+    write_whole(path, page(bill, details), "--html")
 
-    Raises BadSetting for an unwritable path.
+
+def write_whole(path: Path, written: str, option: str) -> None:
+    """Write a file whole or not at all; a pipe or a device is written to, never replaced.
+
+    option: the option that named the path. Raises BadSetting for an unwritable path.
     """
-    text = page(bill, details).encode("utf-8", "backslashreplace")
+    text = written.encode("utf-8", "backslashreplace")
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(text)
@@ -42,7 +50,7 @@ def write_report(path: Path, bill: Bill, details: Sequence[Detail]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
     except (OSError, RuntimeError) as error:
-        raise BadSetting(f"--html {path}: cannot write there: {_why(error)}") from error
+        raise BadSetting(f"{option} {path}: cannot write there: {_why(error)}") from error
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -50,7 +58,7 @@ def write_report(path: Path, bill: Bill, details: Sequence[Detail]) -> None:
         part.chmod(0o600)  # it holds pieces of a private session
         part.replace(target)
     except OSError as error:
-        raise BadSetting(f"--html {path}: cannot write it: {_why(error)}") from error
+        raise BadSetting(f"{option} {path}: cannot write it: {_why(error)}") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -71,6 +79,7 @@ def page(bill: Bill, details: Sequence[Detail]) -> str:
         f"<style>{style}</style></head><body class='{said.tone}'>",
         f"<header><div class='mark'>pagein replay</div>{markup.hero(said)}{markup.tiles(bill)}</header><main>",
         _costs(bill),
+        _picture(bill),
         _session(shown, len(details)) if shown else "",
         _tables(bill, shown),
         f"</main>{_footer(bill)}<div id='spoken' class='unseen' aria-live='polite'></div>",
@@ -107,19 +116,26 @@ def _policy(style: str, script: str) -> str:
         return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
     return (
-        f"default-src 'none'; script-src 'sha256-{digest_of(script)}'; style-src 'sha256-{digest_of(style)}'; "
+        f"default-src 'none'; img-src data:; script-src 'sha256-{digest_of(script)}'; style-src 'sha256-{digest_of(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
 def _facts(bill: Bill, shown: Sequence[Detail]) -> str:
+    rates = {(one["file"], one["id"]): _rate(one, bill["baseline"]) for one in bill["per_session"]}
     data = {
         "baseline": bill["baseline"],
         "engine": ENGINE,
         "by_default": BY_DEFAULT,
-        "sessions": [_slim(detail) for detail in shown],
+        "sessions": [_slim(detail) | {"usd_per_bit": rates.get((detail["file"], detail["id"]))} for detail in shown],
     }
     return _json(data)
+
+
+def _rate(session: SessionBill, baseline: str) -> float | None:
+    """Return the dollars of a BIT in a session; None if its prices have no currency."""
+    base = session["policies"].get(baseline)
+    return base["usd"] / base["cost"] if base is not None and base["usd"] and base["cost"] else None
 
 
 def _json(data: object) -> str:
@@ -145,9 +161,25 @@ def _whole(trace: CacheTrace) -> dict[str, list[int]]:
 
 
 def _costs(bill: Bill) -> str:
-    note = f"Prices {bill['prices']}. BIT: one uncached input token costs 1. The dashed line is {bill['baseline']}."
+    unit = "" if _in_dollars(bill) else " A BIT is the price of one input token without a cache."
+    note = f"Prices: {prices_words(bill)}.{unit} The dashed line is {bill['baseline']}."
     table = markup.cost_table(bill, bill["policies"], "Cost by policy", whole=True)
     return f"<h2>What each policy costs</h2><p class='note'>{markup.text(note)}</p><div class='card'>{table}</div>"
+
+
+def _in_dollars(bill: Bill) -> bool:
+    return any(figures["usd"] is not None for figures in bill["policies"].values())
+
+
+def _picture(bill: Bill) -> str:
+    drawn = share_picture(bill)
+    if not drawn:
+        return ""
+    return (
+        "<h2>A picture to share</h2><p class='note'>No word of a session is in it, only the figures.</p>"
+        f"<section class='card' id='share'>{drawn}<p><button type='button' id='save-svg'>Save as SVG</button> "
+        "<button type='button' id='save-png'>Save as PNG</button></p></section>"
+    )
 
 
 def _session(shown: Sequence[Detail], of: int) -> str:
@@ -169,7 +201,7 @@ def _session(shown: Sequence[Detail], of: int) -> str:
         + "<section class='card'><header><h3>Largest residents</h3><p class='note'>Tokens carried through the calls under "
         "append-only: size times the calls it stayed.</p></header><ol class='residents' id='residents'></ol></section>"
         "<section class='card'><header><h3>Epochs</h3><p class='note'>What left, why then, and what it had saved by the end of the session, "
-        "in BIT, recalls included.</p></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "
+        "recalls included.</p></header><div class='scroll' tabindex='0' role='region' aria-label='Epochs' "
         "id='epochs'></div><details id='numbers'><summary>The numbers of every call, as a table</summary>"
         "<div class='scroll' tabindex='0' role='region' aria-label='Every call' id='numbers-table'></div></details></section>"
     )
@@ -208,6 +240,12 @@ def _tables(bill: Bill, shown: Sequence[Detail]) -> str:
             for source, group in bill["groups"].items()
         ]
     numbers = {(detail["file"], detail["id"]): number for number, detail in enumerate(shown, start=1)}
+    dearer = losers(bill, BY_DEFAULT if BY_DEFAULT in bill["policies"] else ENGINE)
+    if dearer:
+        note = f"The sum hides them: the {plural(len(dearer), 'session')} that would have cost more with pagein, the worst first."
+        made.append(
+            _card("Sessions that pagein makes dearer", note, markup.session_table(bill, numbers, dearer[:_LOSERS]))
+        )
     made.append(_card("Sessions", "", markup.session_table(bill, numbers)))
     if bill["prediction"]:
         note = "Relative error of the simulated tokens. The last two columns do not know of the recorded cache misses."

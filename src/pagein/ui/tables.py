@@ -11,11 +11,24 @@ from rich.table import Table
 from rich.text import Text
 
 from pagein.model.bill import Bill, SessionBill
-from pagein.ui.columns import COST, DEEDS, ENGINE, BillColumn, BillRow, columns_for, did_something, rows, sum_columns
-from pagein.ui.figures import amount, change, count, error, plain, plural, rate, short
+from pagein.ui.billed_sessions import began_words, name_of, prices_words, project_of
+from pagein.ui.columns import (
+    BY_DEFAULT,
+    COST,
+    DEEDS,
+    ENGINE,
+    OPTIMUM,
+    BillColumn,
+    BillRow,
+    columns_for,
+    did_something,
+    rows,
+    sum_columns,
+)
+from pagein.ui.figures import ABSENT, amount, change, count, error, plain, plural, rate, short
 from pagein.ui.frame import titled_table
 from pagein.ui.row_tables import fit_columns
-from pagein.ui.verdict import Tone, Verdict, verdict
+from pagein.ui.verdict import Tone, Verdict, money, verdict
 
 # Up to this number, each session gets its row by default.
 FEW = 12
@@ -24,6 +37,12 @@ SKIPPED_SHOWN = 20
 # Maximum letters of a source name in the table of the simulator's errors.
 _SOURCE = 30
 _INDENT = 1
+# Columns with words, which stand left; figures stand right.
+WORDS = ("policy", "that is", "layout")
+# Titles of columns that a newcomer cannot know.
+_OWN_WORDS = ("left", "batches", "needed/100", "assumed", "quotes seen/lost/all")
+# Columns of a terminal that has room for project and time of a session, and for what was done in it.
+_WITH_PLACES, _WITH_DEEDS = 100, 140
 _TONES: dict[Tone, str] = {
     "saves": "bold green",
     "same": "bold",
@@ -61,10 +80,12 @@ def show_skipped(console: Console, bill: Bill) -> None:
 
 def _parts(bill: Bill, shown: TableOptions, width: int) -> Iterator[RenderableType]:
     all_rows = rows(bill["policies"], bill["baseline"])
-    head = f"{plural(bill['sessions'], 'session')}, {plural(_calls(bill), 'model call')}, prices {bill['prices']}"
+    head = f"{plural(bill['sessions'], 'session')}, {plural(_calls(bill), 'model call')}"
     yield _table(f"Cost  ({head})", sum_columns(bill), all_rows, width)
+    yield Text(f"Prices: {prices_words(bill)}.", style="dim")
     if acting := did_something(all_rows):
         yield _table("What was done, and what it did", DEEDS, acting, width)
+        yield Text(_legend(DEEDS, acting), style="dim")
     if len(bill["groups"]) > 1:
         for source, group in bill["groups"].items():
             yield _table(f"Cost: {short(source)}", COST, rows(group["policies"], bill["baseline"]), width)
@@ -94,10 +115,19 @@ def _calls(bill: Bill) -> int:
     return max((figures["calls"] for figures in bill["policies"].values()), default=0)
 
 
+def _legend(columns: Sequence[BillColumn], all_rows: Sequence[BillRow]) -> str:
+    """Return the meanings of those columns whose titles are words of pagein's own."""
+    return " ".join(f"{one.title}: {one.meaning}" for one in columns_for(columns, all_rows) if one.title in _OWN_WORDS)
+
+
 def _verdict(said: Verdict) -> Iterator[Text]:
     yield Text(said.headline, style=_TONES[said.tone])
+    if said.spread:
+        yield Text(said.spread)
     if said.loss:
         yield Text(said.loss, style=_TONES["broken"] if said.tone == "broken" else "")
+    if said.host:
+        yield Text(said.host)
     if said.rival:
         yield Text(said.rival)
     if said.floor:
@@ -113,7 +143,7 @@ def _table(title: str, columns: Sequence[BillColumn], all_rows: Sequence[BillRow
     kept = fit_columns(columns, widths, width - _INDENT)
     table = titled_table(title)
     for column in kept:
-        table.add_column(column.title, justify="left" if column is columns[0] else "right", no_wrap=True)
+        table.add_column(column.title, justify="left" if column.title in WORDS else "right", no_wrap=True)
     for index, row in enumerate(all_rows):
         table.add_row(*(Text(cells[column.title][index]) for column in kept), style=_row_style(row))
     dropped = [column.title for column in columns if column not in kept]
@@ -133,20 +163,32 @@ def _row_style(row: BillRow) -> str:
 
 
 def sessions(bill: Bill, width: int) -> Table:
-    """Return one row per session: its cost, and the results of pagein."""
+    """Return one row per session: the user's first words, project and time, its cost, and the results of pagein."""
     table = titled_table("Sessions")
-    table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
-    for title in _SESSION_CELLS:
+    table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=3)
+    is_wide = width >= _WITH_PLACES
+    if is_wide:
+        table.add_column("project", no_wrap=True, overflow="ellipsis", ratio=1)
+        table.add_column("began", no_wrap=True)
+    cells = {
+        title: [cell(one, bill["baseline"]) for one in bill["per_session"]] for title, cell in _SESSION_CELLS.items()
+    }
+    known = [title for title, column in cells.items() if any(cell != ABSENT for cell in column)]
+    if not any(one["policies"][ENGINE]["keep_alives"] for one in bill["per_session"] if ENGINE in one["policies"]):
+        known = [title for title in known if title != "keep-alive" or "by default" not in known]
+    if width < _WITH_DEEDS:
+        known = [title for title in known if title in _NARROW_CELLS]
+    for title in known:
         table.add_column(title, justify="right", no_wrap=True)
-    for session in bill["per_session"]:
-        table.add_row(Text(_label(session)), *(cell(session, bill["baseline"]) for cell in _SESSION_CELLS.values()))
+    for place, session in enumerate(bill["per_session"]):
+        where = (Text(project_of(session)), began_words(session)) if is_wide else ()
+        table.add_row(Text(_label(session)), *where, *(cells[title][place] for title in known))
     table.width = width
     return table
 
 
 def _label(session: SessionBill) -> str:
-    name = session["id"] or session["file"]
-    return f"{short(session['source'])}/{short(name)}" + (" (sub-agent)" if session["parent"] else "")
+    return short(name_of(session)) + (" (sub-agent)" if session["parent"] else "")
 
 
 def _row(session: SessionBill, name: str, baseline: str) -> BillRow | None:
@@ -164,12 +206,14 @@ def _cell(read: Callable[[BillRow], str], of: str | None = ENGINE) -> Callable[[
 
 _SESSION_CELLS: dict[str, Callable[[SessionBill, str], str]] = {
     "calls": _cell(lambda row: count(row.figures["calls"]), None),
-    "cost": _cell(lambda row: amount(row.figures["cost"]), None),
-    "pagein": _cell(lambda row: change(row.ratio)),
-    "optimum": _cell(lambda row: change(row.ratio), "optimum"),
-    "stubs": _cell(lambda row: count(row.figures["stubs"])),
-    "faults/100": _cell(lambda row: rate(row.faults_per_hundred)),
+    "cost": _cell(lambda row: money(row.figures), None),
+    "by default": _cell(lambda row: change(row.ratio), BY_DEFAULT),
+    "keep-alive": _cell(lambda row: change(row.ratio)),
+    "hindsight": _cell(lambda row: change(row.ratio), OPTIMUM),
+    "left": _cell(lambda row: count(row.figures["stubs"])),
+    "needed/100": _cell(lambda row: rate(row.faults_per_hundred)),
 }
+_NARROW_CELLS = ("cost", "by default", "keep-alive", "hindsight")
 
 
 def prediction(bill: Bill) -> Table:

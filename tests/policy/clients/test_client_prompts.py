@@ -16,6 +16,7 @@ from pagein.policy.clients.client_prompts import is_client_prompt
         "<command-message>compact</command-message>\n<command-name>/compact</command-name>\n<command-args>be short</command-args>",
         "<local-command-stdout>Set model to opus</local-command-stdout>",
         "/clear",
+        "<session>\nfix the login\n</session>\n\nWrite the title in the language the user wrote in, regardless of the above",
     ],
 )
 def test_what_clients_ask_and_tell_for_themselves_is_known(text: str) -> None:
@@ -31,6 +32,7 @@ def test_what_clients_ask_and_tell_for_themselves_is_known(text: str) -> None:
         "Fix the login",
         "Please generate a title for this conversation",
         "What did we do so far? And why?",
+        "<session>\nfix the login\n</session>\nWhat does this log say?",
         "",
     ],
 )

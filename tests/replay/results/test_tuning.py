@@ -26,10 +26,13 @@ def session(place: int, costs: Mapping[Candidate, float], lost: Mapping[Candidat
     return SessionBill(
         file=name,
         id=name,
+        title=name,
+        project=None,
         began=float(place),
         source="x",
         agent="claude-code",
         parent=None,
+        prices="generic",
         flags={},
         policies=policies,
     )
@@ -66,11 +69,14 @@ def test_too_small_a_saving_is_told_as_such() -> None:
 
 
 def test_settings_in_force_that_lose_quotes_are_told() -> None:
-    now, safe = TRIED[4], TRIED[0]
-    sessions = [session(place, {now: 0.5 * BASE, safe: 0.8 * BASE}, {now: 5}) for place in range(12)]
-    found = tune(sessions, TRIED, now)
-    assert (found.advice, found.chosen) == (now, safe)
+    now, better = TRIED[4], TRIED[2]
+    lost = {one: 5 if one == now else 20 for one in TRIED}
+    found = tune([session(place, {now: 0.5 * BASE}, lost) for place in range(12)], TRIED, now)
+    assert (found.advice, found.chosen) == (now, now)
     assert found.why.endswith("thrifty, keep-alive off, which is in force, loses too many quotes")
+    as_many = lost | {better: 5}
+    found = tune([session(place, {now: 0.8 * BASE, better: 0.5 * BASE}, as_many) for place in range(12)], TRIED, now)
+    assert found.advice == better, "a choice that loses no more than the settings in force is allowed"
 
 
 def test_sessions_stand_in_the_order_of_their_beginnings() -> None:

@@ -26,6 +26,7 @@ from pagein.gateway.pages.metrics import Metrics
 from pagein.gateway.pages.prompt_picture import SentPrompt
 from pagein.gateway.pages.sent_prompts import SentPrompts
 from pagein.gateway.pages.store_watch import Look, Soundness
+from pagein.gateway.pages.telemetry import Telemetry
 from pagein.providers.validity import Api
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 
@@ -96,6 +97,7 @@ class Reporter:
 
     limit: maximum size of a measured request in bytes
     measures: whether every call is measured, because no decisions are made
+    telemetry: the export of finished calls, if any
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Reporter:
         self._guard = guard
         self._failures = 0
         self._limit = limit
+        self.telemetry: Telemetry | None = None
         self.measures = measures
         self.meter = Meter()
         self.prompts = SentPrompts()
@@ -168,6 +171,7 @@ class Reporter:
         if call.crowded:
             self.notice(_CROWDED.format(session=call.session or "without a name", model=call.model or "the model"))
         self._count(one, call)
+        self._export(call, one.route.vendor)
         tell(
             self._logger,
             "call",
@@ -248,6 +252,14 @@ class Reporter:
         if noted.news:
             self.notice(noted.news)
         return noted
+
+    def _export(self, call: CallRecord, vendor: str) -> None:
+        if self.telemetry is None:
+            return
+        try:
+            self.telemetry.add(call, vendor)
+        except Exception as problem:  # noqa: BLE001 -- law 7: an export must not affect the call
+            self.report_failure("telemetry", f"{type(problem).__name__}: {problem}")
 
     def _count(self, one: FinishedCall, call: CallRecord) -> None:
         metrics = self.metrics

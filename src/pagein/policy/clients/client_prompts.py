@@ -20,6 +20,7 @@ _PROMPTS: Final = re.compile(
     r"|Another language model started to solve this problem and produced a summary\b"  # codex
     r"|The conversation history before this point was compacted into the following summary:"  # pi
     r"|(?:<conversation>.*</conversation>\s*)?The messages above are a conversation to summarize\b"  # pi
+    r"|<session>.*</session>\s*Write the title\b"  # Claude Code
     r"|CRITICAL: Respond with TEXT ONLY\. Do NOT call any tools\."  # Claude Code
     r"|(?=<command-)(?=.*<command-name>/(?:clear|compact|config|context|cost|doctor|exit|help|login|logout|mcp|memory|model|"
     r"permissions|quit|resume|status|usage|vim)</command-name>)"  # Claude Code

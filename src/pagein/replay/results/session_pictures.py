@@ -5,7 +5,8 @@ from itertools import pairwise
 import msgspec
 
 from pagein.model.bill import CacheTrace, Composition, Detail, LargeResident, Why
-from pagein.model.messages import Text, ToolCall
+from pagein.model.messages import ToolCall
+from pagein.policy.clients.client_prompts import user_words
 from pagein.replay.policies.tally import Trace
 from pagein.replay.prompt.model_calls import Block
 from pagein.replay.prompt.prompt_window import PARTS
@@ -22,7 +23,7 @@ def detail(recording: BillableSession, traces: dict[str, Trace], why: Why | None
     return Detail(
         id=recording.head.id,
         file=recording.head.file,
-        title=_title(recording),
+        title=first_words(recording) or recording.head.id,
         times=[round(call.at - start, 1) for call in calls],
         pauses=[b.index for a, b in pairwise(calls) if b.at - a.at > recording.ttl],
         compactions=[one.call.index for one in recording.sized if one.opens_segment and one.call.index],
@@ -47,13 +48,10 @@ def _cache(trace: Trace) -> CacheTrace:
     )
 
 
-def _title(recording: BillableSession) -> str:
-    for message in recording.calls.messages:
-        if message.role == "user":
-            for block in message.blocks:
-                if isinstance(block, Text) and block.injected is None and block.text.strip():
-                    return _line(block.text)
-    return recording.head.id
+def first_words(recording: BillableSession) -> str:
+    """Return the first line of the user's own words in a session; "" if there are none."""
+    words = (user_words(message) for message in recording.calls.messages)
+    return next((_line(said) for said in words if said.strip()), "")
 
 
 def _residents(recording: BillableSession) -> list[LargeResident]:

@@ -3,7 +3,8 @@
 Rules of this file
 ------------------
 1. Sessions stand in the order of their beginnings. The first two thirds choose, the last third judges.
-2. A candidate that loses more quotes than `ALLOWED` of all quotes, and more than `FEW_LOST`, is never chosen.
+2. A candidate that loses more quotes than `ALLOWED` of all quotes, more than `FEW_LOST`, and more than the settings in force, is
+   never chosen.
 3. Of the others, the cheapest on the earlier part is the choice.
 4. The choice is recommended only if it saves on the later part as well, beyond what chance explains: the sum of the savings per
    session is above `SURE` standard deviations of that sum, and at least `WORTH` of the bill. Otherwise nothing changes.
@@ -93,7 +94,7 @@ class Tuning:
     earlier, later: number of sessions that chose and that judged.
     now: the settings in force.
     whole: the outcome of each candidate on all sessions.
-    chosen: the choice of the earlier part; None if every candidate loses too many quotes.
+    chosen: the choice of the earlier part; None if there are too few sessions.
     saving: what the choice saves on the later part against the settings in force, as a share of its bill.
     noise: the saving below which it could be chance.
     advice: the recommended settings; those in force if nothing is to change.
@@ -127,16 +128,15 @@ def tune(sessions: Sequence[SessionBill], tried: Sequence[Candidate], now: Candi
 
     if len(ordered) < LEAST:
         return result(None, 0.0, 0.0, f"no change: fewer than {LEAST} sessions tell nothing")
-    safe = [one for one in tried if _keeps_quotes(outcome(earlier, one.policy))]
-    if not safe:
-        return result(None, 0.0, 0.0, "no change: every choice loses too many quotes")
+    safe = [one for one in tried if _is_allowed(earlier, one, now)]
     chosen = min(safe, key=lambda one: (_cost(earlier, one.policy), tried.index(one)))
     saving, noise = _saving(later, now.policy, chosen.policy)
     if chosen == now:
-        return result(
-            chosen, 0.0, noise, "no change: the settings in force are the cheapest of those that keep the quotes"
-        )
-    if not _keeps_quotes(outcome(later, chosen.policy)):
+        kept = "the settings in force are the cheapest of those that keep the quotes"
+        if _risk(earlier, now):
+            kept = "no choice that loses as few quotes as the settings in force is cheaper"
+        return result(chosen, 0.0, noise, f"no change: {kept}{_risk(earlier, now)}")
+    if not _is_allowed(later, chosen, now):
         return result(chosen, saving, noise, f"no change: {chosen.words} loses too many quotes in the later sessions")
     if saving <= max(noise, WORTH):
         found = "saves nothing in the later sessions"
@@ -169,6 +169,12 @@ def lifetimes(sessions: Sequence[SessionBill]) -> Mapping[str, float] | None:
     own = [one for one in sessions if one["agent"].startswith("claude-code")]
     costs = {name: _cost(own, name) for name in LIFETIMES}
     return costs if len(set(costs.values())) == len(LIFETIMES) else None
+
+
+def _is_allowed(sessions: Sequence[SessionBill], candidate: Candidate, now: Candidate) -> bool:
+    """Return whether a candidate keeps the quotes, or loses no more of them than the settings in force."""
+    found = outcome(sessions, candidate.policy)
+    return _keeps_quotes(found) or found.quotes_lost <= outcome(sessions, now.policy).quotes_lost
 
 
 def _risk(sessions: Sequence[SessionBill], now: Candidate) -> str:

@@ -19,6 +19,7 @@ const amount = (value) => {
   }
   return value.toFixed(0);
 };
+const dollars = (value) => (Math.abs(value) >= 0.1 || value === 0 ? "$" + value.toFixed(2) : "$" + value.toFixed(4));
 const tick = (value) => {
   for (const [size, letter] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
     if (Math.abs(value) >= size) return +(value / size).toFixed(2) + letter;
@@ -179,7 +180,7 @@ class Chart {
     const ordered = this.spec.stacked ? shown.slice().reverse() : shown.slice().sort((one, other) => other.values[at] - one.values[at]);
     for (const series of ordered)
       if (!this.spec.stacked || series.values[at])
-        list.append(swatch(series), make("dt", {}, series.label), make("dd", {}, amount(series.values[at])));
+        list.append(swatch(series), make("dt", {}, series.label), make("dd", {}, (this.spec.say || amount)(series.values[at])));
     if (this.spec.stacked) list.append(make("i"), make("dt", {}, "together"), make("dd", {}, make("b", {}, amount(sum))));
     return list;
   }
@@ -206,7 +207,7 @@ class Chart {
     queueMicrotask(() => {
       this.byKey = true;
       this.plot.setCursor({ left: this.plot.valToPos(at + 1, "x"), top: 20 });
-      const said = this.shown().map((series) => series.label + " " + amount(series.values[at]));
+      const said = this.shown().map((series) => series.label + " " + (this.spec.say || amount)(series.values[at]));
       document.getElementById("spoken").textContent = ["call " + (at + 1), ...this.group.describe(at), ...said].join(", ");
     });
   }

@@ -23,6 +23,11 @@ function rank(name) {
   return name === facts.engine ? 2 : name === facts.baseline ? 1 : 0;
 }
 
+// A price of a session: in dollars where they are known, else in BIT, the price of one input token without a cache.
+function money(session, bit) {
+  return session.usd_per_bit ? dollars(bit * session.usd_per_bit) : amount(bit) + " BIT";
+}
+
 function running(costs) {
   let sum = 0;
   return costs.map((cost) => (sum += cost));
@@ -74,15 +79,15 @@ function showComposition(session) {
 }
 
 function showCosts(session) {
-  const names = Object.keys(session.traces).filter((name) => session.traces[name].cost.length === session.times.length), base = last(running(session.traces[facts.baseline]?.cost || [])) || Infinity;
+  const names = Object.keys(session.traces).filter((name) => session.traces[name].cost.length === session.times.length), base = last(running(session.traces[facts.baseline]?.cost || [])) * (session.usd_per_bit || 1) || Infinity;
   const series = names.map((name) => {
     const [stroke, width, dash] = STROKES[name] || ["p0", 1.4];
-    return { key: name, label: name, colour: stroke, width, dash, values: running(session.traces[name].cost) };
+    return { key: name, label: name, colour: stroke, width, dash, values: running(session.traces[name].cost).map((cost) => cost * (session.usd_per_bit || 1)) };
   });
   // The two that matter are drawn last, so that no line of equal cost covers them.
   const drawn = series.slice().sort((one, other) => rank(one.key) - rank(other.key));
   const hidden = new Set(series.filter((each) => last(each.values) > TOWERING * base).map((each) => each.key));
-  const spec = { label: "Cost so far per policy", unit: "BIT so far", stacked: false, series: drawn, hidden, marks: marksOf(session, "pause") };
+  const spec = { label: "Cost so far per policy", unit: session.usd_per_bit ? "dollars so far" : "BIT so far", say: session.usd_per_bit ? dollars : amount, stacked: false, series: drawn, hidden, marks: marksOf(session, "pause") };
   $("costs0").replaceChildren();
   new Chart($("costs0"), group, spec);
   keys($("costs-keys"), series, hidden, session.pauses.length ? ["pause"] : [], () => group.rebuild());
@@ -131,8 +136,8 @@ function table(head, rows) {
 
 function whyOf(session) {
   const decisions = session.why ? session.why.decisions : [];
-  const head = ["at call", "what", "results", "tokens", "why", "expected", "realised", "in hand"];
-  const row = (one) => [one.call + 1, one.kind, one.paged, amount(one.tokens), one.reason, amount(one.expected), one.realised === null ? "-" : amount(one.realised), amount(one.bankroll)];
+  const head = ["at call", "what", "results", "tokens", "why", "expected to save", "saved", "in hand before"];
+  const row = (one) => [one.call + 1, one.kind, one.paged, amount(one.tokens), one.reason, money(session, one.expected), one.realised === null ? "-" : money(session, one.realised), money(session, one.bankroll)];
   const made = decisions.length ? table(head, decisions.map(row))
     : make("p", { class: "note" }, session.why ? "Nothing was paged out." : "pagein was not replayed.");
   return session.why && session.why.idle ? [made, make("p", { class: "note" }, `In the end ${session.why.idle}.`)] : [made];
@@ -154,9 +159,9 @@ function showNumbers(session) {
 function showFacts(session) {
   const calls = session.times.length, totals = (name) => (session.traces[name] ? last(running(session.traces[name].cost)) : null);
   const base = totals(facts.baseline);
-  const beside = (name) => (totals(name) !== null && base ? [`${amount(totals(name))} (${(100 * (totals(name) / base - 1)).toFixed(1)} %)`, "BIT " + name] : null);
+  const beside = (name) => (totals(name) !== null && base ? [`${money(session, totals(name))} (${(100 * (totals(name) / base - 1)).toFixed(1)} %)`, name] : null);
   const said = [
-    [calls, calls === 1 ? "call" : "calls"], [calls ? span(last(session.times) - session.times[0]) : "-", "long"], [amount(base), "BIT " + facts.baseline],
+    [calls, calls === 1 ? "call" : "calls"], [calls ? span(last(session.times) - session.times[0]) : "-", "long"], [base === null ? "-" : money(session, base), facts.baseline],
     beside(facts.by_default), beside(facts.engine),
     ...[["epochs", "epoch"], ["pauses", "pause"], ["compactions", "compaction"]].map(([key, one]) => [session[key].length, session[key].length === 1 ? one : key]),
   ];
@@ -183,8 +188,29 @@ function bars() {
   }
 }
 
+// The picture leaves the page as a file: as it is, or drawn on a canvas of twice its size.
+function save(name, address) {
+  make("a", { href: address, download: name }).click();
+}
+
+function sharing() {
+  const drawn = document.querySelector("#share svg");
+  if (!drawn) return;
+  const address = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(drawn));
+  $("save-svg").onclick = () => save("pagein.svg", address);
+  $("save-png").onclick = () => {
+    const picture = new Image(), canvas = make("canvas", { width: 2400, height: 1260 });
+    picture.onload = () => {
+      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      save("pagein.png", canvas.toDataURL("image/png"));
+    };
+    picture.src = address;
+  };
+}
+
 function start() {
   bars();
+  sharing();
   if (!facts.sessions.length) return;
   const picker = $("session");
   const fromHash = () => {
