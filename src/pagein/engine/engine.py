@@ -225,19 +225,19 @@ class Engine:
         path_model: str = "",
         lasting: float | None = None,
         documented: bool = False,
+        guarded: bool = False,
         claim: DecisionClaim | None = None,
     ) -> PreparedRequest:
         """Return the request to send for a client's request, after its session has decided (law 7).
 
         at: seconds since 1970.
-        hint: the client's own name for its session, which no other conversation shares, or a function that finds this
-            name among the fields of the body; None to use the first message.
+        hint: the client's own name for this conversation, or a function that finds it in the body; None for the first message.
         context: further input of the provider's cache (beta headers, account), in any stable form.
         offers: recall tools, which the caller answers (see `splice_answer`); None if recall is the caller's business.
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
-        documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
+        documented: True if the provider documents how long it keeps cache entries. guarded: True if a hook stops masks in files.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up; `failure` has the rest.
@@ -251,7 +251,7 @@ class Engine:
             forwarded = self.forward(body, api, at=at, hint=hint, context=context, path_model=path_model)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
         return session.traffic.prepare(
-            body, envelope, at, context, offers, lasting=lasting, documented=documented, claim=claim
+            body, envelope, at, context, offers, lasting=lasting, documented=documented, guarded=guarded, claim=claim
         )
 
     def forward(

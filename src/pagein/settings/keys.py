@@ -16,7 +16,7 @@ from pagein.engine.engine import Settings
 from pagein.gateway.settings import FOLLOWS, GatewaySettings
 from pagein.policy.delegation.limits import USUAL_LIMITS
 from pagein.policy.eviction.overflow import Valve
-from pagein.policy.eviction.presets import DEFAULT, OLDER_NAMES, PRESETS
+from pagein.policy.eviction.presets import DEFAULT, MASKING, OLDER_NAMES, PRESETS
 from pagein.policy.eviction.residency import PRICED
 from pagein.policy.guards.limits import PROFILES
 from pagein.policy.stubs.previews import Previews
@@ -39,7 +39,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         tuple(PRESETS),
         "How long results stay in the window. "
         + " ".join(f"`{one.name}`: {one.says} ({one.measured})." for one in PRESETS.values())
-        + " It sets the defaults of `thinking`, `shown_once` and the ages.",
+        + " It sets the defaults of `thinking`, `arguments`, `shown_once` and the ages.",
         older=OLDER_NAMES,
     ),
     *(whole(age.name, age.calls, age.says) for age in AGES.values()),
@@ -72,10 +72,21 @@ ENGINE: Final[tuple[Key, ...]] = (
         _VALVE.window,
         "Size of the model's window in tokens. Needed for models that the price tables do not list.",
     ),
-    flag(
+    choice(
         "arguments",
-        default=False,
-        says="Also mask file texts in the arguments of old calls. Use it only with a hook that can stop a call that would write a mask into a file.",
+        PRESETS[DEFAULT].arguments,
+        MASKING,
+        "Whether file texts in the arguments of old calls are masked. `guarded`: in sessions whose agent has pagein's hook, which stops a call that would write a mask into a file. `always`: in every session.",
+        older={
+            "true": "always",
+            "yes": "always",
+            "on": "always",
+            "1": "always",
+            "false": "never",
+            "no": "never",
+            "off": "never",
+            "0": "never",
+        },
         own=True,
     ),
     choice(
