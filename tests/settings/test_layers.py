@@ -159,6 +159,15 @@ def test_arguments_are_masked_as_the_preset_or_the_setting_says() -> None:
     assert merge_layers([of_environment({"PAGEIN_ARGUMENTS": "yes"})]).values["arguments"] == "always"
 
 
+def test_unused_tools_are_deferred_as_the_preset_or_the_setting_says() -> None:
+    def paging(**values: object) -> object:
+        told = {name: KEYS[name].parse_value(value) for name, value in values.items()}
+        return merge_layers([SettingsLayer("file", told)]).engine.floor_paging
+
+    assert (paging(), paging(residency="balanced"), paging(residency="thrifty")) == ("never", "never", "cold")
+    assert (paging(floor_paging=True), paging(floor_paging=False, residency="thrifty")) == ("always", "never")
+
+
 def test_thinking_of_finished_turns_leaves_by_setting_or_preset() -> None:
     assert merge_layers([]).engine.residency.thinking == "kept"
     assert merge_layers([SettingsLayer("file", {"residency": "thrifty"})]).engine.residency.thinking == "leaves"

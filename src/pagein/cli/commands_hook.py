@@ -96,7 +96,8 @@ def _report(told: dict[str, Any]) -> None:
         os.chdir(_folder(told))
         place = find_store()
         address = wiring.public_address(place.store, workspace=place.workspace)
-        if address is not None:
+        file = wiring.store_file(place.store, workspace=place.workspace)
+        if address is not None and (file is None or file.is_file()):  # where nothing is stored, no gateway is at work
             reports.report(session, address, time.time())  # noqa: TID251 - the rim reads the clock
     except Exception as problem:  # noqa: BLE001 - rule 1
         sys.stderr.write(f"pagein: the session was not reported: {type(problem).__name__}: {problem}\n")

@@ -183,6 +183,7 @@ class CallStages:
             lambda: economics_for(pending.head.model, pending.theirs.fields, pending.script, call.asked_at),
             self._window.parts.counter,
             call.asked_at,
+            self._window.parts.floor_paging == "cold",
         )
         note = tool_deferral.note_of(pending.theirs, pending.script, self._index.deferral[leaf], facts)
         if note is None:

@@ -30,6 +30,7 @@ from pagein.engine.session_parts import SessionParts
 from pagein.engine.sessions import Sessions
 from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
+from pagein.policy.economics.tool_deferral import FloorPaging
 from pagein.policy.eviction.overflow import SAFE, Valve
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
@@ -60,14 +61,13 @@ class Settings:
     residency: when old results are evicted.
     reading: limits of read answers.
     excluded: name patterns of files whose content is never stored, neither by reads nor by evictions.
-    valve: settings of the overflow.
-    recall, ingest: limits of recall, and of one ingest.
+    valve: settings of the overflow. recall, ingest: limits of recall, and of one ingest.
     guards: how the reads of a model are guarded. pools: bounds of the active content.
     manifest: whether evicted objects are listed for the model at each epoch's edge. manifest_budget: tokens of a page.
     witness: whether an independent checker judges each answer and request first (law 2); rejected ones are undone.
     rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
     marks: whether pagein only respects the client's cache breakpoints, or adds its own at changes and the frontier.
-    floor_paging: whether tools that earlier sessions did not use wait for a search, and attachments are sent once.
+    floor_paging: when tools that earlier sessions did not use wait for a search. Unless never, attachments are sent once.
     deprecated_tools: whether a model is also offered the tools that `read` has replaced.
     """
 
@@ -82,7 +82,7 @@ class Settings:
     witness: bool = False
     rereads: bool = True
     marks: Literal["respected", "extended"] = "extended"
-    floor_paging: bool = False
+    floor_paging: FloorPaging = "never"
     guards: GuardSettings = DEFAULT_GUARDS
     pools: PoolRules = USUAL
     deprecated_tools: bool = False
@@ -130,7 +130,7 @@ class Engine:
         self.evidence = CacheEvidence(journals, lambda: self.session(VERDICTS))
         self._shared = EngineResources(evidence=self.evidence)
         self._forgettings: int | None = None
-        self._tool_uses = ToolUses(journals) if self._settings.floor_paging and journals is not None else None
+        self._tool_uses = None if journals is None or self._settings.floor_paging == "never" else ToolUses(journals)
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
         """Return the session of a name: open, stored or new.

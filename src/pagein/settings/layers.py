@@ -31,7 +31,7 @@ PAGE: Final = "docs/reference/settings.md"
 DEFAULT: Final = "default"
 _OF_THE_PLACE: Final = ("host", "port", "store")
 ENVIRONMENT: Final = "environment"
-OF_PRESET: Final = ("thinking", "arguments", "shown_once", *AGES)
+OF_PRESET: Final = ("thinking", "arguments", "floor_paging", "shown_once", *AGES)
 """The settings whose defaults the preset of `residency` sets."""
 
 
@@ -138,6 +138,7 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
     of_preset = {
         "thinking": preset.thinking,
         "arguments": chosen.arguments,
+        "floor_paging": chosen.floor_paging,
         "shown_once": preset.shown_once,
         **{name: preset.rules.ages[name].calls for name in AGES},
     }  # the keys of OF_PRESET

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
+from pagein.policy.economics.tool_deferral import FloorPaging
 from pagein.policy.eviction.argument_masks import CAREFUL, SOON, ArgumentRules
 from pagein.policy.eviction.preset_figures import PRESET_FIGURES
 from pagein.policy.eviction.residency import PRICED, Residency
@@ -28,6 +29,7 @@ class ResidencyPreset:
     residency: the settings. They mask no arguments, because only some hosts can stop a call that quotes a mask.
     masks: which arguments may be masked where the host can stop such a call.
     arguments: in which sessions they are masked, as the setting `arguments` says.
+    floor_paging: when unused tools are deferred.
     """
 
     name: Preset
@@ -35,6 +37,7 @@ class ResidencyPreset:
     residency: Residency
     masks: ArgumentRules
     arguments: Masking = "never"
+    floor_paging: FloorPaging = "never"
 
     @property
     def measured(self) -> str:
@@ -57,17 +60,18 @@ PRESETS: Final[Mapping[Preset, ResidencyPreset]] = {
         ResidencyPreset("careful", "fewest lost quotes", PRICED, CAREFUL),
         ResidencyPreset(
             "balanced",
-            "file reads leave sooner, and so does the thinking of finished turns",
+            "file reads leave sooner, and so do the thinking of finished turns and, where a hook guards them, arguments",
             replace(PRICED, rules=USUAL.at("balanced"), thinking="leaves"),
             SOON,
             "guarded",
         ),
         ResidencyPreset(
             "thrifty",
-            "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote",
+            "lowest bill: also reads of the current task leave, so more edits must recall the text that they quote, and unused tools wait for a search",
             replace(PRICED, rules=USUAL.at("thrifty"), thinking="leaves", shown_once=500),
             SOON,
             "guarded",
+            "cold",
         ),
     )
 }
