@@ -236,7 +236,7 @@ def paged_sessions(agent: Agent, commands: Path) -> Paged:
     with TemporaryDirectory(prefix="pagein-agents-") as name:
         place = Place(Path(name) / "agent", commands)
         plain = work(agent, LONG_JOB, place, GatewayProcess(Path(name) / "plain"))
-        gateway = GatewayProcess(Path(name) / "gateway", {"PAGEIN_FLOOR_PAGING": "true"})
+        gateway = GatewayProcess(Path(name) / "gateway", {"PAGEIN_FLOOR_PAGING": "always"})
         outcomes = tuple(work(agent, LONG_JOB, place, gateway) for _ in range(SESSIONS))
         return Paged(agent, plain, outcomes, gateway.failures)
 

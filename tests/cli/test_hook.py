@@ -11,6 +11,7 @@ from tests.engine.receipt_reads import read
 
 import pagein
 from pagein.engine.receipts import ReceiptedReads
+from pagein.gateway.guard_reports import GuardReports
 from pagein.installation.agents import AGENTS
 from pagein.tools import catalogue
 from pagein.tools.calls import Call
@@ -89,9 +90,17 @@ def test_everything_else_is_let_through(served: Path, told: object) -> None:
     assert ask(served, told) == ""
 
 
-def test_without_a_store_and_while_off_calls_are_let_through(served: Path, tmp_path: Path) -> None:
-    assert ask(tmp_path, BLOCKED["write"]) == ""
-    assert ask(served, BLOCKED["write"], PAGEIN_OFF="1") == ""
+def test_without_a_store_and_while_off_calls_are_let_through_and_no_guard_is_reported(
+    served: Path, tmp_path: Path
+) -> None:
+    home, store = {"XDG_DATA_HOME": str(tmp_path)}, str(served / "s.pagein")
+    reports = GuardReports(tmp_path / "pagein" / "guards")
+    assert ask(tmp_path, BLOCKED["write"], **home) == ""
+    assert not reports.is_guarded("x", store)
+    assert ask(served, BLOCKED["write"], PAGEIN_OFF="1", **home) == ""
+    assert not reports.is_guarded("x", store)
+    assert ask(served, LET_THROUGH["plain text"], **home) == ""
+    assert reports.is_guarded("x", store)
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 127])

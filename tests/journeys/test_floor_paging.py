@@ -35,7 +35,7 @@ def runs() -> Iterator[Runs]:
     agent = agent_named("claude-code")
     with TemporaryDirectory(prefix="pagein-agents-") as name:
         place = Place(Path(name) / "agent", commands)
-        gateway = GatewayProcess(Path(name) / "gateway", {"PAGEIN_FLOOR_PAGING": "true"})
+        gateway = GatewayProcess(Path(name) / "gateway", {"PAGEIN_FLOOR_PAGING": "always"})
         plain = work(agent, PLANNING, place)
         first, second = work(agent, LONG_JOB, place, gateway), work(agent, LONG_JOB, place, gateway)
         planned, after = work(agent, PLANNING, place, gateway), work(agent, PLANNING, place, gateway)

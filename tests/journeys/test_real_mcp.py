@@ -16,6 +16,8 @@ from tests.agents.jobs import CallStep, FillStep, JobPrompt, SayStep, Screenplay
 from tests.agents.mcp_servers import SERVED, environment
 
 import pagein
+from pagein.gateway.curation.session_hints import from_headers
+from pagein.gateway.guard_reports import GuardReports
 from pagein.installation.agents import AGENTS
 from pagein.model.messages import Message, Text
 from pagein.simulator import SimulatedProvider
@@ -129,7 +131,7 @@ def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:
         place, store = Place(Path(folder) / "agent", commands), Path(folder) / "store.db"
         agent = SERVED["claude-code"].agent(store)
         settings = {
-            "env": {"PAGEIN_STORE": str(store), **environment()},
+            "env": {"PAGEIN_STORE": str(store), "XDG_DATA_HOME": folder, **environment()},
             "hooks": {"PreToolUse": [AGENTS["claude-code"].user_hooks[0].entry(["PAGEIN", "mcp"])]},
         }
         text = json.dumps(settings).replace("PAGEIN hook", f"{sys.executable} -m pagein hook")
@@ -139,6 +141,9 @@ def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:
 
         prompt = JobPrompt("guard", "Copy the table.", tuple((one,) for one in steps))
         done = work(replace(agent, setup=setup), Job("guard", {"table.py": SMALL}, (prompt,)), place)
+        sessions = {hint.name for one in done.records if (hint := from_headers(one.headers.items())) is not None}
+        reports = GuardReports(Path(folder) / "pagein" / "guards")
+        assert [reports.is_guarded(session, str(store)) for session in sessions] == [True], "as a gateway would ask"
     assert done.files == {"table.py": SMALL, "own.py": SMALL}
     results = _results(done.records[-1].body)
     assert any("Nothing was written." in one and OWN_MARKER in one for one in results)

@@ -12,7 +12,7 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
-from pagein.policy.eviction.argument_masks import CAREFUL, SOON
+from pagein.policy.eviction.argument_masks import CAREFUL, SOON, ArgumentRules
 from pagein.policy.eviction.presets import PRESETS, Preset
 from pagein.policy.guards.limits import GuardSettings
 from pagein.settings.keys import GATEWAY, KEYS
@@ -124,7 +124,7 @@ def test_variables_that_are_empty_say_nothing() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_holds_unless_a_part_of_it_is_set(name: Preset) -> None:
-    preset = PRESETS[name].residency
+    preset = replace(PRESETS[name].residency, arguments=PRESETS[name].masked_in(PRESETS[name].arguments))
     assert merge_layers([SettingsLayer("file", {"residency": name})]).engine.residency == preset
     found = merge_layers([SettingsLayer("file", {"residency": name, "keep_reads": 12})]).engine.residency
     assert found == replace(preset, rules=preset.rules.with_ages({"keep_reads": 12}))
@@ -132,7 +132,9 @@ def test_a_preset_holds_unless_a_part_of_it_is_set(name: Preset) -> None:
 
 def test_a_part_of_a_preset_that_is_set_wins_whatever_the_layer() -> None:
     layers = [SettingsLayer("file", {"thinking": "kept"}), SettingsLayer("environment", {"residency": "thrifty"})]
-    assert merge_layers(layers).engine.residency == replace(PRESETS["thrifty"].residency, thinking="kept")
+    assert merge_layers(layers).engine.residency == replace(
+        PRESETS["thrifty"].residency, thinking="kept", arguments=PRESETS["thrifty"].masked_in("guarded")
+    )
 
 
 def test_the_older_name_of_the_careful_preset_still_reads_as_it() -> None:
@@ -143,13 +145,27 @@ def test_the_older_name_of_the_careful_preset_still_reads_as_it() -> None:
         of_environment({"PAGEIN_RESIDENCY": "usul"})
 
 
-def test_previews_can_be_turned_off() -> None:
-    assert merge_layers([SettingsLayer("file", {"arguments": True})]).engine.residency.arguments == CAREFUL
-    assert (
-        merge_layers([SettingsLayer("file", {"arguments": True, "residency": "thrifty"})]).engine.residency.arguments
-        == SOON
-    )
-    assert merge_layers([]).engine.residency.arguments is None
+def test_arguments_are_masked_as_the_preset_or_the_setting_says() -> None:
+    def masks(**values: object) -> ArgumentRules | None:
+        told = {name: KEYS[name].parse_value(value) for name, value in values.items()}
+        return merge_layers([SettingsLayer("file", told)]).engine.residency.arguments
+
+    guarded = replace(SOON, guarded=True)
+    assert (masks(), masks(residency="balanced"), masks(residency="thrifty")) == (None, guarded, guarded)
+    assert masks(arguments="always") == masks(arguments=True) == CAREFUL
+    assert masks(arguments="guarded") == replace(CAREFUL, guarded=True)
+    assert masks(residency="thrifty", arguments="always") == SOON
+    assert masks(residency="thrifty", arguments=False) is None
+    assert merge_layers([of_environment({"PAGEIN_ARGUMENTS": "yes"})]).values["arguments"] == "always"
+
+
+def test_unused_tools_are_deferred_as_the_preset_or_the_setting_says() -> None:
+    def paging(**values: object) -> object:
+        told = {name: KEYS[name].parse_value(value) for name, value in values.items()}
+        return merge_layers([SettingsLayer("file", told)]).engine.floor_paging
+
+    assert (paging(), paging(residency="balanced"), paging(residency="thrifty")) == ("never", "never", "cold")
+    assert (paging(floor_paging=True), paging(floor_paging=False, residency="thrifty")) == ("always", "never")
 
 
 def test_thinking_of_finished_turns_leaves_by_setting_or_preset() -> None:

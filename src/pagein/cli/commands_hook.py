@@ -6,6 +6,8 @@ Rules of this file
 2. The exit status blocks nothing: an older pagein that does not know this command ends with the status that would. What
    stands on standard output does.
 3. Most calls hold nothing that looks like pagein's text. They cost the start of this process, and open no store.
+4. The first file write of a session is reported to the gateway that uses the same store (`gateway.guard_reports`). Only then does
+   the gateway mask texts in arguments, because only then does something stop the model from writing such a mask.
 
 Heavy imports are inside the command, as in `cli`.
 """
@@ -13,6 +15,7 @@ Heavy imports are inside the command, as in `cli`.
 import json
 import os
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -24,6 +27,7 @@ _ENDS: Final = frozenset({"PreCompact", "SessionEnd"})
 """Events after which the window, or the session, is gone."""
 _LONGEST: Final = 16 * 1024 * 1024
 _LARGEST: Final = 8 * 1024 * 1024
+_WRITERS: Final = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _WRITES: Final = ("<<", "*** Begin Patch")
 """What a shell command has that writes a text of its own into a file."""
 
@@ -48,6 +52,7 @@ def hook(agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code
         if told.get("hook_event_name") in _ENDS:
             _remember(told)
             return
+        _report(told)
         found = _remedy(told)
     except Exception as problem:  # noqa: BLE001 - rule 1
         sys.stderr.write(f"pagein: the event was not looked at: {type(problem).__name__}: {problem}\n")
@@ -71,6 +76,33 @@ def _remember(told: dict[str, Any]) -> None:
     place = find_store()
     with wiring.open_intake(place.store, workspace=place.workspace, jobs=1) as intake:
         intake.remember([transcript], named=True)
+
+
+def _report(told: dict[str, Any]) -> None:
+    """Report that this session's file writes are checked. What goes wrong is told on standard error: nothing is masked then."""
+    from pagein.gateway.guard_reports import GuardReports, default_folder
+    from pagein.gateway.kill_switch import Switch, default_switch
+
+    session, reports = told.get("session_id"), GuardReports(default_folder())
+    if told.get("tool_name") not in _WRITERS or not isinstance(session, str) or reports.is_reported(session):
+        return
+    if Switch(default_switch(), os.environ).is_off():
+        return
+    from pagein import wiring
+    from pagein.archive import find_store
+
+    here = Path.cwd()
+    try:
+        os.chdir(_folder(told))
+        place = find_store()
+        address = wiring.public_address(place.store, workspace=place.workspace)
+        file = wiring.store_file(place.store, workspace=place.workspace)
+        if address is not None and (file is None or file.is_file()):  # where nothing is stored, no gateway is at work
+            reports.report(session, address, time.time())  # noqa: TID251 - the rim reads the clock
+    except Exception as problem:  # noqa: BLE001 - rule 1
+        sys.stderr.write(f"pagein: the session was not reported: {type(problem).__name__}: {problem}\n")
+    finally:
+        os.chdir(here)
 
 
 def _folder(told: dict[str, Any]) -> Path:

@@ -125,8 +125,7 @@ def serve(  # noqa: PLR0913 - a command has as many options as it has
         "keep_alive": keep_alive,
     }
     if measure:
-        said_to_all = store == os.environ.get("PAGEIN_STORE")
-        _refuse_idle(given | {"store": None if said_to_all else store})
+        _refuse_idle(given | {"store": None if store == os.environ.get("PAGEIN_STORE") else store})
     settings = _settings(given, workspace, may_ask=None if measure else not as_json)
     from pagein.gateway.http.addresses import is_this_machine
 
@@ -217,6 +216,7 @@ def _parts(
     from pagein.gateway.curation.file_follower import FileFollower, FollowTerms
     from pagein.gateway.curation.layer_follower import LayerFollower
     from pagein.gateway.curation.session_keeper import SessionKeeper
+    from pagein.gateway.guard_reports import guarded_sessions
     from pagein.gateway.pages.session_views import EngineLooker
     from pagein.gateway.pages.stored_sessions import SessionArchive
     from pagein.gateway.pages.window_orders import EngineHand
@@ -244,6 +244,7 @@ def _parts(
             notes=settings.note_guidance,
             work=None if files is None else files.work,
             children=TOOLS if settings.children else (),
+            guarded=guarded_sessions(wiring.public_address(store, workspace=workspace)),
         ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
@@ -362,8 +363,7 @@ def _run(
                 "encrypted, keys and token included; --host 127.0.0.1 keeps it to this machine",
                 err=True,
             )
-        sys.stdout.write(told + "\n")
-        sys.stdout.flush()  # a waiting reader gets the address at once, also in a pipe
+        typer.echo(told)  # a waiting reader gets the address at once, also in a pipe
 
     def waits(count: int) -> None:
         calls = "a call" if count == 1 else f"{count} calls"

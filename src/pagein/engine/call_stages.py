@@ -34,6 +34,7 @@ from pagein.engine.window.decision_inputs import moment_of
 from pagein.engine.window.shown_once import calls_shown_last
 from pagein.engine.window_stages import WindowStages, gate_of
 from pagein.errors import HostError
+from pagein.model import journal_notes as notes
 from pagein.model.entries import EntryId, MessageEntry, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, CacheMarksNote, ClientNote, PassthroughNote, UsageNote
 from pagein.policy.economics.rewrite_cost import Economics, is_cold
@@ -184,6 +185,7 @@ class CallStages:
             lambda: economics_for(pending.head.model, pending.theirs.fields, pending.script, call.asked_at),
             self._window.parts.counter,
             call.asked_at,
+            self._window.parts.floor_paging == "cold",
         )
         note = tool_deferral.note_of(pending.theirs, pending.script, self._index.deferral[leaf], facts)
         if note is None:
@@ -197,6 +199,8 @@ class CallStages:
         before, marked_before = log.states[call.parent], self._marking[call.parent]
         is_new_prefix = self._fronts.is_new(call.parent, pending.head, pending.script.format)
         self._note_client(pending)
+        if pending.guarded and not before.guarded:  # before its messages: the hook looked at the calls in them
+            log.note(notes.GuardReportNote())
         for unit in pending.script.units[call.known :]:
             self._window.append(unit.message, name=unit.name)
         marks = request_prices.has_marks(pending.theirs.fields, pending.script)

@@ -30,6 +30,7 @@ from pagein.engine.session_parts import SessionParts
 from pagein.engine.sessions import Sessions
 from pagein.errors import BadInput, BadSetting, HostError, StoreError
 from pagein.model.messages import Usage
+from pagein.policy.economics.tool_deferral import FloorPaging
 from pagein.policy.eviction.overflow import SAFE, Valve
 from pagein.policy.eviction.residency import PRICED, Residency
 from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
@@ -60,14 +61,13 @@ class Settings:
     residency: when old results are evicted.
     reading: limits of read answers.
     excluded: name patterns of files whose content is never stored, neither by reads nor by evictions.
-    valve: settings of the overflow.
-    recall, ingest: limits of recall, and of one ingest.
+    valve: settings of the overflow. recall, ingest: limits of recall, and of one ingest.
     guards: how the reads of a model are guarded. pools: bounds of the active content.
     manifest: whether evicted objects are listed for the model at each epoch's edge. manifest_budget: tokens of a page.
     witness: whether an independent checker judges each answer and request first (law 2); rejected ones are undone.
     rereads: whether repeated reads by a client's own tools are answered by a marker or a diff.
     marks: whether pagein only respects the client's cache breakpoints, or adds its own at changes and the frontier.
-    floor_paging: whether tools that earlier sessions did not use wait for a search, and attachments are sent once.
+    floor_paging: when tools that earlier sessions did not use wait for a search. Unless never, attachments are sent once.
     deprecated_tools: whether a model is also offered the tools that `read` has replaced.
     """
 
@@ -82,7 +82,7 @@ class Settings:
     witness: bool = False
     rereads: bool = True
     marks: Literal["respected", "extended"] = "extended"
-    floor_paging: bool = False
+    floor_paging: FloorPaging = "never"
     guards: GuardSettings = DEFAULT_GUARDS
     pools: PoolRules = USUAL
     deprecated_tools: bool = False
@@ -130,7 +130,7 @@ class Engine:
         self.evidence = CacheEvidence(journals, lambda: self.session(VERDICTS))
         self._shared = EngineResources(evidence=self.evidence)
         self._forgettings: int | None = None
-        self._tool_uses = ToolUses(journals) if self._settings.floor_paging and journals is not None else None
+        self._tool_uses = None if journals is None or self._settings.floor_paging == "never" else ToolUses(journals)
 
     def session(self, name: str, workspace: str | PathLike[str] | None = None, model: str | None = None) -> Session:
         """Return the session of a name: open, stored or new.
@@ -225,20 +225,20 @@ class Engine:
         path_model: str = "",
         lasting: float | None = None,
         documented: bool = False,
+        guarded: bool = False,
         claim: DecisionClaim | None = None,
         curates: bool = True,
     ) -> PreparedRequest:
         """Return the request to send for a client's request, after its session has decided (law 7).
 
         at: seconds since 1970.
-        hint: the client's own name for its session, which no other conversation shares, or a function that finds this
-            name among the fields of the body; None to use the first message.
+        hint: the client's own name for this conversation, or a function that finds it in the body; None for the first message.
         context: further input of the provider's cache (beta headers, account), in any stable form.
         offers: recall tools, which the caller answers (see `splice_answer`); None if recall is the caller's business.
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
-        documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
+        documented: True if the provider documents how long it keeps cache entries. guarded: True if a hook stops masks in files.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
         curates: False if the client decides on its window itself: then only measured, and its cache breakpoints placed.
 
@@ -253,7 +253,16 @@ class Engine:
             forwarded = self.forward(body, api, at=at, hint=hint, context=context, path_model=path_model)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
         return session.traffic.prepare(
-            body, envelope, at, context, offers, lasting=lasting, documented=documented, claim=claim, curates=curates
+            body,
+            envelope,
+            at,
+            context,
+            offers,
+            lasting=lasting,
+            documented=documented,
+            guarded=guarded,
+            claim=claim,
+            curates=curates,
         )
 
     def forward(

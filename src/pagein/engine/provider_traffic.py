@@ -91,6 +91,7 @@ class Traffic:
         *,
         lasting: float | None = None,
         documented: bool = False,
+        guarded: bool = False,
         claim: DecisionClaim | None = None,
         curates: bool = True,
     ) -> PreparedRequest:
@@ -98,7 +99,7 @@ class Traffic:
 
         offers: recall tools; None if recall is the caller's own business.
         lasting: most that a keep-alive request may cost, in BIT; 0 for none; None to leave the cache TTLs to the client.
-        documented, curates: as in `Engine.prepare`.
+        documented, guarded, curates: as in `Engine.prepare`.
         claim: lets the caller give up the decision; None if the caller waits.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
@@ -128,7 +129,7 @@ class Traffic:
                 self._window.model = asked.model or self._window.model
                 head = head_of(envelope, script, context)
                 pending = PendingCall(
-                    script, envelope, body, head, offers, envelope, body, lasting, documented, context=context
+                    script, envelope, body, head, offers, envelope, body, lasting, documented, guarded, context=context
                 )
                 self._index.learn()
                 script = self._index.restore_lost(script, envelope)

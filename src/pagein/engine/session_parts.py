@@ -9,6 +9,7 @@ from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.session_recall import SessionRecall
+from pagein.policy.economics.tool_deferral import FloorPaging
 from pagein.policy.eviction.overflow import NO_VALVE, Valve
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.guards.limits import DEFAULT_GUARDS, GuardSettings
@@ -34,7 +35,7 @@ class SessionParts:
     marks: True to add cache breakpoints beside the client's.
     shared: resources shared with the engine's other sessions; None for separate ones.
     snapshots: store of session states; None for no snapshots.
-    floor_paging: True to send an attachment that the window shows already as a stub.
+    floor_paging: when unused tools are deferred; unless never, an attachment that the window shows already is sent as a stub.
     tool_uses: the tools that the store's sessions used; None to defer no tools.
     guards: how reads are guarded.
     pools: bounds of the active content.
@@ -53,7 +54,7 @@ class SessionParts:
     marks: bool = True
     shared: EngineResources | None = None
     snapshots: SnapshotStore | None = None
-    floor_paging: bool = False
+    floor_paging: FloorPaging = "never"
     tool_uses: ToolUses | None = None
     guards: GuardSettings = DEFAULT_GUARDS
     pools: PoolRules = USUAL

@@ -116,7 +116,11 @@ class WindowStages:
         entering = [] if settings is None or not has_large else preview_candidates(state, log.rules, settings)
         # a read through this session stays whole, whatever the tool that made it is called
         read = self.evidence.files.path_of if entering and self._was_read else {}
-        twice = repeated_texts(state, parts.counter) if parts.floor_paging and gate.way and not gate.begins else []
+        twice = (
+            repeated_texts(state, parts.counter)
+            if parts.floor_paging != "never" and gate.way and not gate.begins
+            else []
+        )
         taken = {one.entering.result.call_id for one in again}
         entering = [one for one in entering if one.result.call_id not in read and one.result.call_id not in taken]
         if not entering and not again and not twice:

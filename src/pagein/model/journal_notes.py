@@ -117,6 +117,11 @@ class OneShotNote:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardReportNote:
+    """The agent has a hook that stops calls which would write a mask or a stub into a file, and it works in this session."""
+
+
+@dataclass(frozen=True, slots=True)
 class OfferedTool:
     """A recall tool as it was offered.
 
@@ -237,20 +242,14 @@ class ExchangeNote:
 
 @dataclass(frozen=True, slots=True)
 class RestoredMessagesNote:
-    """Lost messages were put back to their places.
-
-    messages: their number.
-    """
+    """Lost messages were put back to their places. messages: their number."""
 
     messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenNote:
-    """Later messages are lost for good: from here on the conversation is recorded anew.
-
-    messages: the number of messages that the client tells again.
-    """
+    """Later messages are lost for good: the client tells so many messages again, and they are recorded anew."""
 
     messages: int = 0
 
@@ -362,6 +361,7 @@ Note: TypeAlias = (
     | ClientNote
     | BreakpointChoice
     | OneShotNote
+    | GuardReportNote
     | ToolsNote
     | ToolsLaterNote
     | DeferredToolsNote

@@ -15,8 +15,9 @@ from typing import Final
 from pagein.engine.engine import Settings
 from pagein.gateway.settings import FOLLOWS, GatewaySettings
 from pagein.policy.delegation.limits import USUAL_LIMITS
+from pagein.policy.economics.tool_deferral import FLOOR_PAGING
 from pagein.policy.eviction.overflow import Valve
-from pagein.policy.eviction.presets import DEFAULT, OLDER_NAMES, PRESETS
+from pagein.policy.eviction.presets import DEFAULT, MASKING, OLDER_NAMES, PRESETS
 from pagein.policy.eviction.residency import PRICED
 from pagein.policy.guards.limits import PROFILES
 from pagein.policy.stubs.previews import Previews
@@ -39,7 +40,7 @@ ENGINE: Final[tuple[Key, ...]] = (
         tuple(PRESETS),
         "How long results stay in the window. "
         + " ".join(f"`{one.name}`: {one.says} ({one.measured})." for one in PRESETS.values())
-        + " It sets the defaults of `thinking`, `shown_once` and the ages.",
+        + " It sets the defaults of `thinking`, `arguments`, `floor_paging`, `shown_once` and the ages.",
         older=OLDER_NAMES,
     ),
     *(whole(age.name, age.calls, age.says) for age in AGES.values()),
@@ -72,10 +73,21 @@ ENGINE: Final[tuple[Key, ...]] = (
         _VALVE.window,
         "Size of the model's window in tokens. Needed for models that the price tables do not list.",
     ),
-    flag(
+    choice(
         "arguments",
-        default=False,
-        says="Also mask file texts in the arguments of old calls. Use it only with a hook that can stop a call that would write a mask into a file.",
+        PRESETS[DEFAULT].arguments,
+        MASKING,
+        "Whether file texts in the arguments of old calls are masked. `guarded`: in sessions whose agent has pagein's hook, which stops a call that would write a mask into a file. `always`: in every session.",
+        older={
+            "true": "always",
+            "yes": "always",
+            "on": "always",
+            "1": "always",
+            "false": "never",
+            "no": "never",
+            "off": "never",
+            "0": "never",
+        },
         own=True,
     ),
     choice(
@@ -152,10 +164,21 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("extended", "respected"),
         "`extended`: add and move cache breakpoints, and let the gateway choose cache TTLs. `respected`: leave both as the client sets them; then nothing is shown once, and no keep-alive request is sent.",
     ),
-    flag(
+    choice(
         "floor_paging",
-        default=False,
-        says="Keep tools that earlier sessions of the workspace did not use out of the prompt until the model searches for them, and do not send an attachment twice. Tools: only Claude models, behind an address that knows Anthropic's tool search.",
+        PRESETS[DEFAULT].floor_paging,
+        FLOOR_PAGING,
+        "When tools that earlier sessions of the workspace did not use stay out of the prompt until the model searches for them. `cold`: where no cache may hold an earlier session's prompt. `always`: where it is expected to pay. Unless `never`, no attachment is sent twice. Tools: only Claude models, behind an address that knows Anthropic's tool search.",
+        older={
+            "true": "always",
+            "yes": "always",
+            "on": "always",
+            "1": "always",
+            "false": "never",
+            "no": "never",
+            "off": "never",
+            "0": "never",
+        },
     ),
     flag(
         "witness",

@@ -99,11 +99,13 @@ def choice(
 ) -> Key:
     """Return a setting with a few words to choose from.
 
-    older: words of earlier versions, each with the word that took its place.
+    older: words of earlier versions, each with the word that took its place. `true` and `false` stand for themselves and
+        for the values of a setting that was a flag.
     """
 
     def parse_value(value: object) -> object:
-        word = (older or {}).get(value, value) if isinstance(value, str) else value
+        told = str(value).lower() if isinstance(value, bool) else value
+        word = (older or {}).get(told, told) if isinstance(told, str) else told
         if word not in among:
             raise TypeError
         return word

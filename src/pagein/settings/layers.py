@@ -31,7 +31,7 @@ PAGE: Final = "docs/reference/settings.md"
 DEFAULT: Final = "default"
 _OF_THE_PLACE: Final = ("host", "port", "store")
 ENVIRONMENT: Final = "environment"
-OF_PRESET: Final = ("thinking", "shown_once", *AGES)
+OF_PRESET: Final = ("thinking", "arguments", "floor_paging", "shown_once", *AGES)
 """The settings whose defaults the preset of `residency` sets."""
 
 
@@ -133,9 +133,12 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
     for layer in layers:
         values |= layer.values
         origins |= dict.fromkeys(layer.values, layer.name)
-    preset = PRESETS[values["residency"]].residency  # type: ignore[index]
+    chosen = PRESETS[values["residency"]]  # type: ignore[index]
+    preset = chosen.residency
     of_preset = {
         "thinking": preset.thinking,
+        "arguments": chosen.arguments,
+        "floor_paging": chosen.floor_paging,
         "shown_once": preset.shown_once,
         **{name: preset.rules.ages[name].calls for name in AGES},
     }  # the keys of OF_PRESET
@@ -195,7 +198,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
             preset.residency,
             rules=preset.residency.rules.with_ages({name: values[name] for name in AGES}),
             previews=previews,
-            arguments=preset.masks if values["arguments"] else None,
+            arguments=preset.masked_in(values["arguments"]),
             shown_once=values["shown_once"] or None,
             **{name: values[name] for name in _AS_NAMED},
         ),

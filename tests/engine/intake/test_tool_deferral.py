@@ -14,7 +14,7 @@ from pagein.model.messages import Usage
 from pagein.policy.economics.tool_deferral import LEAST_CALLS
 from pagein.testing.memory_journals import MemoryJournals
 
-ON = Settings(floor_paging=True)
+ON = Settings(floor_paging="always")
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
 TOOLS = [
     {"name": name, "description": f"what {name} does " * 600, "input_schema": SCHEMA}

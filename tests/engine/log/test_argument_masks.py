@@ -61,11 +61,11 @@ class Client:
         }[self.name]
         return self.call(name, {key: "true"}, "done")
 
-    def ask(self) -> PreparedRequest:
+    def ask(self, *, guarded: bool = False) -> PreparedRequest:
         made = body(self.name, self.said)
         if self.model:
             made = json.dumps({**json.loads(made), "model": self.model}).encode()
-        prepared = self.engine.prepare(made, APIS[self.name], at=None, hint="s1")
+        prepared = self.engine.prepare(made, APIS[self.name], at=None, hint="s1", guarded=guarded)
         assert prepared.failure is None
         assert check_body(json.loads(prepared.body), APIS[self.name]) == []
         self.sent.append(prepared)
@@ -187,6 +187,26 @@ def test_without_the_setting_no_arguments_change(tmp_path: Path) -> None:
         for _ in range(6):
             last = client.other()
         assert not last.is_changed
+
+
+def test_guarded_masks_wait_for_the_report_of_a_hook(tmp_path: Path) -> None:
+    guarded = Settings(residency=replace(EAGER.residency, arguments=replace(RULES, guarded=True)))
+    with opened(tmp_path, guarded) as engine:
+        client = Client("claude-code", engine)
+        client.ask()
+        client.edit()
+        for _ in range(6):
+            last = client.other()
+        assert not last.is_changed, "nothing stops a call that would quote a mask"
+        client.said.append(Message("user", (Text("and now b.py"),)))
+        client.ask(guarded=True)
+        client.edit()
+    with opened(tmp_path, guarded) as engine:  # the report is in the journal, so another process knows it
+        client.engine = engine
+        for _ in range(6):
+            last = client.other()
+        masked = [one.get("new_string") != NEW for one in calls_in("claude-code", last.body) if "new_string" in one]
+        assert masked == [False, True], "the hook looked at the second edit"
 
 
 def test_what_the_user_pins_stays_and_what_he_restores_comes_back(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ class Stage:
 async def stage(tmp_path: Path, *, stream: bool = True, on: bool = True, recall: bool = True) -> AsyncIterator[Stage]:
     async with SimulatedProvider([["hi"]]) as provider:
         settings = GatewaySettings(anthropic=provider.url, openai=provider.url, port=0, grace=2, budget=60)
-        engine = wiring.open(tmp_path / "s.pagein", settings=Settings(floor_paging=on))
+        engine = wiring.open(tmp_path / "s.pagein", settings=Settings(floor_paging="always" if on else "never"))
         curator = EngineCurator(engine, recall=recall)
         clock = SetClock()
         clock.set(1_790_000_000.0)

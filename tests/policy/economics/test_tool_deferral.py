@@ -97,3 +97,14 @@ def test_more_evidence_of_the_same_kind_defers_no_less(
     once = deferred_tools(tools, sessions, economics, SEARCH)
     assert set(once) <= set(deferred_tools(tools, [*sessions, *sessions], economics, SEARCH))
     assert set(once) <= offered - {name for one in sessions for name in one.used}
+
+
+@given(st.sets(st.sampled_from(sorted(NAMES))), st.sets(st.sampled_from(sorted(NAMES))), st.floats(0.0, 900.0))
+def test_cold_floor_paging_never_gives_up_a_front_that_a_cache_may_hold(
+    deferred: set[str], used: set[str], pause: float
+) -> None:
+    """A session that changed the front and ended at once would cost more than without floor paging (law 5)."""
+    before = replace(SESSION, deferred=frozenset(deferred), used=frozenset(used), front=40_000.0, sent=1_000.0)
+    found = deferred_tools(TOOLS, [before], PRICES, SEARCH, 1_000.0 + pause, keeps_front=True)
+    free = deferred_tools(TOOLS, [replace(before, sent=None)], PRICES, SEARCH, 1_000.0 + pause)
+    assert set(found) == (deferred if pause <= PRICES.lifetime else set(free))

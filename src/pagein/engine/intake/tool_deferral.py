@@ -44,6 +44,7 @@ class DeferralFacts:
     economics: returns the prices of the request; None for a model without a price.
     counter: counts tokens.
     asked_at: time of the request, seconds since 1970; None if unknown.
+    keeps_front: whether a front that the cache may hold is kept, whatever another choice would spare.
     """
 
     is_begun: bool
@@ -53,6 +54,7 @@ class DeferralFacts:
     economics: Callable[[], Economics | None]
     counter: TokenCounter
     asked_at: float | None
+    keeps_front: bool = False
 
 
 def note_of(
@@ -79,7 +81,9 @@ def note_of(
     economics = facts.economics() if sizes else None
     if economics is None:
         return DeferredToolsNote(offered)
-    chosen = deferred_tools(sizes, facts.sessions(), economics, form.deferral.tokens, facts.asked_at)
+    chosen = deferred_tools(
+        sizes, facts.sessions(), economics, form.deferral.tokens, facts.asked_at, keeps_front=facts.keeps_front
+    )
     return DeferredToolsNote(offered, chosen)
 
 

@@ -29,6 +29,7 @@ class State:
     warm: recently recalled calls.
     hasty: True while a dropped result may still be too young to be evicted; each message checks again.
     withheld: digests of texts that were read from excluded files.
+    guarded: True if the agent reported a hook that stops calls which quote a mask.
     """
 
     draft: RequestDraft = field(default_factory=RequestDraft)
@@ -44,6 +45,7 @@ class State:
     warm: Warmth = COLD
     hasty: bool = False
     withheld: frozenset[str] = frozenset()
+    guarded: bool = False
 
 
 START: Final = State()

@@ -39,10 +39,11 @@ from pagein.model.entries import (
     Restoration,
     TurnsLeft,
 )
-from pagein.model.journal_notes import StoredNote, UsageNote, WithheldReadNote
+from pagein.model.journal_notes import GuardReportNote, StoredNote, UsageNote, WithheldReadNote
 from pagein.model.messages import Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.rewrite_cost import Account
 from pagein.policy.eviction import recall_warmth
+from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency import EMPTY, Resident, ResidentSet, lines_read, resident_kind
 from pagein.policy.eviction.residents import WHOLE
 from pagein.policy.privacy.exclusions import may_show_excluded
@@ -95,6 +96,8 @@ def _apply_note(state: State, note: StoredNote) -> State:
             return replace(state, withheld=state.withheld | {digest})
         case UsageNote(usage=usage):
             return _calibrate(state, usage)
+        case GuardReportNote():
+            return replace(state, guarded=True)
         case _:
             return state
 
@@ -134,14 +137,15 @@ def _with_draft(
     pieces = news or pieces_since(draft.tip, known)
     in_front = (draft.tip.tokens if draft.tip else 0) - sum(piece.weight for piece in pieces)
     answered: dict[str, int] = {}
+    masks = _masks(state, rules)
     for place, (piece, front) in enumerate(_with_fronts(before, pieces, in_front), start=known):
         standing = _worked_on(standing, piece, calls, rules)
-        answered.update(successful_calls(piece) if rules.residency.arguments is not None else ())
+        answered.update(successful_calls(piece) if masks is not None else ())
         for resident in _residents(place, piece, calls, rules, kept or {}, hand):
             if resident.call_id not in stay:
                 standing = standing.born(replace(resident, before=front), rules.residency.rules)
                 hasty = hasty or resident.call_id in hand.dropping
-    for resident in _arguments(before, answered, hand, rules):
+    for resident in _arguments(before, answered, state, rules):
         if resident.call_id not in stay:
             standing = standing.born(resident, rules.residency.rules)
             hasty = hasty or resident.call_id in hand.dropping
@@ -171,12 +175,18 @@ def _with_fronts(tip: Cell | None, pieces: Iterable[WindowPiece], in_front: int)
         in_front += piece.weight
 
 
-def _arguments(asking: Cell | None, answered: Mapping[str, int], hand: Hand, rules: Rules) -> Iterator[Resident]:
-    """Yield the arguments of a message's calls that may be masked later."""
+def _masks(state: State, rules: Rules) -> ArgumentRules | None:
+    """Return which arguments may be masked in a session; None for none."""
     settings = rules.residency.arguments
+    return None if settings is not None and settings.guarded and not state.guarded else settings
+
+
+def _arguments(asking: Cell | None, answered: Mapping[str, int], state: State, rules: Rules) -> Iterator[Resident]:
+    """Yield the arguments of a message's calls that may be masked later."""
+    settings = _masks(state, rules)
     message = CallMessage.of(asking) if settings is not None and answered else None
     if settings is not None and message is not None:
-        yield from masked_residents(message, answered, hand, settings, rules.excluded)
+        yield from masked_residents(message, answered, state.hand, settings, rules.excluded)
 
 
 def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, ToolCall], rules: Rules) -> ResidentSet:
@@ -345,7 +355,7 @@ def _of_calls(state: State, wanted: Collection[str], rules: Rules) -> Iterator[R
             found = _residents(place, piece, calls, rules, {}, state.hand)
             yield from (replace(one, before=in_front) for one in found if one.call_id in wanted)
             done = {call: born for call, born in successful_calls(piece) if call in wanted}
-            yield from _arguments(asking, done, state.hand, rules)
+            yield from _arguments(asking, done, state, rules)
         in_front += piece.weight
 
 

@@ -21,6 +21,7 @@ class PendingCall:
     envelope, body: the client's version plus the recall tools, with deferred tools.
     lasting: the most that a keep-alive request may cost, in BIT; None to leave the cache TTLs to the client.
     documented: True if the provider documents how long it keeps cache entries.
+    guarded: True if the agent has a hook that stops calls which quote a mask.
     recall: the recall tools and recall way of the request.
     context: as in `Engine.prepare`.
     own_tool_names: names of pagein's tools in the request.
@@ -35,6 +36,7 @@ class PendingCall:
     body: bytes
     lasting: float | None = None
     documented: bool = False
+    guarded: bool = False
     recall: RecallOffer = NO_WORD
     context: str = ""
     own_tool_names: tuple[str, ...] = ()

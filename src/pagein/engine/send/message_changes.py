@@ -31,6 +31,7 @@ class MessageChange:
     gone: True to send nothing of the message.
     servers: texts in place of results of the provider's own tools, by call id.
     uncited: True to send its texts without their citations.
+    spent: True to send the hidden exchange in its place without the recalled texts.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class MessageChange:
     gone: bool = False
     servers: Mapping[str, str] = field(default_factory=dict)
     uncited: bool = False
+    spent: bool = False
 
 
 UNCHANGED: Final = MessageChange()
@@ -121,4 +123,5 @@ def join_changes(one: MessageChange, other: MessageChange) -> MessageChange:
         words=other.words or one.words,
         servers={**one.servers, **other.servers},
         uncited=one.uncited or other.uncited,
+        spent=one.spent or other.spent,
     )

@@ -119,7 +119,7 @@ class RequestRenderer:
         """Compute how the window at this entry differs from the client's messages."""
         script = call.script
         stood = self._exchanges.of(script, self._places.exchanges, call.envelope) if self._places.exchanges else {}
-        return WindowLayout(self.showing.at(entry, script.units, script.api, min(stood, default=None)), stood)
+        return WindowLayout(self.showing.at(entry, script.units, script.api, stood), stood)
 
     def render(self, call: PendingCall, layout: WindowLayout) -> Bytes:
         """Render a request with the recall tools of the call. Cache breakpoints stay as the client set them."""
@@ -194,7 +194,7 @@ class RequestRenderer:
         stood = self._exchanges.of(script, self._places.exchanges, call.envelope)
         shown = NOTHING_RENDERED
         if sent is not None:
-            shown = self.showing.at(sent, units[:count], script.api, min(stood, default=None)).rendered
+            shown = self.showing.at(sent, units[:count], script.api, stood).rendered
         last = Last(shown.changes, count, stood, shown.replaced)
         was_passed = sent is not None and self._passed[self._places.stand(units[count - 1].name)]
         return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)

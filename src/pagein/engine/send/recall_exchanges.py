@@ -10,6 +10,8 @@ Rules of this file
 3. Searches for deferred tools, which the provider answers itself, are part of such an exchange. They go with their tools:
    a reference to a tool that is not deferred would be refused.
 4. The exchange is journaled after that request, so it holds in every process, and on that branch alone.
+5. A recalled text leaves with the first epoch that rewrites it anyway, some calls after the recall (`engine.send.sent_changes`). The
+   call above it says what was recalled, and brings it back.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +24,19 @@ from pagein.engine.send.splice import HiddenExchange
 from pagein.model.entries import EntryId
 from pagein.model.fields import object_at
 from pagein.model.journal_notes import ExchangeNote
-from pagein.model.json_text import decode_json
-from pagein.model.messages import Message, Text, ToolCall
+from pagein.model.json_text import decode_json, encode_json
+from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.policy.stubs.result_stubs import LONGEST
 from pagein.providers.validity import Api
+from pagein.providers.wire import json_spans
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.json_values import Json, objects_in
-from pagein.providers.wire.request_body import Envelope, message_of
+from pagein.providers.wire.request_body import Envelope, message_of, with_texts
 from pagein.providers.wire.tool_offers import deferred_names
 
+LEFT: Final = "This recall has left the window. Call it again to see it."
+"""What stands in place of a recalled text that has left."""
+_RECALLS: Final = frozenset({"peek", "search"})
 _REFERENCE: Final = b'"tool_reference"'
 
 
@@ -97,9 +104,11 @@ def with_exchanges(
         return changes
     made = dict(changes)
     for place, one in stood.items():
-        made[place] = replace(made.get(place, MessageChange()), stands=one.actual)
+        change = made.get(place, MessageChange())
+        made[place] = replace(change, stands=one.spent if change.spent else one.actual)
         if one.answers:
-            made[place + 1] = replace(made.get(place + 1, MessageChange()), answers=one.answers)
+            answers = one.spent_answers if change.spent else one.answers
+            made[place + 1] = replace(made.get(place + 1, MessageChange()), answers=answers)
     return made
 
 
@@ -107,9 +116,41 @@ def _exchange_of(record: ExchangeNote | None, api: Api) -> HiddenExchange | None
     if record is None:
         return None
     actual, answers = _encode_raws(record.actual), _encode_raws(record.answers)
+    recalls = frozenset(call for raw in actual for call in _recalls_in(raw, api))
+    spent = tuple(_without_texts(raw, api, recalls) for raw in actual)
     if format_named(api).answers.with_results is None:
-        return HiddenExchange((*actual, *answers))
-    return HiddenExchange(actual, answers, frozenset(name for raw in actual for name in _tools_found(raw)))
+        return HiddenExchange(
+            (*actual, *answers), spent=(*spent, *(_without_texts(raw, api, recalls) for raw in answers))
+        )
+    tools = frozenset(name for raw in actual for name in _tools_found(raw))
+    return HiddenExchange(
+        actual, answers, tools, spent, tuple(_answer_without_text(raw, api, recalls) for raw in answers)
+    )
+
+
+def _recalls_in(raw: bytes, api: Api) -> Iterator[str]:
+    """Yield the ids of the calls in a message that recall texts."""
+    for block in message_of(raw, api, 0)[1].blocks:
+        if isinstance(block, ToolCall) and block.name in _RECALLS:
+            yield block.id
+
+
+def _without_texts(raw: bytes, api: Api, recalls: frozenset[str]) -> bytes:
+    """Return a message without the texts that these calls recalled."""
+    blocks = enumerate(message_of(raw, api, 0)[1].blocks)
+    places = [
+        place
+        for place, one in blocks
+        if isinstance(one, ToolResult) and one.call_id in recalls and len(one.text) > LONGEST and not one.images
+    ]
+    return with_texts(raw, api, dict.fromkeys(places, LEFT)) if places else raw
+
+
+def _answer_without_text(raw: bytes, api: Api, recalls: frozenset[str]) -> bytes:
+    """Return a block with a result of pagein's, without the text if one of these calls recalled it."""
+    whole = json_spans.object_of({"role": b'"user"', "content": json_spans.array_of([raw])})
+    made = _without_texts(whole, api, recalls)
+    return raw if made is whole else encode_json(_object(made)["content"][0])
 
 
 def _tools_found(raw: bytes) -> Iterator[str]:

@@ -9,12 +9,14 @@ Rules of this file
    new recall tools remove all thinking. Later thinking is bound to the window without it. Thinking that answered the
    client's own prompt (while pagein was off, or failed) is removed where pagein's prompt differs. If thinking is not
    bound, an epoch removes thinking of finished turns if the settings say so (`thoughts`), also for good.
-3. Costs as much as the window differs from the one before. A request is computed from the request before on its branch;
+3. An epoch also removes the texts recalled in hidden exchanges after its frontier for good, once the model has made some calls
+   since. It writes that part of the prompt anew anyway, so this costs nothing.
+4. Costs as much as the window differs from the one before. A request is computed from the request before on its branch;
    the most recently used ones are remembered.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -31,6 +33,7 @@ from pagein.model.entries import CompactionEntry, EntryId, EpochEntry, NoteEntry
 from pagein.model.journal_notes import BrokenNote, ForgottenNote, PassthroughNote, PrefixDigests, ToolsNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
+from pagein.policy.eviction.recall_warmth import WARM_CALLS
 from pagein.providers.prices.model_abilities import abilities
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
@@ -75,6 +78,7 @@ class SentWindow:
     apart: first message after which the prompt differs from the client's for other reasons; -1 if from the start, None
         if never.
     passed: True if the request before it was retried unmodified.
+    exchanges: messages that stand for hidden exchanges.
     """
 
     tip: Cell | None
@@ -85,6 +89,7 @@ class SentWindow:
     begun: bool = False
     apart: int | None = None
     passed: bool = False
+    exchanges: Collection[int] = ()
 
 
 NOTHING_RENDERED: Final = RenderedWindow()
@@ -141,11 +146,11 @@ class SentHistory:
             return None
         return {"rendered": rendered, "stood": dict(splicer.basis[1]), "made": splicer.snapshot_values()}
 
-    def at(self, entry: EntryId, units: Sequence[Unit], api: Api, apart: int | None = None) -> "SentView":
+    def at(self, entry: EntryId, units: Sequence[Unit], api: Api, exchanges: Collection[int] = ()) -> "SentView":
         """Return the request that was sent at this entry.
 
         units: its conversation.
-        apart: first message that replaces a hidden exchange; None if absent.
+        exchanges: the messages that stand for hidden exchanges.
         """
         requests, nearest = self._behind_known(entry)
         before, splicer = self._known[nearest] if nearest is not None else (NOTHING_RENDERED, Splicer())
@@ -162,8 +167,9 @@ class SentHistory:
                 binds,
                 one.epoch is not None and one.epoch.thought is not None,
                 one.begun,
-                -1 if has_tools else apart,
+                -1 if has_tools else min(exchanges, default=None),
                 one.passed,
+                exchanges,
             )
             before = render_window(window, units[: state.draft.said - base], before)
             since = min(since, before.since)
@@ -262,6 +268,9 @@ def render_window(
     for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
         changes[place] = replace(changes.get(place, UNCHANGED), thoughtless=True)
         low, top = min(low, place), max(top, place)
+    for place in _spent_exchanges(window, units, since):
+        changes[place] = replace(changes.get(place, UNCHANGED), spent=True)
+        top = max(top, place)
     return RenderedWindow(window.tip, changes, window.rewritten, low, top, replaced, len(units))
 
 
@@ -284,6 +293,15 @@ def _without_thinking(
             lambda: _earliest(changes, window.apart),
         )
     return [*lost, *(place for place in range(start, end) if units[place].message.role == "assistant")]
+
+
+def _spent_exchanges(window: SentWindow, units: Sequence[Unit], since: int) -> Iterator[int]:
+    """Yield the messages that stand for exchanges whose recalled texts leave with this window."""
+    for place in window.exchanges if window.rewritten else ():
+        if since <= place < len(units):
+            calls = sum(unit.message.role == "assistant" for unit in units[place + 1 :])
+            if calls >= WARM_CALLS:
+                yield place
 
 
 def _absent(piece: WindowPiece, first: int, count: int) -> Iterator[int]:
@@ -317,11 +335,11 @@ def _count(change: MessageChange) -> int:
 
 
 def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:
-    """Keep the changes before a message, and after it only the removal of thinking."""
+    """Keep the changes before a message, and after it only the removal of thinking and of recalled texts."""
     return {
-        place: one if place < since else MessageChange(thoughtless=True)
+        place: one if place < since else MessageChange(thoughtless=one.thoughtless, spent=one.spent)
         for place, one in changes.items()
-        if place < since or one.thoughtless
+        if place < since or one.thoughtless or one.spent
     }
 
 

@@ -37,11 +37,14 @@ class HiddenExchange:
     actual: the messages in its place.
     answers: pagein's results to prepend to the next message.
     tools: names of the deferred tools that were found in it.
+    spent, spent_answers: the same messages and results once the recalled texts have left the window.
     """
 
     actual: tuple[bytes, ...]
     answers: tuple[bytes, ...] = ()
     tools: frozenset[str] = frozenset()
+    spent: tuple[bytes, ...] = ()
+    spent_answers: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

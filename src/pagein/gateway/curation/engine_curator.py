@@ -1,5 +1,6 @@
 """A curator backed by the engine."""
 
+from collections.abc import Callable
 from typing import Final
 
 from pagein.engine.cache.cache_evidence import words_of
@@ -31,6 +32,7 @@ class EngineCurator:
     notes: whether they also tell the model to write notes
     work: told of each request and of each answer; None for nobody
     children: further tools, for requests whose model may ask child models
+    guarded: tells of an agent's session whether a hook stops calls in it that would write a mask into a file
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class EngineCurator:
         notes: bool = False,
         work: AgentWork | None = None,
         children: tuple[ToolOffer, ...] = (),
+        guarded: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._engine = engine
+        self._is_guarded = guarded
         self._work = work
         self._everything = everything
         self._offers = offers(everything=everything, notes=notes) if recall else ()
@@ -64,6 +68,7 @@ class EngineCurator:
             path_model=asked.model,
             lasting=asked.lasting,
             documented=asked.documented,
+            guarded=asked.hint is not None and self._is_guarded(asked.hint.name),
             claim=asked.claim,
             curates=asked.curates,
         )

@@ -7,7 +7,8 @@ that it found stand in the conversation. What is spared is the tool's definition
 earlier ones.
 
 Where a session was there a moment ago, the cache holds the front of its prompt. The same tools as in that session then
-spare the writing of the front; other tools must gain more than that.
+spare the writing of the front; other tools must gain more than that, or are not chosen at all (`cold`): a session that ends
+soon would not gain it.
 
 Unit of money: one uncached input token (BIT). Sizes are in tokens.
 """
@@ -16,10 +17,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from pagein.policy.economics.rewrite_cost import Economics
 
+FloorPaging: TypeAlias = Literal["never", "cold", "always"]
+"""When tools are deferred: never, where no cache may hold the front of an earlier session's prompt, or where it is expected to pay."""
+FLOOR_PAGING: Final[tuple[FloorPaging, ...]] = get_args(FloorPaging)
 LEAST_CALLS: Final = 20
 """Calls of earlier sessions without a use, below which a tool is not deferred."""
 _MOST_LIKELY: Final = 0.5  # of the chances that a tool is used
@@ -63,13 +67,21 @@ def deferred_tools(
     economics: Economics,
     search: float,
     now: float | None = None,
+    *,
+    keeps_front: bool = False,
 ) -> tuple[str, ...]:
     """Return the names of the tools to defer, in the order given; none where the whole does not pay.
 
     tools: the tools that may be deferred, used ones too.
     search: tokens of the tool that searches.
     now: time of the request, seconds since 1970; None if unknown.
+    keeps_front: whether a session that begins while the cache may hold an earlier front defers what that session deferred.
     """
+    names = frozenset(one.name for one in tools)
+    warm = [one for one in sessions if names <= one.offered and _is_warm(one, economics, now)]
+    if keeps_front and warm:
+        latest = max(warm, key=lambda one: one.sent or 0.0).deferred
+        return tuple(one.name for one in tools if one.name in latest) if latest <= names else ()
     gains = _gains(tools, sessions, economics)
     carried = search * _carrying(economics, _calls([one for one in sessions if one.calls])) if gains else 0.0
 
@@ -78,14 +90,17 @@ def deferred_tools(
 
     best = max([frozenset(name for name in gains if gains[name] > 0.0), frozenset[str]()], key=gain)
     most = gain(best)
-    names = frozenset(one.name for one in tools)
-    for one in sessions:
-        is_warm = now is not None and one.sent is not None and abs(now - one.sent) <= economics.lifetime
-        if is_warm and names <= one.offered and one.deferred <= gains.keys():
+    for one in warm:
+        if one.deferred <= gains.keys():
             kept = gain(one.deferred) + (economics.write - economics.read) * one.front
             if kept > most:
                 best, most = one.deferred, kept
     return tuple(one.name for one in tools if one.name in best)
+
+
+def _is_warm(session: SessionTools, economics: Economics, now: float | None) -> bool:
+    """Return whether the cache may hold the front of a session's prompt."""
+    return now is not None and session.sent is not None and abs(now - session.sent) <= economics.lifetime
 
 
 def _gains(tools: Sequence[ToolSize], sessions: Sequence[SessionTools], economics: Economics) -> Mapping[str, float]:

@@ -40,11 +40,13 @@ class ArgumentRules:
 
     chars: minimum length of arguments, in characters. text: minimum length of a text in them.
     gain: minimum number of tokens saved.
+    guarded: whether they are masked only in sessions whose agent reported a hook that stops calls which quote a mask.
     """
 
     chars: int = 1200
     text: int = 240
     gain: int = 100
+    guarded: bool = False
 
     def __post_init__(self) -> None:
         if self.text <= _STUB_CHARS:
