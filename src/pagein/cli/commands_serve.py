@@ -244,6 +244,7 @@ def _parts(
             notes=settings.note_guidance,
             work=None if files is None else files.work,
             children=TOOLS if settings.children else (),
+            pooled=config.engine.layout == "pooled",
         ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,
