@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.engine import wire_clients as clients
 from tests.laws.test_client_requests import MANNERS, TURNS, Run
+from tests.laws.test_thinking import STEPS as THOUGHTS
+from tests.laws.test_thinking import Client, walk
 
 import pagein
 from pagein.engine.engine import Engine, Settings
@@ -97,7 +99,9 @@ class PooledRun(Run):
             known = list(session.pools.of_window.state.index)
             told = known[number % len(known)] if known else "nothing"
             pools = session.pools.of_window
-            {"activate": pools.activate, "deactivate": pools.deactivate, "pin": pools.pin, "unpin": pools.unpin}[name](told)
+            {"activate": pools.activate, "deactivate": pools.deactivate, "pin": pools.pin, "unpin": pools.unpin}[name](
+                told
+            )
 
         self.engine.behind(self.prepared, work)
 
@@ -112,7 +116,7 @@ class PooledRun(Run):
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_the_laws_hold_for_random_pooled_clients(api: Api, steps: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +128,7 @@ def test_the_laws_hold_for_random_pooled_clients(api: Api, steps: list[tuple[str
                 case "say":
                     talk = talk.then(replace(what, words=what.words or ("" if what.results else "go on")))
                 case "retry":
-                    manner = what
+                    manner = replace(what, lists=True)  # the form of the words in front follows that of the client
                 case "fork":
                     talk = talk.until(what % (len(talk.turns) + 1))
                 case "begin":
@@ -140,3 +144,23 @@ def test_the_laws_hold_for_random_pooled_clients(api: Api, steps: list[tuple[str
                     run.engine = run.opened()
             run.send(talk, manner)
         run.engine.close()
+
+
+class PooledThinker(Client):
+    """An agent of a model that binds its thinking, whose conversation is pooled."""
+
+    settings = POOLED
+    offers = (*RECALL, *POOLS)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(model=st.sampled_from(["claude-sonnet-5-5", "a-model-of-tomorrow"]), steps=THOUGHTS)
+def test_no_thought_of_a_pooled_conversation_stands_behind_another_prompt_than_its_own(
+    model: str, steps: list[tuple[tuple[Any, ...], str]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        client = PooledThinker(Path(folder), model, "Bash")
+        try:
+            walk(client, steps)
+        finally:
+            client.engine.close()
