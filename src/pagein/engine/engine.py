@@ -237,8 +237,7 @@ class Engine:
         hint: the client's own name for its session, which no other conversation shares, or a function that finds this
             name among the fields of the body; None to use the first message.
         context: further input of the provider's cache (beta headers, account), in any stable form.
-        offers: recall tools, which the caller answers (see `splice_answer`); None if recall is the caller's business. With
-            the tools for pools among them a new conversation may be pooled, as the settings say.
+        offers: tools for recall and pools, which the caller answers (`splice_answer`); None if that is the caller's business.
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
@@ -311,8 +310,7 @@ class Engine:
         A model that binds thinking to its prompt refuses thinking from a window of pagein's once that window is gone.
         Only such thinking is removed.
 
-        hint: as in `prepare`.
-        patience: seconds to wait for a busy session; after that, every thinking block is removed.
+        hint: as in `prepare`. patience: seconds to wait for a busy session; after that, all thinking is removed.
 
         Raises nothing: after a failure the body is returned as it came.
         """

@@ -33,14 +33,17 @@ from pagein.model.layout_notes import InlineNote, PooledRequestNote
 from pagein.model.messages import ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.layouts.pooled_branch import TAKES, BranchFold, PooledBranch
+from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.providers.prices.price_lookup import newest_prices
 from pagein.providers.wire.breakpoint_edits import Address
+from pagein.providers.wire.tool_offers import names_of
 from pagein.providers.wire.ttl_edits import blocks_in
 
 _POOLED: Final = kind_of(PooledRequestNote)
 _CHARS: Final = 4
 """Characters of a token, about."""
+_TAKEN: Final = "the client has tools of its own with the names of those for pools: {}"
 _BOUND: Final = "the model's thinking is bound to the prompt before it, in a turn that goes on"
 
 
@@ -77,8 +80,10 @@ class PooledStages:
         profile = profile_in(pending.theirs)
         if (clients and (profile is None or profile.name not in clients)) or not recall_tools.is_agents(pending.theirs):
             return call
-        if floor_of(call):
-            recall = replace(pending.recall, notes=(*pending.recall.notes, InlineNote(_BOUND)))
+        taken = sorted(CONTEXT_TOOLS & names_of(pending.theirs.fields, pending.script.api))
+        refusal = _BOUND if floor_of(call) else _TAKEN.format(", ".join(taken)) if taken else ""
+        if refusal:
+            recall = replace(pending.recall, notes=(*pending.recall.notes, InlineNote(refusal)))
             return replace(call, pending=replace(pending, recall=recall))
         recall = recall_tools.enter_at_once(pending.theirs, pending.script, pending.pool_offers)
         return replace(call, pending=pending.with_recall(recall), is_pooled=True)
