@@ -40,6 +40,9 @@ def raw(value: object) -> bytes:
 class Client:
     """An agent of a model that binds its thinking, what it said so far, and what the provider knows of it."""
 
+    settings = EAGER
+    offers: tuple[ToolOffer, ...] = (PEEK,)
+
     def __init__(self, folder: Path, model: str, tool: str) -> None:
         self.folder, self.model, self.tool = folder, model, tool
         self.engine = self.opened()
@@ -50,7 +53,7 @@ class Client:
         self.count = 0
 
     def opened(self) -> Engine:
-        return pagein.open(self.folder / "store.db", workspace=self.folder, settings=EAGER)
+        return pagein.open(self.folder / "store.db", workspace=self.folder, settings=self.settings)
 
     def body(self) -> bytes:
         return raw(
@@ -76,7 +79,7 @@ class Client:
 
     def recall(self, thinks: bool, said: Sequence[Wire]) -> list[Wire]:  # noqa: FBT001 -- drawn
         """The model calls a tool of ours first, and thinks again behind its answer. What the client sees of it."""
-        first = [*([self.thought()] if thinks else []), self.called("peek")]
+        first = [*([self.thought()] if thinks else []), self.called(self.offers[-1].name)]
         self.answered(first)
         found = {"type": "tool_result", "tool_use_id": first[-1]["id"], "content": "brought back"}
         between = [{"role": "assistant", "content": first}, {"role": "user", "content": [found]}]
@@ -113,11 +116,11 @@ class Client:
             sent = self.engine.unchanged_request(body, "anthropic", hint="one")
         elif how == "broken":
             with mock.patch.object(RequestRenderer, "hold", side_effect=ZeroDivisionError):
-                prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=(PEEK,))
+                prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=self.offers)
             assert prepared.failure
             sent = prepared.body
         else:
-            offers = (PEEK,) if how == "on" else ()
+            offers = self.offers if how == "on" else ()
             self.prepared = self.engine.prepare(body, "anthropic", at=at, hint="one", offers=offers)
             assert self.prepared.failure is None
             sent = self.prepared.body

@@ -41,6 +41,7 @@ from pagein.model.journal_notes import (
     UsageNote,
     WithheldReadNote,
 )
+from pagein.model.layout_notes import InlineNote, PooledRequestNote
 from pagein.model.memory_notes import (
     AnswerNote,
     ChatSummaryNote,
@@ -199,6 +200,11 @@ STORED: list[tuple[Note, str]] = [
         TierNote(seen=(("a.py", "ab12", 3.5),), gone=("b.py",), restarted=True, covered=3),
         '{"seen":[["a.py","ab12",3.5]],"gone":["b.py"],"restarted":true,"covered":3}',
     ),
+    (
+        PooledRequestNote("claude-sonnet-4-5", prefix=900.0, floor=3, cold=True),
+        '{"model":"claude-sonnet-4-5","prefix":900.0,"floor":3,"cold":true}',
+    ),
+    (InlineNote("its thinking is bound"), '{"reason":"its thinking is bound"}'),
     (
         PoolNote((PoolAct("activate", "o-1", "file", "text", "ab12", 3, "/a.py", "python"), PoolAct("epoch")), "cd34"),
         (

@@ -234,17 +234,18 @@ def _parts(
         if layers and (settings.memory or settings.follow_files != "off")
         else None
     )
-    everything = settings.recall_everything
-    asked = GatewayChildren(engine, config.delegation, settings.children_hour_usd, everything=everything)
+    every = settings.recall_everything
+    asked = GatewayChildren(engine, config.delegation, settings.children_hour_usd, everything=every)
     return GatewayParts(
         EngineCurator(
             engine,
             recall=settings.recall,
-            everything=everything,
+            everything=every,
             notes=settings.note_guidance,
             work=None if files is None else files.work,
             children=TOOLS if settings.children else (),
             guarded=guarded_sessions(wiring.public_address(store, workspace=workspace)),
+            pooled=config.engine.layout == "pooled",
         ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,

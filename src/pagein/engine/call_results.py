@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from pagein.engine.branch_index import BranchIndex
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
-from pagein.engine.call_stages import RequestCall
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.request_call import RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.undecided_requests import LastSent

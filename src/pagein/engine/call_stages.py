@@ -12,7 +12,7 @@ Rules of this file
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from pagein.engine.branch_index import BranchIndex
@@ -26,10 +26,12 @@ from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
-from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate, Placed, WindowCall
+from pagein.engine.pooled_stages import PooledStages
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
+from pagein.engine.request_call import RequestCall
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import Bytes, RequestRenderer, with_breakpoints
-from pagein.engine.send.sent_changes import WindowLayout
+from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints
+from pagein.engine.send.sent_changes import SentHistory
 from pagein.engine.window.decision_inputs import moment_of
 from pagein.engine.window.shown_once import calls_shown_last
 from pagein.engine.window_stages import WindowStages, gate_of
@@ -39,52 +41,8 @@ from pagein.model.entries import EntryId, MessageEntry, RequestSent
 from pagein.model.journal_notes import BreakpointChoice, CacheMarksNote, ClientNote, PassthroughNote, UsageNote
 from pagein.policy.economics.rewrite_cost import Economics, is_cold
 
-_NO_BYTES: Final = Bytes(b"")
 _MARKED: Final = CacheMarksNote("marked")
 _CACHE_USE: Final = (CacheMarksNote, UsageNote, MessageEntry, RequestSent)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestCall(WindowCall):
-    """A provider's request in the making.
-
-    pending: the client's request, and the recall tools that enter it.
-    asked_at: time of the request, in seconds since 1970; None if unknown.
-    most: the decisions that the caller allows.
-    known: number of leading messages that the journal has.
-    placed: relation to earlier requests.
-    parent: the entry that the request continues.
-    changes: parts of the prompt prefix that the client changed.
-    repaired: True if the request had to be repaired.
-    is_unread: True if the cache holds nothing of the request.
-    marks: True if the conversation may be cached: it has cache breakpoints, or needs none.
-    is_new_prefix: True if no earlier request of the branch had its prompt prefix.
-    terms: its cache terms; None if left to the client.
-    layout: the window beside the client's messages.
-    made: its bytes.
-    chosen: its cache breakpoints.
-    """
-
-    pending: PendingCall
-    asked_at: float | None = None
-    most: Gate = OPEN_GATE
-    known: int = 0
-    placed: Placed = "passed"
-    parent: EntryId | None = None
-    changes: tuple[Part, ...] = ()
-    repaired: bool = False
-    is_unread: bool = False
-    marks: bool = True
-    is_new_prefix: bool = False
-    terms: cache_ttl.CacheTerms | None = None
-    layout: WindowLayout | None = None
-    made: Bytes = _NO_BYTES
-    chosen: BreakpointChoice = AS_THE_CLIENT
-
-    @property
-    def decided(self) -> bool:
-        """True if a decision changed the request."""
-        return self.opened is not None or bool(self.previewed)
 
 
 Stage: TypeAlias = Callable[[RequestCall], RequestCall]
@@ -107,8 +65,10 @@ class CallStages:
         self._choices: Fold[BreakpointChoice] = Fold(
             journal, AS_THE_CLIENT, cache_breakpoints.step, "chosen", takes=(BreakpointChoice, RequestSent)
         )
+        self.pools = PooledStages(window, index)
+        showing = SentHistory(journal, index.heads, index.settled, self.pools.render)
         self.renderer = RequestRenderer(
-            journal, index.heads, index.settled, index.places, marks=marks, deferral=index.deferral
+            journal, showing, index.settled, index.places, marks=marks, deferral=index.deferral
         )
         self.leases = cache_ttl.Leases(journal, evidence)
         self._changes_marks = marks.adds  # the client's cache breakpoints, and their TTLs
@@ -128,6 +88,12 @@ class CallStages:
             window.record_request,
             window.choose_one_shots,
             self.enter_tools,
+        )
+        self.pooled: tuple[Stage, ...] = (
+            self.resolve_branch,
+            self.append_messages,
+            self.set_terms,
+            self.pools.show_window,
         )
         self.sending: tuple[Stage, ...] = (
             self.lay_out_window,
@@ -153,7 +119,8 @@ class CallStages:
             elif self._index.reader.is_retold(units, call.known):
                 stages = (self.pass_through, self.validate_request)
             else:
-                stages = (*self.decision, *self.sending)
+                call = self.pools.choose_layout(call)
+                stages = (*(self.pooled if call.is_pooled else self.decision), *self.sending)
             for stage in stages:
                 call = stage(call)
             if claim is not None and call.placed != "passed":
@@ -276,7 +243,10 @@ class CallStages:
         """Choose the cache breakpoints of a new request, and put them in."""
         pending, made, chosen, entry = call.pending, call.made, call.chosen, call.entry
         if call.placed != "retried" and entry is not None:
-            if call.opened is not None or call.is_unread:
+            if call.is_pooled and self._changes_marks:
+                view = self.renderer.showing.at(entry, pending.script.units, pending.script.api)
+                chosen = self.pools.breakpoints(call, view)
+            elif call.opened is not None or call.is_unread:
                 chosen = self.renderer.chosen(pending, made, entry, cache_breakpoints.Anew(call.opened, call.is_unread))
             elif call.changes and call.parent is not None:
                 chosen = self._reading_own_entry(call, call.parent)
@@ -328,7 +298,8 @@ class CallStages:
         if 0 < known < len(units):
             pending = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
             call = self.find_branch(RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE))
-            for stage in self.decision[:-1]:
+            call = self.pools.choose_layout(call)
+            for stage in self.pooled if call.is_pooled else self.decision[:-1]:
                 call = stage(call)
             self._index.learn()
         name = units[-1].name if units else ""
@@ -339,7 +310,7 @@ class CallStages:
         """Return values for a later process to continue after a request, besides the states of folds; None if
         unavailable.
         """
-        shown = self.renderer.showing.snapshot_values(sent)
+        shown = None if self.pools.at(sent) is not None else self.renderer.showing.snapshot_values(sent)
         known = self._index.snapshot_values(sent)
         return None if shown is None or known is None else {**known, "shown": shown}
 

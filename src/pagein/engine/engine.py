@@ -69,6 +69,7 @@ class Settings:
     marks: whether pagein only respects the client's cache breakpoints, or adds its own at changes and the frontier.
     floor_paging: when tools that earlier sessions did not use wait for a search. Unless never, attachments are sent once.
     deprecated_tools: whether a model is also offered the tools that `read` has replaced.
+    layout, pooled_clients: the layout of new conversations; for `pooled` the names of its clients, empty for every client.
     """
 
     residency: Residency = PRICED
@@ -86,6 +87,8 @@ class Settings:
     guards: GuardSettings = DEFAULT_GUARDS
     pools: PoolRules = USUAL
     deprecated_tools: bool = False
+    layout: Literal["inline", "pooled"] = "inline"
+    pooled_clients: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.manifest_budget < 1:
@@ -191,6 +194,7 @@ class Engine:
             self._tool_uses,
             settings.guards,
             settings.pools,
+            settings.pooled_clients if settings.layout == "pooled" else None,
         )
 
     def _make_recall(self, log: SessionLog) -> SessionRecall:
@@ -234,7 +238,7 @@ class Engine:
         at: seconds since 1970.
         hint: the client's own name for this conversation, or a function that finds it in the body; None for the first message.
         context: further input of the provider's cache (beta headers, account), in any stable form.
-        offers: recall tools, which the caller answers (see `splice_answer`); None if recall is the caller's business.
+        offers: tools for recall and pools, which the caller answers (`splice_answer`); None if that is the caller's business.
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
@@ -317,8 +321,7 @@ class Engine:
         A model that binds thinking to its prompt refuses thinking from a window of pagein's once that window is gone.
         Only such thinking is removed.
 
-        hint: as in `prepare`.
-        patience: seconds to wait for a busy session; after that, every thinking block is removed.
+        hint: as in `prepare`. patience: seconds to wait for a busy session; after that, all thinking is removed.
 
         Raises nothing: after a failure the body is returned as it came.
         """
@@ -333,10 +336,7 @@ class Engine:
             return body
 
     def _parse(self, body: bytes, api: Api, hint: Hint, path_model: str = "") -> tuple[Envelope, str]:
-        """Parse a body, at the cost of the new part, and name its session.
-
-        Raises BadInput for a body that no provider would read.
-        """
+        """Parse a body, at the cost of the new part, and name its session. Raises BadInput if no provider would read it."""
         named = None if callable(hint) else hint
         envelope = self._shared.opener.parse(body, api, named, path_model)
         return envelope, (hint(envelope.fields) if callable(hint) else named) or first_name(envelope)

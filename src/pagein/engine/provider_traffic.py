@@ -27,6 +27,7 @@ from pagein.engine.conversation import Reply, answer_of, usage_of
 from pagein.engine.decision_claim import DecisionClaim, GivenUp
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
+from pagein.engine.intake.recall_tools import split_offers
 from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
@@ -128,9 +129,11 @@ class Traffic:
             try:
                 self._window.model = asked.model or self._window.model
                 head = head_of(envelope, script, context)
+                inline, pools = split_offers(offers)
                 pending = PendingCall(
-                    script, envelope, body, head, offers, envelope, body, lasting, documented, guarded, context=context
+                    script, envelope, body, head, inline, envelope, body, lasting, documented, guarded, context=context
                 )
+                pending = replace(pending, pool_offers=pools)
                 self._index.learn()
                 script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)

@@ -6,7 +6,8 @@ in an answer therefore names a branch: the model saw what stands above that answ
 Rules of this file
 ------------------
 1. What stands before a compaction, or before anything that was lost, erased or is unreadable, does not count.
-2. What the gateway evicted or shortened does not count, even if it was restored later.
+2. What the gateway evicted or shortened does not count, even if it was restored later; nor what it shows as an object of
+   a pooled window, which may leave.
 3. A call in an answer is found once, and not at all when a request has its result: a second one is somebody else's.
 4. A call without an id is found by its tool and its arguments, in an answer that is at most some seconds old. Where
    several answers hold such a call, only what stands in all of their windows counts.
@@ -31,6 +32,7 @@ from pagein.model.entries import (
     RequestSent,
 )
 from pagein.model.journal_notes import BrokenNote, ForgottenNote, RestoredMessagesNote
+from pagein.model.layout_notes import PooledRequestNote
 from pagein.model.memory_notes import AnswerNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
@@ -44,7 +46,7 @@ _RECENT: Final = 10.0
 _LONGEST: Final = 600.0
 """Seconds that a provider may take to answer."""
 _ANSWER: Final = kind_of(AnswerNote)
-_BREAKS: Final = frozenset(map(kind_of, (BrokenNote, ForgottenNote, RestoredMessagesNote)))
+_BREAKS: Final = frozenset(map(kind_of, (BrokenNote, ForgottenNote, RestoredMessagesNote, PooledRequestNote)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class SessionParts:
     tool_uses: the tools that the store's sessions used; None to defer no tools.
     guards: how reads are guarded.
     pools: bounds of the active content.
+    pooled: names of the clients whose new conversations are pooled, empty for every client; None for none.
     """
 
     pager: Pager
@@ -58,3 +59,4 @@ class SessionParts:
     tool_uses: ToolUses | None = None
     guards: GuardSettings = DEFAULT_GUARDS
     pools: PoolRules = USUAL
+    pooled: tuple[str, ...] | None = None

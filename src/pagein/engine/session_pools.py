@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from pagein.engine.log.journal import Fold
@@ -27,6 +28,7 @@ from pagein.model.pool_notes import PoolAct, PoolActKind, PoolNote, trace_of_ans
 from pagein.model.shapes import file_type
 from pagein.model.versions import Version
 from pagein.policy.clients.known_files import absolute_path
+from pagein.policy.layouts.pool_lines import content_text
 from pagein.policy.pools.pool_fold import TAKES, PoolFold, PoolWalk
 from pagein.policy.pools.pool_links import links_in
 from pagein.policy.pools.pool_steps import is_locked
@@ -72,7 +74,7 @@ class SessionPools:
         folder: str = "",
     ) -> None:
         self._log, self._outside, self._files, self._recalls = log, outside, files, recalls
-        self._folder = folder
+        self._folder, self._rules = folder, rules
         self._pure = PoolFold(log.name, rules=rules)
         self._fold: Fold[PoolWalk] = Fold(log.journal, self._pure.start(folder), self._pure.step, takes=TAKES)
 
@@ -108,6 +110,11 @@ class SessionPools:
         found = ((state.index[one.id], self.text(one.id, one.version)) for one in state.active)
         return tuple((one, text) for one, text in found if text is not None)
 
+    @cached_property
+    def of_window(self) -> "SessionPools":
+        """The same pools by what the branch alone tells: no file is read, and nothing of other sessions is brought in."""
+        return SessionPools(self._log, self._outside, lambda: None, None, self._rules)
+
     # --- acts ---
 
     def read(self, path: str, signal: Signal | None = None) -> PoolReply:
@@ -133,12 +140,14 @@ class SessionPools:
         note = PoolNote((act, *self._acts_of_links(document.text, key)), trace_of_answer(text))
         return PoolReply(text, act.id, failure=self._note(note))
 
-    def activate(self, name: str, signal: Signal | None = None) -> PoolReply:
+    def activate(self, name: str, signal: Signal | None = None, *, told: bool = False) -> PoolReply:
         """Show an object whole, by its id, nickname or path. What was only discovered is read now.
 
         The chat of an earlier session is shown in parts: `CHAT#summary`, or turns of it, `CHAT#3-5`.
+
+        told: whether the reply holds the content, because the conversation goes on before another window is made.
         """
-        return self._bring(name, "activate", signal)
+        return self._bring(name, "activate", signal, told=told)
 
     def load_metadata(self, name: str) -> PoolReply:
         """List an object of the store, or of the index, without its content."""
@@ -155,10 +164,16 @@ class SessionPools:
             f"Deactivated {one.id}", one.id, failure=self._note(PoolNote((PoolAct("deactivate", one.id),)))
         )
 
-    def pin(self, name: str, signal: Signal | None = None) -> PoolReply:
-        """Show an object until it is unpinned or deactivated."""
-        brought = self._bring(name, "activate", signal)
-        return brought if brought.is_error else self._wish("pin", brought.id, f"Pinned {brought.id}")
+    def pin(self, name: str, signal: Signal | None = None, *, told: bool = False) -> PoolReply:
+        """Show an object until it is unpinned or deactivated. told: as in `activate`, if it was not active."""
+        one = self._named(name)
+        if told and one is not None and self.state.is_active(one.id):
+            return self._wish("pin", one.id, f"Pinned {one.id}")
+        brought = self._bring(name, "activate", signal, told=told)
+        if brought.is_error:
+            return brought
+        text = f"Pinned {brought.id}" + (brought.text.removeprefix(f"Activated {brought.id}") if told else "")
+        return self._wish("pin", brought.id, text)
 
     def unpin(self, name: str) -> PoolReply:
         """Take back a pin. The object stays as long as one that was activated now."""
@@ -191,24 +206,24 @@ class SessionPools:
 
     # --- parts of acts ---
 
-    def _bring(self, name: str, act: PoolActKind, signal: Signal | None) -> PoolReply:
-        one, told = self._named(name), None
+    def _bring(self, name: str, act: PoolActKind, signal: Signal | None, *, told: bool = False) -> PoolReply:
+        one, found = self._named(name), None
         if one is None and (part := self._part_of_chat(name)) is not None:
-            one, told = part, _act(act, part)
+            one, found = part, _act(act, part)
         if one is None:
             stored = self._version(name)
             if stored is None:
                 return self._unknown(name)
             one = _sighting(stored)
-            told = _act(act, one)
+            found = _act(act, one)
         if is_locked(one):
             return PoolReply(f"Object is locked: {one.id}", one.id, is_error=True)
-        told = told or PoolAct(act, one.id)
+        found = replace(found or PoolAct(act, one.id), told=told)
         if act == "list":
-            return PoolReply(f"Listed {one.id}", one.id, failure=self._note(PoolNote((told,))))
-        return self._activate(one, told, signal)
+            return PoolReply(f"Listed {one.id}", one.id, failure=self._note(PoolNote((found,))))
+        return self._activate(one, found, signal)
 
-    def _activate(self, one: PooledObject, told: PoolAct, signal: Signal | None) -> PoolReply:
+    def _activate(self, one: PooledObject, found: PoolAct, signal: Signal | None) -> PoolReply:
         """Show an object, a file as it is now. A file that cannot be read is shown as it was known."""
         try:
             seen = self._seen(one, signal)
@@ -216,12 +231,14 @@ class SessionPools:
             if one.content == "unread":
                 return PoolReply(str(problem), one.id, is_error=True)
             seen = None
-        told = told if seen is None else replace(seen, id=one.id)
-        version = told.version if told.type else one.version
-        if (told.content if told.type else one.content) != "text" or not version:
+        found = found if seen is None else replace(seen, id=one.id, told=found.told)
+        version = found.version if found.type else one.version
+        if (found.content if found.type else one.content) != "text" or not version:
             return PoolReply(NO_TEXT, one.id, is_error=True)
-        links = self._acts_of_links(self.text(one.id, version) or "", one.path)
-        return PoolReply(f"Activated {one.id}", one.id, failure=self._note(PoolNote((told, *links))))
+        text = self.text(one.id, version) or ""
+        links = self._acts_of_links(text, one.path)
+        content = f"\n{content_text(one.id, text)}" if found.told else ""
+        return PoolReply(f"Activated {one.id}{content}", one.id, failure=self._note(PoolNote((found, *links))))
 
     def _seen(self, one: PooledObject, signal: Signal | None) -> PoolAct | None:
         """Return the activation of the current state of a file; None without such a file. Raises CallerError."""

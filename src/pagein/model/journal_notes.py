@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from pagein.model.delegation_notes import ChildResultNote
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
+from pagein.model.layout_notes import LayoutNote
 from pagein.model.memory_notes import (
     AnswerNote,
     ChatSummaryNote,
@@ -24,7 +25,6 @@ from pagein.model.names import ContentHash
 from pagein.model.pins import Wish
 from pagein.model.pool_notes import PoolNote
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
-from pagein.model.tier_notes import TierNote
 
 CacheMarks: TypeAlias = Literal["marked", "unmarked", "front"]
 """Where a client sets cache breakpoints: in the conversation, nowhere, or in the prompt prefix alone."""
@@ -392,7 +392,7 @@ Note: TypeAlias = (
     | FileSightingNote
     | ReadMeasureNote
     | SearchMeasureNote
-    | TierNote
+    | LayoutNote
     | PoolNote
     | OtherNote
 )

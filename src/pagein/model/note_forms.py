@@ -52,6 +52,7 @@ from pagein.model.journal_notes import (
     WithheldReadNote,
 )
 from pagein.model.json_text import decode_json, encode_json
+from pagein.model.layout_notes import InlineNote, PooledRequestNote
 from pagein.model.messages import Usage
 from pagein.model.names import ContentHash
 from pagein.model.pins import ACTS, Act, Wish
@@ -384,6 +385,8 @@ KINDS: Final = (
     _kind("session.place", memory_notes.SessionPlaceNote, _encode_set_fields(), has_words=True),
     _kind("file.sighting", memory_notes.FileSightingNote, _encode_set_fields(), has_words=True),
     _kind("pool", PoolNote, _encode_pool, _decode_pool, has_words=True),
+    _kind("request.pooled", PooledRequestNote, _encode_set_fields()),
+    _kind("request.inline", InlineNote, _encode_set_fields()),
     _kind("prompt.tiers", TierNote, _encode_set_fields(), has_words=True),
 )
 """Every kind of note that pagein writes."""

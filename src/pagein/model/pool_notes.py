@@ -24,6 +24,7 @@ class PoolAct:
     version: hash of its content in the store; "" without a text.
     chars: length of the content.
     path, file_type: of files. tool, args, status: of tool calls.
+    told: whether the answer to the call held the content.
     """
 
     act: PoolActKind
@@ -39,6 +40,7 @@ class PoolAct:
     args: str = ""
     status: str = ""
     deleted: bool = False
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)

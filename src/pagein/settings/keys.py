@@ -145,6 +145,16 @@ ENGINE: Final[tuple[Key, ...]] = (
         ("refuse", "warn", "off"),
         "What the tool `read` does about files in `vendor`, `node_modules`, `.git` and `dist`.",
     ),
+    choice(
+        "layout",
+        _ENGINE.layout,
+        ("inline", "pooled"),
+        "How the gateway shows new conversations. `pooled`: results and files are objects beside the conversation, which the model activates and deactivates. It needs `recall`. A conversation keeps the layout with which it began.",
+    ),
+    texts(
+        "pooled_clients",
+        'With `layout = "pooled"`: the clients whose conversations are pooled, such as `claude-code`, `codex` or `opencode`. Empty: every client.',
+    ),
     whole("pool_calls", _POOLS.recent_calls, "In a pooled window: calls of a turn whose outputs stay active."),
     whole(
         "pool_turns",

@@ -17,6 +17,7 @@ from pagein.engine.recall.recall_resources import Bounds
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
 from pagein.model.read_caps import ReadCaps
+from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.policy.delegation.limits import DelegationLimits, DelegationSettings
 from pagein.policy.eviction.overflow import Valve
 from pagein.policy.eviction.presets import PRESETS
@@ -144,6 +145,7 @@ def merge_layers(layers: Iterable[SettingsLayer]) -> Config:
     }  # the keys of OF_PRESET
     values |= {name: value for name, value in of_preset.items() if origins[name] == DEFAULT}
     try:
+        _check_layout(values)
         store = values["store"]
         gateway = GatewaySettings(**{key.name: values[key.name] for key in GATEWAY})  # type: ignore[arg-type]
         return Config(_engine(values), gateway, _delegation(values), str(store) if store else None, values, origins)
@@ -173,6 +175,16 @@ def _delegation(values: Mapping[str, Any]) -> DelegationSettings:
         values["child_prompt"],
         values["child_memo"],
     )
+
+
+def _check_layout(values: Mapping[str, Any]) -> None:
+    """Raise BadSetting for a layout that no request could have."""
+    unknown = [one for one in values["pooled_clients"] if one not in PROFILES]
+    if unknown:
+        known = ", ".join(sorted(name for name in PROFILES if name != OTHER.name))
+        raise BadSetting(f"pooled_clients: {unknown[0]!r} is no known client; there are {known}")
+    if values["layout"] == "pooled" and not values["recall"]:
+        raise BadSetting("layout = pooled needs recall = true, because the model calls the tools for pools")
 
 
 _AS_NAMED: Final = ("min_tokens", "thinking")

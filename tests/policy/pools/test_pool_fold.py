@@ -190,6 +190,27 @@ def test_a_change_that_leaves_the_content_unknown_takes_the_old_version_out() ->
     assert story.state.index[file].content == "unread"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i 's/1/2/' a.py",
+        "cd /repo && sed -ni.bak -e p a.py && pytest",
+        "perl -pi -e 's/1/2/' a.py",
+        "echo 2 >> a.py",
+        "echo 2 | tee a.py",
+        "cp b.py a.py",
+        "git checkout -- a.py",
+    ],
+)
+def test_a_file_that_a_command_wrote_is_unknown_until_it_is_read_again(command: str) -> None:
+    story = Story().says().calls("r", "read", "x = 1\n", path="a.py")
+    file = story.file("a.py")
+    assert story.calls("s", command="sed -n 1p a.py 2>/dev/null; perl -ne print a.py").state.is_active(file)
+    assert not story.calls("w", command=command).state.is_active(file)
+    assert story.state.index[file].content == "unread"
+    assert story.calls("r2", "read", "x = 2\n", path="a.py").state.is_active(file)
+
+
 def test_m6_a_name_in_a_list_never_hides_what_is_known() -> None:
     story = Story().says().calls("r", "read", "one\n", path="a.py")
     file = story.file("a.py")

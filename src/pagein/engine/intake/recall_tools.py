@@ -30,6 +30,7 @@ from pagein.model.entries import Body, NoteEntry, RequestSent
 from pagein.model.journal_notes import Note, OfferedTool, ToolsLaterNote, ToolsNote
 from pagein.model.json_text import decode_json, encode_json
 from pagein.policy.clients.profiles import CODEX, OTHER, profile_of, tools_of
+from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.stubs.recall_ways import SHELL, TOOLS, Begins, Way, are_small, tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
@@ -107,6 +108,22 @@ def recall_of(
     begins = _begins(tuple(offers), envelope.api)
     notes: tuple[Note, ...] = () if settled == LATER else (ToolsLaterNote(),)
     return RecallOffer(settled=settled, notes=notes, begins=begins)
+
+
+def split_offers(
+    offers: Sequence[ToolOffer] | None,
+) -> tuple[tuple[ToolOffer, ...] | None, tuple[ToolOffer, ...]]:
+    """Return the tools for an inline window, and those for a pooled one."""
+    if offers is None:
+        return None, ()
+    return tuple(one for one in offers if one.name not in CONTEXT_TOOLS), tuple(
+        one for one in offers if one.name in CONTEXT_TOOLS
+    )
+
+
+def enter_at_once(envelope: Envelope, script: Transcript, offers: Sequence[ToolOffer]) -> RecallOffer:
+    """Return the offer of tools that enter a conversation with its first request, however small."""
+    return _with(tuple(offers), None, envelope, script, notes=(note_of(offers),))
 
 
 def _with(

@@ -18,6 +18,7 @@ class PendingCall:
     theirs, original: the client's envelope and body.
     head: digests of the prompt prefix.
     offers: the available recall tools; None if recall is the caller's own business.
+    pool_offers: the tools for a pooled window; empty if the conversation shall not be pooled.
     envelope, body: the client's version plus the recall tools, with deferred tools.
     lasting: the most that a keep-alive request may cost, in BIT; None to leave the cache TTLs to the client.
     documented: True if the provider documents how long it keeps cache entries.
@@ -40,6 +41,7 @@ class PendingCall:
     recall: RecallOffer = NO_WORD
     context: str = ""
     own_tool_names: tuple[str, ...] = ()
+    pool_offers: Sequence[ToolOffer] = ()
 
     def with_recall(self, recall: RecallOffer) -> "PendingCall":
         """Return the call with these recall tools."""

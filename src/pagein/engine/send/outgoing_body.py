@@ -43,7 +43,7 @@ from pagein.engine.send.sent_changes import NOTHING_RENDERED, SentHistory, Windo
 from pagein.engine.send.splice import HiddenExchange, Splicer
 from pagein.errors import HostError
 from pagein.model.entries import CompactionEntry, EntryId, RequestSent
-from pagein.model.journal_notes import BreakpointChoice, DeferredToolsNote, PassthroughNote, PrefixDigests
+from pagein.model.journal_notes import BreakpointChoice, DeferredToolsNote, PassthroughNote
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
@@ -94,7 +94,7 @@ class RequestRenderer:
     def __init__(
         self,
         journal: Journal[State],
-        heads: Fold[PrefixDigests],
+        showing: SentHistory,
         settled: Fold[Settled],
         places: MessageIndex,
         *,
@@ -112,7 +112,7 @@ class RequestRenderer:
         self._left: Fold[OwnEntries] = Fold(
             journal, NOTHING_LEFT, entries_after, "left", takes=(BreakpointChoice, CompactionEntry)
         )
-        self.showing = SentHistory(journal, heads, settled)
+        self.showing = showing
         self._exchanges = Exchanges()
 
     def lay_out(self, call: PendingCall, entry: EntryId) -> WindowLayout:

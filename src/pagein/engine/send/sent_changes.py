@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pagein.engine.intake.message_chain import Unit
 from pagein.engine.intake.recall_tools import Settled
@@ -93,6 +93,8 @@ class SentWindow:
 
 
 NOTHING_RENDERED: Final = RenderedWindow()
+OtherLayout: TypeAlias = Callable[[EntryId, SentWindow, Sequence[Unit], RenderedWindow], RenderedWindow | None]
+"""Renders the request at an entry, as `render_window` does, if it is not of the inline layout; else returns None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,15 @@ class WindowLayout:
 class SentHistory:
     """The sent requests of one journal. Not thread-safe."""
 
-    def __init__(self, journal: Journal[State], heads: Fold[PrefixDigests], settled: Fold[Settled]) -> None:
+    def __init__(
+        self,
+        journal: Journal[State],
+        heads: Fold[PrefixDigests],
+        settled: Fold[Settled],
+        other: OtherLayout = lambda *_: None,
+    ) -> None:
         self._journal = journal
+        self._other = other
         self._heads = heads
         self._settled = settled
         self._known: OrderedDict[EntryId, tuple[RenderedWindow, Splicer]] = OrderedDict()
@@ -171,7 +180,8 @@ class SentHistory:
                 one.passed,
                 exchanges,
             )
-            before = render_window(window, units[: state.draft.said - base], before)
+            said = units[: state.draft.said - base]
+            before = self._other(one.name, window, said, before) or render_window(window, said, before)
             since = min(since, before.since)
         self._known[entry] = before, splicer
         self._known.move_to_end(entry)
@@ -250,7 +260,7 @@ def render_window(
     first = window.said - len(units) + 1
     since = max(_said_at(shared) - first + 1, 0)
     is_kept = before.top < since
-    changes = dict(before.changes) if is_kept else _changes_kept(before.changes, since)
+    changes = dict(before.changes) if is_kept else changes_kept(before.changes, since)
     low, top = since, before.top if is_kept else max(changes, default=-1)
     replaced = before.replaced if is_kept else sum(map(_count, changes.values()))
     for piece in fresh:
@@ -265,7 +275,7 @@ def render_window(
         for place in _absent(piece, first, len(units)):
             changes[place] = GONE
             low, top = min(low, place), max(top, place)
-    for place in _without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
+    for place in without_thinking(window, units, since, before.said, changes) if window.binds or window.takes else ():
         changes[place] = replace(changes.get(place, UNCHANGED), thoughtless=True)
         low, top = min(low, place), max(top, place)
     for place in _spent_exchanges(window, units, since):
@@ -274,7 +284,7 @@ def render_window(
     return RenderedWindow(window.tip, changes, window.rewritten, low, top, replaced, len(units))
 
 
-def _without_thinking(
+def without_thinking(
     window: SentWindow, units: Sequence[Unit], since: int, known: int, changes: Mapping[int, MessageChange]
 ) -> list[int]:
     """Return the messages that lose their thinking with this window.
@@ -334,7 +344,7 @@ def _count(change: MessageChange) -> int:
     return len(change.texts) + len(change.arguments) + len(change.servers)
 
 
-def _changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:
+def changes_kept(changes: Mapping[int, MessageChange], since: int) -> dict[int, MessageChange]:
     """Keep the changes before a message, and after it only the removal of thinking and of recalled texts."""
     return {
         place: one if place < since else MessageChange(thoughtless=one.thoughtless, spent=one.spent)

@@ -12,12 +12,15 @@ from pagein.gateway.curation.agent_work import AgentWork
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, UsageAccount
 from pagein.gateway.curation.session_hints import name_in_fields
 from pagein.model.messages import Usage
+from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 from pagein.providers.wire.tool_offers import ToolOffer
 from pagein.tools.brief import answer_call, offers
+from pagein.tools.short_pool_tools import OFFERS as POOL_OFFERS
+from pagein.tools.short_pool_tools import answer_pool_call
 
 _NO_TOOLS: Final = (b"", b"[]", b"null")
 _PATIENCE: Final = 0.2  # seconds to wait for a busy session; the request has waited before
@@ -33,6 +36,7 @@ class EngineCurator:
     work: told of each request and of each answer; None for nobody
     children: further tools, for requests whose model may ask child models
     guarded: tells of an agent's session whether a hook stops calls in it that would write a mask into a file
+    pooled: whether new conversations may be pooled, so that the model is offered the tools for pools
     """
 
     def __init__(
@@ -45,12 +49,14 @@ class EngineCurator:
         work: AgentWork | None = None,
         children: tuple[ToolOffer, ...] = (),
         guarded: Callable[[str], bool] = lambda _: False,
+        pooled: bool = False,
     ) -> None:
         self._engine = engine
         self._is_guarded = guarded
         self._work = work
         self._everything = everything
-        self._offers = offers(everything=everything, notes=notes) if recall else ()
+        pool_offers = POOL_OFFERS if pooled else ()
+        self._offers = (*offers(everything=everything, notes=notes), *pool_offers) if recall else ()
         self._children = children if recall else ()
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
@@ -143,7 +149,11 @@ class EngineCurator:
             return OwnToolResult(call, "There is nothing to recall here.", is_error=True)
         found = self._engine.behind(
             prepared,
-            lambda session: answer_call(session, call.name, call.arguments, call.id, everything=self._everything),
+            lambda session: (
+                answer_pool_call(session, call.name, call.arguments)
+                if call.name in CONTEXT_TOOLS
+                else answer_call(session, call.name, call.arguments, call.id, everything=self._everything)
+            ),
         )
         return OwnToolResult(call, found.text, found.is_error)
 

@@ -67,9 +67,15 @@ class PooledFold:
         prefix: tokens of system prompt and tool definitions.
         """
         walk = before.walk
-        facts = WindowFacts(conversation, walk.texts if texts is None else texts, count, before.edited, cold, prefix)
-        window = next_window(before.window, walk.state, facts, self.rules, self.terms)
-        return PooledRequest(self.pools.step(walk, RequestSent(0, len(conversation))), window)
+        new = conversation[before.window.messages :]
+        facts = WindowFacts(new, walk.texts if texts is None else texts, count, before.edited, cold, prefix)
+        return self.show(before, facts)
+
+    def show(self, before: PooledRequest, facts: WindowFacts) -> PooledRequest:
+        """Return the state at a request with these facts. Those about edits come from the state before."""
+        facts = replace(facts, edited=before.edited)
+        window = next_window(before.window, before.walk.state, facts, self.rules, self.terms)
+        return PooledRequest(self.pools.step(before.walk, RequestSent(0, window.messages)), window)
 
     def _read(self, walk: PoolWalk, message: Message) -> Iterator[str]:
         """Yield the files that results of a message show: what these hold may come from elsewhere than the calls."""

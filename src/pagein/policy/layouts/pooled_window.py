@@ -134,20 +134,26 @@ NO_WINDOW: Final = PooledWindow()
 class WindowFacts:
     """What the next request brings.
 
-    conversation: all its messages. Those of the last request come first, unchanged.
+    new: its messages behind those of the last request.
     texts: the texts of contents, by version.
     count: returns the tokens of a text.
     edited: objects that calls among the new messages changed, in a way that these calls show.
     cold: whether the provider's cache has expired.
     prefix: tokens of system prompt and tool definitions.
+    floor: messages at the beginning that must stay as they were sent.
+    whole: whether the new messages stand as they came, without anything behind them.
+    told: versions that an answer shows whole in the conversation, by the id of their object.
     """
 
-    conversation: Sequence[Message]
+    new: Sequence[Message]
     texts: Mapping[str, str]
     count: Count
     edited: frozenset[str] = frozenset()
     cold: bool = False
     prefix: float = 0.0
+    floor: int = 0
+    whole: bool = False
+    told: Mapping[str, str] = field(default_factory=dict)
 
     def size(self, object_id: str, version: str) -> float:
         """Return the tokens of a content."""
@@ -158,9 +164,9 @@ def next_window(
     before: PooledWindow, pools: PoolState, facts: WindowFacts, rules: PooledRules, terms: CacheTerms
 ) -> PooledWindow:
     """Return the window of the next request. Within an epoch it only appends to the last one."""
-    messages = len(facts.conversation)
-    new = facts.conversation[before.messages :]
-    going = _with_references(replace(before, pools=pools, messages=messages, rebuilt=None), new, rules)
+    new, messages = facts.new, before.messages + len(facts.new)
+    least = messages if facts.whole else facts.floor
+    going = _with_references(replace(before, pools=pools, messages=messages, rebuilt=None), new, rules, least)
     references = going.references
     talk = before.talk + sum(
         block.tokens
@@ -168,7 +174,13 @@ def next_window(
         for block in message_blocks(one, facts.count, partial(going.reference, number))
     )
     going = replace(going, talk=talk)
-    wanted = [one for one in _entering(before, pools, messages, references, rules) if one.version in facts.texts]
+    if facts.whole:
+        return replace(going, pools=before.pools)  # later news tells what changed
+    wanted = [
+        one
+        for one in _entering(before, pools, messages, references, rules)
+        if one.version in facts.texts and facts.told.get(one.id) != one.version
+    ]
     if facts.cold or not before.messages:
         return _anew(before, going, wanted, facts, rules)
     active = {one.id: one.version for one in pools.active}
@@ -180,7 +192,7 @@ def next_window(
     funds = before.saved + _SHARE * before.bill
     first, spent, likely = 0, 0.0, len(standing)
     if rules.content == "kept":
-        first, spent, likely = _first_to_leave(standing, talk, before.readable, funds, terms)
+        first, spent, likely = _first_to_leave(standing, talk, before.readable, funds, terms, facts.floor)
     kept, moved = standing[:first], standing[first:]
     there = {one.id: one.present for one in kept}
     entering = [one for one in wanted if there.get(one.id) != one.version]
@@ -192,7 +204,7 @@ def next_window(
         going = replace(going, news=going.news.put(str(messages), news), talk=talk + facts.count(news))
     going = replace(
         going,
-        shown=kept + _placed(entering, facts, going.talk + sum(one.tokens for one in kept)),
+        shown=kept + _placed(entering, facts, messages, going.talk + sum(one.tokens for one in kept)),
         rebuilt=moved[0].behind if moved else None,
         frontier=standing[likely].behind if likely < first else None,
         readable=standing[likely].front if likely < first else 0.0,
@@ -216,8 +228,11 @@ def _size(window: PooledWindow) -> float:
     return window.talk + sum(one.tokens for one in window.shown)
 
 
-def _with_references(window: PooledWindow, new: Sequence[Message], rules: PooledRules) -> PooledWindow:
-    """Add the references for the results among new messages, the last ones of the window."""
+def _with_references(window: PooledWindow, new: Sequence[Message], rules: PooledRules, floor: int) -> PooledWindow:
+    """Add the references for the results among new messages, the last ones of the window.
+
+    floor: messages at the beginning whose results stand whole.
+    """
     references, repeated = window.references, window.repeated
     for number, message in enumerate(new, window.messages - len(new) + 1):
         for result in message.blocks:
@@ -226,7 +241,8 @@ def _with_references(window: PooledWindow, new: Sequence[Message], rules: Pooled
             if result.call_id in references:  # providers that count their calls anew
                 repeated = repeated.put(place_of(number, result), True)  # noqa: FBT003 -- a set
             else:
-                references = references.put(result.call_id, _reference(result, window.pools, rules))
+                told = "" if number <= floor else _reference(result, window.pools, rules)
+                references = references.put(result.call_id, told)
     return replace(window, references=references, repeated=repeated)
 
 
@@ -272,18 +288,20 @@ def _anew(
         metadata=metadata_text(one for one in going.pools.pool() if _is_listed(one, rules)),
         news=SharedMap[str](),
         talk=talk,
-        shown=_placed(wanted, facts, talk),
+        shown=_placed(wanted, facts, going.messages, talk),
         rebuilt=0 if before.messages else None,
         epochs=before.epochs + bool(before.messages),
     )
 
 
-def _placed(entering: Iterable[ActiveContent], facts: WindowFacts, front: float) -> tuple[ShownContent, ...]:
+def _placed(
+    entering: Iterable[ActiveContent], facts: WindowFacts, behind: int, front: float
+) -> tuple[ShownContent, ...]:
     """Place contents behind the last message, what has been unchanged for longest first."""
     placed: list[ShownContent] = []
     for one in sorted(entering, key=lambda one: one.since):
         tokens = facts.size(one.id, one.version)
-        placed.append(ShownContent(one.id, one.version, one.version, len(facts.conversation), front, tokens))
+        placed.append(ShownContent(one.id, one.version, one.version, behind, front, tokens))
         front += tokens
     return tuple(placed)
 
@@ -312,6 +330,7 @@ def _first_to_leave(
     readable: float,
     funds: float,
     terms: CacheTerms,
+    floor: int = 0,
 ) -> tuple[int, float, int]:
     """Return the place of the first content of the best rebuild, what the rebuild costs, and where the next one is likely.
 
@@ -319,6 +338,7 @@ def _first_to_leave(
     much since they left the active set as writing all behind the first of them again.
 
     readable: tokens in front of the breakpoint that was set for a rebuild. funds: what a rebuild may cost at most.
+    floor: messages at the beginning that must stay as they were sent.
     """
     whole = talk + sum(one.tokens for one in standing)
     first, cost, likely = len(standing), 0.0, len(standing)
@@ -326,6 +346,8 @@ def _first_to_leave(
     owed, gone, left = 0.0, 0.0, 0
     for place in range(len(standing) - 1, -1, -1):
         one = standing[place]
+        if one.behind < floor:
+            break
         if one.is_live:
             continue
         owed, gone, left = owed + one.owed, gone + one.tokens, left + 1

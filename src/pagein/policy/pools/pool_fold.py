@@ -5,6 +5,7 @@ Rules of this file
 1. Calls and their results are met as the client shows them. A result that comes again, after a compaction say, is known
    already: the first one counts. Some providers count their calls anew; then another call of the same id is another object.
 2. What a call did to files is known by the rules of `policy.clients.known_files`. What an output names, it only names.
+   A file that a command of a shell wrote is unknown until it is read again.
 3. A read of a whole file shows the file, and no output of its own. Every other result is an object by itself. The answer to
    a read through the pools holds no text of the file; it is known by its trace.
 4. A turn begins with words of the user.
@@ -48,6 +49,7 @@ from pagein.policy.pools.pool_steps import (
     unpin,
 )
 from pagein.policy.pools.pool_values import NO_POOLS, USUAL, PooledObject, PoolRules, PoolState
+from pagein.policy.pools.written_paths import written_paths
 
 CONTEXT_TOOLS: Final = frozenset(["activate", "deactivate", "pin", "unpin"])
 """Tools that only change the window. Their calls are no part of it."""
@@ -165,6 +167,7 @@ class PoolFold:
         if not walk.profile.is_failure(call, result):
             for path in found_paths(op, call, result.text, walk.folder):
                 walk = self._name(walk, path)
+        walk = self._doubt_written(walk, call)
         if call.name in CONTEXT_TOOLS:
             return walk
         if not shown or len(deeds) > len(shown):
@@ -218,6 +221,15 @@ class PoolFold:
         if deed.deed in ("write", "edit") and found.content == "unread":
             state = make_unread(state, object_id)
         return _with(walk, list_object(state, object_id))
+
+    def _doubt_written(self, walk: PoolWalk, call: ToolCall) -> PoolWalk:
+        """Take what a shell command wrote as unknown, until it is read again."""
+        is_shell = walk.profile.effect_of(call).op == "exec"
+        for path in written_paths(call, walk.folder) if is_shell else ():
+            known = walk.paths.get(path)
+            if known is not None and known in walk.state.index:
+                walk = _with(walk, make_unread(walk.state, known))
+        return walk
 
     def _name(self, walk: PoolWalk, path: str) -> PoolWalk:
         """List a file of which an output told the name."""

@@ -111,18 +111,19 @@ def anchor_ttl(request: WireRequest, message: int) -> WireRequest:
 
 
 def move_last_mark(request: WireRequest, place: Address) -> WireRequest:
-    """Move the request's last breakpoint forward to a block, so that nothing behind the block is written to the cache.
+    """Move the request's last breakpoint to a block, so that the cache is written up to this block and no further.
 
-    Breakpoints between the block and the last one are dropped. Returns the same request if it has no breakpoint of its own
-    in its last message, or one that the provider places by itself.
+    Breakpoints behind the block are dropped. Returns the same request if it has no breakpoint of its own in its last
+    message, or one that the provider places by itself.
     """
     marks = marks_in(request.fields, request.items)
     if marks is None or marks.automatic is not None or not marks.places:
         return request
     last, mark = marks.places[-1]
-    if last[0] != len(request.items) - 1 or last <= place:
+    if last[0] != len(request.items) - 1 or last == place:
         return request
     changed: dict[Address, Mapping[str, Any] | None] = {one: None for one, _ in marks.places if one > place}
+    changed[last] = None
     return with_marks(request, Changes(request.api, {**changed, place: mark}))
 
 
