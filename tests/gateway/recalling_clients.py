@@ -13,7 +13,7 @@ from tests.gateway.stream.test_recalls import BASH, OUTPUT, PREVIEWED, assembled
 from tests.gateway.stream.test_recalls_openai import Chat, Responses
 
 from pagein import wiring
-from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.curation.engine_curator import EngineCurator, ToolTerms
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
 from pagein.gateway.server import Gateway, GatewayParts
@@ -100,7 +100,9 @@ async def gateway_on(
 ) -> AsyncIterator[Gateway]:
     url = provider.url
     settings = GatewaySettings(anthropic=url, openai=url, google=url, port=0, grace=2, budget=60, recalls=recalls)
-    curator = EngineCurator(wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall, everything=everything)
+    curator = EngineCurator(
+        wiring.open(folder / "s.pagein", settings=PREVIEWED), recall=recall, tools=ToolTerms(everything=everything)
+    )
     async with Gateway(
         settings, GatewayParts(curator, None, Switch(folder / "off", {}), logger_to(io.StringIO()))
     ) as gateway:

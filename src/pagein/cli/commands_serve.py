@@ -212,7 +212,7 @@ def _parts(
         return GatewayParts(switch=switch, logger=logger, token=token)
     from pagein import wiring
     from pagein.gateway.curation.branch_children import TOOLS, GatewayChildren
-    from pagein.gateway.curation.engine_curator import EngineCurator
+    from pagein.gateway.curation.engine_curator import EngineCurator, ToolTerms
     from pagein.gateway.curation.file_follower import FileFollower, FollowTerms
     from pagein.gateway.curation.layer_follower import LayerFollower
     from pagein.gateway.curation.session_keeper import SessionKeeper
@@ -240,12 +240,14 @@ def _parts(
         EngineCurator(
             engine,
             recall=settings.recall,
-            everything=every,
-            notes=settings.note_guidance,
+            tools=ToolTerms(
+                everything=every,
+                notes=settings.note_guidance,
+                pooled=config.engine.layout == "pooled",
+                children=TOOLS if settings.children else (),
+            ),
             work=None if files is None else files.work,
-            children=TOOLS if settings.children else (),
             guarded=guarded_sessions(wiring.public_address(store, workspace=workspace)),
-            pooled=config.engine.layout == "pooled",
         ),
         EngineLooker(engine, _search_in(store, workspace)),
         switch,

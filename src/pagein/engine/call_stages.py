@@ -27,7 +27,7 @@ from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.pooled_stages import PooledStages
-from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate
 from pagein.engine.request_call import RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints

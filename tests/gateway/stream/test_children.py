@@ -20,7 +20,7 @@ from pagein import wiring
 from pagein.delegation.call_tree import PROCESS_CALLS
 from pagein.gateway import answer_stream
 from pagein.gateway.curation.branch_children import TOOLS, GatewayChildren
-from pagein.gateway.curation.engine_curator import EngineCurator
+from pagein.gateway.curation.engine_curator import EngineCurator, ToolTerms
 from pagein.gateway.http.addresses import with_token
 from pagein.gateway.kill_switch import Switch
 from pagein.gateway.pages.json_logs import logger_to
@@ -76,7 +76,7 @@ async def stage(
         )
         engine = wiring.open(folder / "s.pagein", settings=PREVIEWED)
         parts = GatewayParts(
-            EngineCurator(engine, children=TOOLS),
+            EngineCurator(engine, tools=ToolTerms(children=TOOLS)),
             None,
             Switch(folder / "off", {}),
             logger_to(io.StringIO()),

@@ -1,6 +1,7 @@
 """A curator backed by the engine."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from pagein.engine.cache.cache_evidence import words_of
@@ -27,16 +28,29 @@ _PATIENCE: Final = 0.2  # seconds to wait for a busy session; the request has wa
 _NOT_SHORT: Final = ("none", "first")
 
 
+@dataclass(frozen=True, slots=True)
+class ToolTerms:
+    """Which of pagein's tools the model of a curated request is offered.
+
+    everything: whether recall reaches what other sessions stored
+    notes: whether the tools also tell the model to write notes
+    pooled: whether new conversations may be pooled, so that the tools for pools are offered
+    children: further tools, for requests whose model may ask child models
+    """
+
+    everything: bool = False
+    notes: bool = False
+    pooled: bool = False
+    children: tuple[ToolOffer, ...] = ()
+
+
 class EngineCurator:
     """Asks an engine for decisions. Closing the curator closes the engine.
 
-    recall: whether the model is offered recall tools
-    everything: whether these reach what other sessions stored
-    notes: whether they also tell the model to write notes
+    recall: whether the model is offered any tools of pagein
+    tools: which
     work: told of each request and of each answer; None for nobody
-    children: further tools, for requests whose model may ask child models
     guarded: tells of an agent's session whether a hook stops calls in it that would write a mask into a file
-    pooled: whether new conversations may be pooled, so that the model is offered the tools for pools
     """
 
     def __init__(
@@ -44,20 +58,18 @@ class EngineCurator:
         engine: Engine,
         *,
         recall: bool = True,
-        everything: bool = False,
-        notes: bool = False,
+        tools: ToolTerms = ToolTerms(),
         work: AgentWork | None = None,
-        children: tuple[ToolOffer, ...] = (),
         guarded: Callable[[str], bool] = lambda _: False,
-        pooled: bool = False,
     ) -> None:
         self._engine = engine
         self._is_guarded = guarded
         self._work = work
-        self._everything = everything
-        pool_offers = POOL_OFFERS if pooled else ()
-        self._offers = (*offers(everything=everything, notes=notes), *pool_offers) if recall else ()
-        self._children = children if recall else ()
+        self._everything = tools.everything
+        pool_offers = POOL_OFFERS if tools.pooled else ()
+        usual = offers(everything=tools.everything, notes=tools.notes)
+        self._offers = (*usual, *pool_offers) if recall else ()
+        self._children = tools.children if recall else ()
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:
         """Return the request as decided by the engine.
