@@ -251,7 +251,8 @@ def test_the_model_comes_from_the_call_the_setting_or_the_session(asks: Asks) ->
     room.child._known = frozenset([HAIKU])
     fallen_back = room.ask(session, "query", ids)
     assert fallen_back.model == HAIKU
-    assert "sonnet" in fallen_back.notes[0]
+    assert fallen_back.notes[0].startswith("Child model 'anthropic/claude-sonnet-5-5' is not known.")
+    assert fallen_back.notes[0].endswith(f" {HAIKU} is asked in its place.")
     room.child._known = frozenset()
     assert "No model available" in str(room.ask(session, "query", ids).refused)
 

@@ -12,17 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.command_server import run_text_command
 from tests.delegation.asked_sessions import Asked, asked
+from typer.testing import CliRunner
 
 from pagein import wiring
-from pagein.archive import open_archive
+from pagein.cli.cli import app
 from pagein.mcp.offered_tools import chosen
 from pagein.mcp.tool_answers import Caller, ToolAnswers
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.simulator import SimulatedProvider
 from pagein.testing.scripted_children import reply, shown_to
-from pagein.tools import version_commands
 from pagein.tools.calls import Call
 from pagein.tools.catalogue import answer, guidance, offer_tools, tool_named
 from pagein.tools.child_tools import SessionDelegate
@@ -119,16 +118,11 @@ def test_settings_reach_the_delegation(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert (found.model_at(1), found.model_at(2)) == (found.model, found.model)
 
 
-# --- the command line, as a process of its own, against the simulated provider ---
+# --- the command line, against the simulated provider ---
 
 
-def pagein(folder: Path, provider: SimulatedProvider, *words: str, ids: str = "") -> subprocess.CompletedProcess[str]:
-    return run_text_command(*words, cwd=folder, env=_environment(folder, provider), typed=ids)
-
-
-def _environment(folder: Path, provider: SimulatedProvider) -> dict[str, str]:
+def _settings(folder: Path, provider: SimulatedProvider) -> dict[str, str]:
     return {
-        **os.environ,
         "PAGEIN_STORE": str(folder / "store.db"),
         "PAGEIN_ANTHROPIC": provider.url,
         "PAGEIN_CHILD_MODEL": "anthropic/claude-haiku-4-5",
@@ -144,19 +138,26 @@ def _ingested(folder: Path, **texts: str) -> list[str]:
         room.close()
 
 
-@pytest.mark.slow
-def test_the_commands_ask_a_provider_and_keep_the_answers(tmp_path: Path) -> None:
+def test_the_commands_ask_a_provider_and_keep_the_answers_and_their_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("pydantic_ai")
     with SimulatedProvider([[{"text": REPLY}]]) as provider:
         ids = _ingested(tmp_path, a="this has 4 errors\n", b="and so has 4 this\n")
-        batch = pagein(tmp_path, provider, "batch", "-", "--json", "--", "How many?", ids="\n".join(ids))
+        monkeypatch.chdir(tmp_path)
+        for name, value in _settings(tmp_path, provider).items():
+            monkeypatch.setenv(name, value)
+        batch = CliRunner().invoke(app, ["batch", "-", "--json", "--", "How many?"], input="\n".join(ids))
+        assert batch.exit_code == 0, batch.output
         told = json.loads(batch.stdout)
         assert [one["answer"] for one in told["results"]] == ["4 errors"] * 2
         assert told["actual"]["usd"] > 0
     with wiring.open(tmp_path / "store.db", workspace=tmp_path) as engine:
         assert engine.recall(str(told["results"][0]["object_id"])) == "4 errors"
-    with open_archive(str(tmp_path / "store.db"), workspace=str(tmp_path)) as archive:
-        shown = version_commands.show(archive.objects, told["results"][0]["object_id"])
+    name = told["results"][0]["object_id"]
+    plain = CliRunner().invoke(app, ["show", name])
+    assert (plain.stdout, plain.stderr) == ("4 errors", f"pagein: evidence: has 4 ({ids[0]}, line 1)\n")
+    shown = json.loads(CliRunner().invoke(app, ["show", name, "--json"]).stdout)
     assert (shown["content"], shown["metadata"]["confidence"]) == ("4 errors", "high")
     assert [(one["quote"], one["place"]) for one in shown["evidence"]] == [("has 4", f"{ids[0]}, line 1")]
 
@@ -169,7 +170,7 @@ def test_ctrl_c_prints_what_was_finished(tmp_path: Path) -> None:
         asking = subprocess.Popen(  # noqa: S603 -- our own
             [sys.executable, "-m", "pagein", "batch", *ids, "--json", "--", "How many?"],
             cwd=tmp_path,
-            env=_environment(tmp_path, provider),
+            env=os.environ | _settings(tmp_path, provider),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

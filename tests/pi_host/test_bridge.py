@@ -4,13 +4,17 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.delegation.asked_sessions import asked
 
 from pagein.errors import BadInput
-from pagein.pi_host.bridge import Bridge, Link
-from pagein.pi_host.protocol import BranchDelta, ContextEvent, Settle
+from pagein.pi_host.bridge import Bridge, Later, Link
+from pagein.pi_host.commands import answer_tool
+from pagein.pi_host.protocol import BranchDelta, ContextEvent, ModelCall, Settle
+from pagein.testing.scripted_children import reply
 
 Answer = Callable[[object, Link], object]
 
@@ -116,6 +120,26 @@ def test_a_person_is_asked_while_a_request_is_under_way(
     assert (asked["method"], asked["params"]) == ("confirm", {"title": "title", "message": "message"})
     there.send({"id": asked["id"], "result": reply})
     assert there.receive() == {"id": 1, "result": {"confirmed": confirmed}}
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_person_at_pi_is_asked_before_many_children(
+    meet: Callable[[Answer], Extension], tmp_path: Path, *, agrees: bool
+) -> None:
+    """The question comes from the event loop of the children, whose thread is not the request's."""
+    room = asked(tmp_path, lambda _: reply("ok"))
+    session = room.session()
+    ids = room.ingested(session, **{f"f{number}": f"{number}\n" for number in range(11)})
+    call = ModelCall("call-1", "rlm_batch", {"instructions": "What?", "targets": ids})
+    there = meet(lambda _, link: Later(lambda: answer_tool(session, call, link, 0.0, pages=True)))
+    there.send({"id": 1, **SETTLE})
+    question = there.receive()
+    assert question["method"] == "confirm"
+    assert question["params"]["message"].startswith("Ask 11 child models, which may cost up to $")
+    there.send({"id": question["id"], "result": agrees})
+    text = there.receive()["result"]["text"]
+    assert (text.count("\nok\n"), text == "Cancelled by user") == ((11, False) if agrees else (0, True))
+    room.close()
 
 
 def test_half_of_a_character_survives_both_ways(meet: Callable[[Answer], Extension]) -> None:

@@ -100,6 +100,9 @@ def choose_models(asked: str, model: ChildModel, settings: DelegationSettings, s
                 notes.append(f"Child model {name!r} is not known.")
         return None
 
+    def told(name: str) -> str:
+        return f"{name} {first} is asked in its place." if first is not None else name
+
     first = first_known(asked, settings.model_at(1))
     deep = first_known(asked, settings.model_at(2), first or "")
-    return Choice(() if first is None else (first, deep or first), tuple(dict.fromkeys(notes)))
+    return Choice(() if first is None else (first, deep or first), tuple(map(told, dict.fromkeys(notes))))
