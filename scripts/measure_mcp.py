@@ -156,7 +156,9 @@ def measure(served: ServedAgent, commands: Path, job: str) -> Iterator[Measured]
 
 def markers_in(records: Sequence[Record]) -> int:
     """Return how many results were answered by a marker or a diff: what each request has more of them than the one before."""
-    counts = [len(_MARKER.findall(json.dumps(one.body))) for one in records if one.usage is not None and one.body.get("tools")]
+    counts = [
+        len(_MARKER.findall(json.dumps(one.body))) for one in records if one.usage is not None and one.body.get("tools")
+    ]
     return sum(max(0, later - earlier) for earlier, later in pairwise([0, *counts]))
 
 

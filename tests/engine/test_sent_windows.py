@@ -2,7 +2,11 @@
 
 import json
 import random
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -251,6 +255,37 @@ def test_nobody_waits_twice_for_the_same_answer(tmp_path: Path) -> None:
         session.append(Message("user", (Text("and?"),)))
         session.advance(at=5002.0)
         assert windows.awaits_answers(5003.0)
+
+
+_GATEWAY = """
+import json, os, signal, sys, time, pagein
+engine = pagein.open(sys.argv[1], workspace=sys.argv[2])
+body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": "please look"}]}
+prepared = engine.prepare(json.dumps(body).encode(), "anthropic", at=time.time(), hint="gate")
+print(prepared.failure, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_gateway_that_was_killed_before_its_answer_came_costs_one_wait_and_no_receipt(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("".join(LINES))
+    store = tmp_path / "store.db"
+    killed = subprocess.run(  # noqa: S603 - our own script
+        [sys.executable, "-c", _GATEWAY, str(store), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "None\n"), killed.stderr
+    with pagein.open(store, workspace=tmp_path) as engine:
+        answers = ToolAnswers(engine, str(tmp_path))
+
+        def read(name: str, **more: object) -> str:
+            arguments = {"mode": "file", "target": "a.py", **more}
+            return answers.answer("read", arguments, Caller("tester", name), threading.Event()).text
+
+        text, _, receipt = read("toolu_1").rpartition("\n[known=")
+        assert text == "".join(LINES)
+        assert read("toolu_2") == f"{text}\n[known={receipt}"
+        assert not engine.session("mcp-tester", workspace=tmp_path).sent_windows.awaits_answers(time.time())
+        assert read("toolu_3", known=[receipt.removesuffix("]")]) == MARKER
 
 
 @pytest.mark.parametrize("head", ["", "Wall time: 0.0068 seconds\nOutput:", "Wall time: 0.0068 seconds\nOutput:\n"])
