@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -15,8 +15,12 @@ from pagein.errors import BadInput
 from pagein.model.documents import Document
 from pagein.pi_host.bridge import Bridge, Link
 from pagein.pi_host.host import PiHost, PiSettings, Surroundings
-from pagein.pi_host.protocol import PROTOCOL, REQUESTS
+from pagein.pi_host.protocol import PROTOCOL, REQUESTS, CallVerdict, Patch, WindowEdits
 from pagein.policy.reads.baseline import baseline
+
+_NO_EDITS: Final = asdict(WindowEdits())
+_AS_IT_IS: Final = asdict(CallVerdict())
+_NOTHING: Final = asdict(Patch())
 
 
 class FakePi:
@@ -24,7 +28,8 @@ class FakePi:
 
     entries: by id. leaf: where pi is. edits: changes of results in requests, by call. inserts: texts of pagein's own in
     requests, with the message they stand behind. failure: what failed with the last request. given: settings of the session.
-    gateways: addresses of the gateways that the user runs.
+    gateways: addresses of the gateways that the user runs. missing: hooks that this host does not have: `context` before
+    requests, `calls` around tool calls.
     """
 
     def __init__(self, engine: Engine, folder: Path, settings: PiSettings | None = None, name: str = "s1") -> None:
@@ -36,6 +41,7 @@ class FakePi:
         self.failure = ""
         self.given: Mapping[str, object] = {}
         self.gateways: list[str] = []
+        self.missing: set[str] = set()
         self._numbers = itertools.count(1)
         self.engine = engine
         self._settings = settings or PiSettings()
@@ -107,7 +113,7 @@ class FakePi:
 
     def request(self, usage: Mapping[str, int] | None = None) -> list[str]:
         """Let pi send a request. Returns the texts of the results that the model sees."""
-        told = self.ask("context", usage=usage)
+        told = _NO_EDITS if "context" in self.missing else self.ask("context", usage=usage)
         self.failure = told["failure"]
         if told["reset"]:
             self.edits, self.inserts = {}, []
@@ -126,7 +132,7 @@ class FakePi:
 
     def _run(self, made: dict[str, Any]) -> dict[str, Any]:
         call = {"id": made["id"], "name": made["name"], "input": dict(made["arguments"])}
-        verdict = self.ask("tool_call", call=call)
+        verdict = _AS_IT_IS if "calls" in self.missing else self.ask("tool_call", call=call)
         base = {"role": "toolResult", "toolCallId": made["id"], "toolName": made["name"], "timestamp": 1}
         if verdict["block"]:
             return {**base, "content": [{"type": "text", "text": verdict["block"]}], "details": {}, "isError": True}
@@ -135,7 +141,9 @@ class FakePi:
             text, details = self._tool(call["name"], call["input"])
         except (OSError, BadInput) as problem:
             return {**base, "content": [{"type": "text", "text": str(problem)}], "details": {}, "isError": True}
-        patch = self.ask("tool_result", call=call, text=text, details=details)
+        patch = _NOTHING
+        if "calls" not in self.missing:
+            patch = self.ask("tool_result", call=call, text=text, details=details)
         assert patch["failure"] == ""
         text = text if patch["text"] is None else patch["text"]
         details = details if patch["details"] is None else patch["details"]

@@ -1,5 +1,6 @@
 """Dispatch each request of the extension to the deciding module."""
 
+import secrets
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -134,7 +135,8 @@ class PiHost:
     def _welcome(self, hello: Hello) -> Welcome:
         if hello.protocol != PROTOCOL:
             return Welcome(PROTOCOL, __version__, refusal=_refusal(hello))
-        self._hello = hello
+        # sessions without a name must not meet in one journal
+        self._hello = hello if hello.session else replace(hello, session=f"nameless-{secrets.token_hex(8)}")
         self._enter({})
         on = self._settings.reads != "off"
         tools = commands.offered_tools(reads=self._settings.reads == "on", pages=self._settings.pages)
