@@ -35,7 +35,8 @@ def top(
 ) -> None:
     """Follow the sessions of a running gateway in the terminal: costs, windows, and orders about them.
 
-    Keys: p pin, u unpin, v veto, d drop, r restore a result; e open an epoch, o switch off, n switch on for the session; z undo; q quit.
+    Keys: p pin, u unpin, v veto, d drop, r restore a result; e open an epoch, o switch off, n switch on for the session; z undo;
+    s past sessions of the store, with their calls; q quit.
     """
     from pagein.cli.commands_status import nearest_gateway
     from pagein.gateway.setup.inquiry import NoAnswer

@@ -4,6 +4,7 @@ Takes plain values, as the gateway's page gets them. Needs textual.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Protocol
 
 from rich.markup import escape
@@ -12,7 +13,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static
 
-from pagein.ui.figures import amount, count, plain, share, short
+from pagein.ui.figures import amount, count, dollars, plain, share, short
 
 _EVERY: Final = 2.0
 _NAME: Final = 40
@@ -27,6 +28,19 @@ _SESSIONS: Final = (
     "recalls",
     "model",
 )
+_STORED: Final = (
+    "session",
+    "project",
+    "last",
+    "calls",
+    "dollars",
+    "saved, BIT",
+    "from cache",
+    "epochs",
+    "recalls",
+    "agent",
+)
+_CALLS: Final = ("at", "prompt", "from cache", "output", "dollars", "saved, BIT", "left", "epoch", "model")
 _RESULTS: Final = ("stands as", "tool", "tokens", "marks", "what", "id")
 _ABSENT: Final = "-"
 
@@ -42,6 +56,14 @@ class Source(Protocol):
 
     def session(self, name: str) -> Answer:
         """Return the details of a session."""
+        ...
+
+    def stored(self) -> Answer:
+        """Return the sessions of the store, as `sessions`."""
+        ...
+
+    def history(self, name: str) -> Answer:
+        """Return the calls of a session of the store, as `calls`."""
         ...
 
     def order(self, session: str, act: str, target: str) -> Answer:
@@ -64,6 +86,7 @@ class Top(App[None]):
         Binding("o", "order('off')", "switch off"),
         Binding("n", "order('on')", "switch on"),
         Binding("z", "undo", "undo"),
+        Binding("s", "past", "past sessions"),
         Binding("q", "quit", "quit"),
     ]
 
@@ -72,6 +95,7 @@ class Top(App[None]):
         self._source = source
         self._problems = problems
         self._name = ""
+        self._is_past = False
         self._undo: list[tuple[str, str, list[str]]] = []
 
     def compose(self) -> ComposeResult:
@@ -85,8 +109,7 @@ class Top(App[None]):
 
     def on_mount(self) -> None:
         """Begin to follow."""
-        self._table("sessions").add_columns(*_SESSIONS)
-        self._table("results").add_columns(*_RESULTS)
+        self._set_columns()
         self._follow()
         self.set_interval(_EVERY, self._follow)
 
@@ -96,8 +119,23 @@ class Top(App[None]):
             self._name = event.row_key.value
             self._follow()
 
+    def _set_columns(self) -> None:
+        above, below = (_STORED, _CALLS) if self._is_past else (_SESSIONS, _RESULTS)
+        for name, titles in (("sessions", above), ("results", below)):
+            self._table(name).clear(columns=True).add_columns(*titles)
+
+    def action_past(self) -> None:
+        """Show the sessions of the store with their calls, or again those since the gateway's start."""
+        self._is_past, self._name = not self._is_past, ""
+        self._set_columns()
+        self._say("Sessions of the store, also from before this gateway; s goes back." if self._is_past else "")
+        self._follow()
+
     def action_order(self, act: str) -> None:
         """Order something about the session, or about the result under the cursor."""
+        if self._is_past:
+            self._say("Orders are for the sessions of this gateway; s goes back to them.")
+            return
         target = "" if act in ("epoch", "off", "on") else self._target()
         if not self._name or (act not in ("epoch", "off", "on") and not target):
             self._say("Choose a session above, and a result below.")
@@ -128,16 +166,19 @@ class Top(App[None]):
         self.run_worker(work, thread=True, group="orders")
 
     def _follow(self) -> None:
+        is_past, source = self._is_past, self._source
+
         def work() -> None:
             try:
-                state = self._source.overview()
-                names = [one["name"] for one in state["sessions"]]
+                state = source.stored() if is_past else source.overview()
+                names = [one["name"] for one in state.get("sessions", ())]
                 name = self._name if self._name in names else next(iter(names), "")
-                found = self._source.session(name) if name else {}
+                found = (source.history(name) if is_past else source.session(name)) if name else {}
             except self._problems as problem:
                 self.call_from_thread(self._fail, str(problem))
                 return
-            self.call_from_thread(self._draw, state, name, found)
+            if is_past == self._is_past:
+                self.call_from_thread(self._draw_past if is_past else self._draw, state, name, found)
 
         self.run_worker(work, thread=True, group="follow", exclusive=True)
 
@@ -161,6 +202,16 @@ class Top(App[None]):
         self.query_one("#about", Static).update(escape(plain(about)))
         rows = {one["call"]: _result_row(one) for one in reversed(objects)}
         _fill(self._table("results"), rows, self._target())
+
+    def _draw_past(self, state: Answer, name: str, found: Answer) -> None:
+        self._name = name
+        sessions = state.get("sessions", ())
+        head = str(state.get("error") or f"{count(len(sessions))} sessions in the store, the latest first")
+        self.query_one("#head", Static).update(escape(plain(head)))
+        _fill(self._table("sessions"), {one["name"]: _stored_row(one) for one in sessions}, name)
+        self.query_one("#about", Static).update(escape(plain(f"Calls of {name}" if name else "")))
+        calls = list(enumerate(found.get("calls", ())))
+        _fill(self._table("results"), {str(place): _call_row(one) for place, one in reversed(calls)}, self._target())
 
     def _target(self) -> str:
         table = self._table("results")
@@ -197,6 +248,42 @@ def _session_row(one: Answer) -> tuple[str, ...]:
         count(one["recalls"]),
         one["model"],
     )
+
+
+def _stored_row(one: Answer) -> tuple[str, ...]:
+    prompt = one["read"] + one["written"] + one["fresh"]
+    return (
+        short(one["title"] or one["name"], _NAME),
+        short(one["project"].rstrip("/").rpartition("/")[2], _NAME // 2),
+        _when(one["last"]),
+        count(one["calls"]),
+        dollars(one["usd"]),
+        amount(one["saved"]),
+        share(one["read"], prompt) if prompt else _ABSENT,
+        count(one["epochs"]),
+        count(one["recalls"]),
+        one["agent"],
+    )
+
+
+def _call_row(one: Answer) -> tuple[str, ...]:
+    prompt = one["read"] + one["written"] + one["fresh"]
+    return (
+        _when(one["at"]),
+        count(prompt),
+        share(one["read"], prompt) if prompt else _ABSENT,
+        count(one["output"]),
+        dollars(one["usd"]),
+        amount(one["saved"]),
+        count(one["evicted"]),
+        one["epoch"],
+        one["model"],
+    )
+
+
+def _when(at: float | None) -> str:
+    """Return a time in this machine's zone: 10-07 14:05."""
+    return _ABSENT if at is None else datetime.fromtimestamp(at, UTC).astimezone().strftime("%m-%d %H:%M")
 
 
 def _result_row(one: Answer) -> tuple[str, ...]:

@@ -214,6 +214,17 @@ def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[s
             await until("stays in the window", "#told")
             await pilot.press("z")
             await until("Taken back", "#told")
+            await pilot.press("s")
+            await until("Calls of ", "#about")
+            sessions, calls = (app.query_one(name, DataTable) for name in ("#sessions", "#results"))
+            assert "project" in [str(column.label) for column in sessions.columns.values()]
+            assert sessions.row_count >= 1
+            assert calls.row_count >= 1
+            await pilot.press("p")
+            await until("s goes back", "#told")
+            await pilot.press("s")
+            await until(HOSTILE, "#about")
+            assert "stands as" in [str(column.label) for column in results.columns.values()]
 
     asyncio.run(go())
     marks = [one["marks"] for one in source.session(HOSTILE)["inside"]["objects"]]

@@ -76,6 +76,14 @@ class GatewayInquiry:
         """Return the details of a session, as the page shows them. Raises NoAnswer."""
         return self._object("/api/session?" + urlencode({"name": name}))
 
+    def stored(self) -> Mapping[str, Any]:
+        """Return the sessions of the gateway's store, the latest first. Raises NoAnswer."""
+        return self._object("/api/stored")
+
+    def history(self, name: str) -> Mapping[str, Any]:
+        """Return the calls of a session of the store. Raises NoAnswer."""
+        return self._object("/api/history?" + urlencode({"name": name}))
+
     def order(self, session: str, act: str, target: str) -> Mapping[str, Any]:
         """Carry out an order about a session's window. Raises NoAnswer with the reason if it is refused."""
         return self._object("/api/order", json.dumps({"session": session, "act": act, "target": target}).encode())
