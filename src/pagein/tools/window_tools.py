@@ -4,6 +4,7 @@ The client reads its files itself. So these tools reach what the session's own b
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from pagein.engine.reads.session_reads import ReadResult
@@ -19,6 +20,7 @@ _TOLD: Final = {
     "pin": "Show an object whole until it is unpinned or deactivated, by its id or path.",
     "unpin": "Take a pin back.",
 }
+_ABOVE: Final = "Its content stands above, in your context, below ACTIVE_CONTENT with this id."
 OFFERS: Final = tuple(ToolOffer(name, text, schema(("id",), id=_ID)) for name, text in _TOLD.items())
 """The bytes must be the same in every request of a session, so running sessions keep the old form after a change."""
 
@@ -42,8 +44,10 @@ def answer_window_call(session: Session, name: str, arguments: Mapping[str, obje
 
 def _reply(session: Session, name: str, named: str) -> PoolReply:
     pools = session.pools.of_window
-    if name == "activate":
-        return pools.activate(named, told=True)
-    if name == "pin":
-        return pools.pin(named, told=True)
-    return pools.deactivate(named) if name == "deactivate" else pools.unpin(named)
+    if name in ("deactivate", "unpin"):
+        return pools.deactivate(named) if name == "deactivate" else pools.unpin(named)
+    one = pools.find(named)
+    is_shown = one is not None and one.version is not None and session.traffic.is_shown(one.id, one.version)
+    act = pools.activate if name == "activate" else pools.pin
+    reply = act(named, told=not is_shown)
+    return replace(reply, text=f"{reply.text}. {_ABOVE}") if is_shown and not reply.is_error else reply
