@@ -36,8 +36,9 @@ SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_re
 # The results of a call are a module of their own (`engine.call_results`), which is entered twice.
 # Call 48 judges twelve reads by the odds of a quote: a module more, and 14 to 18 calls.
 # The journal shares the texts of results with the objects made from them (`store.sql.shared_lines`): three modules, and 9 calls.
-OF_ANY_CLIENT = (61, 161)
-OF_A_KNOWN_CLIENT = (84, 350)
+# Each call is asked whether its conversation is pooled (`engine.pooled_stages`), with the tools for it: two modules.
+OF_ANY_CLIENT = (63, 166)
+OF_A_KNOWN_CLIENT = (86, 350)
 
 
 def test_the_stages_of_a_call_stand_in_their_order(tmp_path: Path) -> None:

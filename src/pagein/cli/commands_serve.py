@@ -193,8 +193,7 @@ def _settings(given: dict[str, Any], workspace: Path, *, may_ask: bool | None) -
     from pagein.cli.keepalive_question import KEY, answer_for
     from pagein.settings.sources import load_config
 
-    told = {name: value for name, value in given.items() if value is not None}
-    config = load_config(workspace, told)
+    config = load_config(workspace, told := {name: value for name, value in given.items() if value is not None})
     answer = None if may_ask is None else answer_for(config, may_ask=may_ask)
     return config.gateway if answer is None else load_config(workspace, {**told, KEY: answer}).gateway
 

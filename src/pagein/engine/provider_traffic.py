@@ -237,6 +237,11 @@ class Traffic:
             return usage, notes, _problem_words(problem)
         return usage, notes, None
 
+    def is_shown(self, object_id: str, version: str | None) -> bool:
+        """Return whether the pooled window of the last request on the branch shows an object in this version."""
+        branch = self._stages.pools.at(self._log.leaf)
+        return branch is not None and branch.is_shown(object_id, version)
+
     @property
     def owes(self) -> bool:
         """True if the session has a backlog."""

@@ -63,6 +63,11 @@ class PooledBranch:
         legend = LEGEND if self.has_legend else ""
         return "\n\n".join(one for one in (legend, self.window.metadata) if one)
 
+    def is_shown(self, object_id: str, version: str | None) -> bool:
+        """Return whether the conversation shows an object in this version, active or not."""
+        shown = (one for one in self.window.shown if one.id == object_id)
+        return self.told.get(object_id) == version or any(one.version == version == one.present for one in shown)
+
     def told_behind(self, number: int) -> tuple[str, ...]:
         """Return the texts behind a message: news, then contents. number: of the message, from 1."""
         news, texts = self.window.news.get(str(number)), self.state.walk.texts
