@@ -21,7 +21,6 @@ from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSetti
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
 from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.cache.prompt_prefix import head_of, model_in
-from pagein.engine.call_results import last_sent, prepared_request
 from pagein.engine.call_stages import CallStages
 from pagein.engine.conversation import Reply, answer_of, usage_of
 from pagein.engine.decision_claim import DecisionClaim, GivenUp
@@ -35,6 +34,7 @@ from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.undecided_requests import LastSent
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
@@ -135,13 +135,9 @@ class Traffic:
                 pending = replace(pending, script=script)
                 if problem is not None:  # another attempt would wait for the store again
                     return self._fallen_back(asked, pending, _problem_words(problem))
-                call = self._stages.run(pending, at, claim)
-                if call.placed == "passed":
-                    offered = call.pending.own_tool_names
-                    return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
-                rendered = last_sent(call.pending, call.made, self._index, call.chosen)
-                self._shared.forwarding.note_sent(self._log.name, rendered)
-                return prepared_request(asked, call)
+                prepared, rendered = self._stages.prepare(asked, pending, claim)
+                if rendered is not None:
+                    self._shared.forwarding.note_sent(self._log.name, rendered)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
@@ -150,6 +146,7 @@ class Traffic:
                 return (
                     replace(asked, failure=failure) if pending is None else self._fallen_back(asked, pending, failure)
                 )
+            return prepared
 
     def unchanged_request(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
         """Return the client's request without a decision and without invalid thinking. Raises BadInput.
@@ -359,7 +356,7 @@ class Traffic:
         self._shared.owed.add(self._log.name, sent)
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
-            last = last_sent(call, made, self._index, AS_THE_CLIENT)
+            last = LastSent.of(call, made, self._index.places.exchanges, AS_THE_CLIENT)
             self._shared.forwarding.note_sent(self._log.name, last)
         else:
             self._shared.forwarding.forget(self._log.name)

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final
+from typing import Final, Self
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
@@ -67,6 +67,18 @@ class LastSent:
     tools: tuple[ToolOffer, ...] = ()
     chosen: BreakpointChoice = AS_THE_CLIENT
     deferred: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        call: PendingCall,
+        made: Bytes,
+        exchanges: Mapping[EntryId, Sequence[ExchangeNote]],
+        chosen: BreakpointChoice,
+    ) -> Self:
+        """Return a request with its rendering as the last of its conversation."""
+        tools = call.recall.tools if call.own_tool_names else ()
+        return cls(call.script, made.changes, len(call.original), exchanges, tools, chosen, call.recall.deferred)
 
 
 class UndecidedRequests:

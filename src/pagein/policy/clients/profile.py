@@ -52,6 +52,7 @@ class Profile:
     trims: whether blank lines around shell output are lost.
     counts_last: whether a trailing newline counts as one more line in its reads.
     repeat: its own answer to a read that it answered before; never matches if it has none.
+    proves: whether any of its results shows lines of a file for certain, so that a later read may be answered by them.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Profile:
     trims: bool = True
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
+    proves: bool = True
 
     def effect_of(self, call: ToolCall) -> CallEffect:
         """Return the effect of a call; a patch is an edit in any tool."""
