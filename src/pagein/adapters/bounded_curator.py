@@ -1,4 +1,4 @@
-"""A curator for programs that wait: it limits the time that the engine may take for a call, and raises nothing (law 7).
+"""A curator for programs that wait: a time limit for the engine's part of a call, and no error of its own (law 7).
 
 Rules of this file
 ------------------
@@ -45,7 +45,7 @@ class _Crew:
         self._late: set[Future[object]] = set()
 
     def ask(self, seconds: float, work: Callable[[], T], leave: Callable[[], bool] | None = None) -> T:
-        """Return what the work returns, or raise what it raises.
+        """Return the work's result, or raise its error.
 
         leave: called at the time limit; False means the end is near, and is awaited.
 
@@ -85,7 +85,7 @@ class BoundedCurator:
         self._following = _Crew("pagein-record")
 
     def is_forked(self) -> bool:
-        """Return whether this process is a child of the one that opened the engine."""
+        """Return whether this process is a fork of the engine's own process."""
         return os.getpid() != self._process
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:

@@ -19,7 +19,6 @@ from pagein.engine.branch_index import BranchIndex
 from pagein.engine.cache import cache_breakpoints, cache_ttl, prompt_prefix, request_prices
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_evidence import CacheEvidence
-from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
 from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
 from pagein.engine.decision_claim import DecisionClaim
@@ -27,11 +26,10 @@ from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
-from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, PreparedRequest
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
 from pagein.engine.request_call import RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints
-from pagein.engine.send.undecided_requests import LastSent
 from pagein.engine.window.decision_inputs import moment_of
 from pagein.engine.window.shown_once import calls_shown_last
 from pagein.engine.window_stages import WindowStages, gate_of
@@ -92,20 +90,6 @@ class CallStages:
             self.place_breakpoints,
             self.validate_request,
         )
-
-    def prepare(
-        self, asked: PreparedRequest, pending: PendingCall, claim: DecisionClaim | None = None
-    ) -> tuple[PreparedRequest, LastSent | None]:
-        """Return the request to send, and the same as the last of its branch: None if it goes out as the client sent it.
-
-        Raises as `run` does.
-        """
-        call = self.run(pending, asked.at, claim)
-        pending, offered = call.pending, call.pending.own_tool_names
-        if call.placed == "passed":
-            return replace(asked, body=pending.body, offered=offered, changed_by_client=("messages",)), None
-        rendered = LastSent.of(pending, call.made, self._index.places.exchanges, call.chosen)
-        return _prepared_request(asked, call), rendered
 
     def run(self, pending: PendingCall, at: float | None, claim: DecisionClaim | None = None) -> RequestCall:
         """Run a request through its stages, in one turn of the session. Raises GivenUp if the caller no longer waits.
@@ -203,7 +187,7 @@ class CallStages:
     def enter_tools(self, call: RequestCall) -> RequestCall:
         """Add the recall tools that begin with this request's eviction, and settle its cache terms."""
         begun = call.pending
-        if begun.recall.begins is not None and _is_decided(call):  # otherwise nothing began
+        if begun.recall.begins is not None and call.decided:  # otherwise nothing began
             begun = begun.after_decision(self._index.settled[call.entry])
         is_unread = call.is_unread or begun is not call.pending  # tools come before everything else
         terms = call.terms and call.terms.settle(rewritten=call.opened is not None and not call.opened.is_uncached)
@@ -263,7 +247,7 @@ class CallStages:
 
     def validate_request(self, call: RequestCall) -> RequestCall:
         """Check the final bytes against the provider's rules, and journal their cache breakpoints. Raises HostError."""
-        self.renderer.hold(call.pending, call.made, decided=_is_decided(call))
+        self.renderer.hold(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
             self._window.note_one_shots(call)
@@ -364,35 +348,3 @@ class CallStages:
             return None
         front, caching = request_prices.marks_front(theirs.fields, script), self._caching[call.parent]
         return prices_without_cache(call.pending.head.model, call.asked_at, caching, front=front)
-
-
-def _is_decided(call: RequestCall) -> bool:
-    """Return whether a decision changed the request."""
-    return call.opened is not None or bool(call.previewed)
-
-
-def _prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequest:
-    """Return the request to send, as its stages made it."""
-    pending, made = call.pending, call.made
-    fields = pending.envelope.fields if made.fields is None else made.fields
-    front = {name: fields[name] for name in IN_FRONT if name in fields}
-    return replace(
-        asked,
-        body=made.body,
-        sent=SentRequest(pending.script.api, front, made.items, pending.script.names, pending.head, asked.at or 0.0),
-        terms=call.terms,
-        entry=call.entry,
-        placed=call.placed,
-        shared=call.known,
-        epoch=call.epoch,
-        opened=call.opened,
-        previewed=call.previewed,
-        replaced=made.replaced,
-        changed_by_client=call.changes,
-        crowded=call.crowded,
-        repaired=call.repaired,
-        failure=call.failure,
-        gained=call.gained,
-        offered=pending.own_tool_names,
-        deferred=pending.recall.deferred,
-    )

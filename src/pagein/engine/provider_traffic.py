@@ -30,15 +30,15 @@ from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
+from pagein.engine.request_call import prepared_request
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import thoughtless
+from pagein.engine.send.outgoing_body import Bytes, thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
-from pagein.engine.send.undecided_requests import LastSent
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import CacheVerdictNote, Note, PassthroughNote, UsageNote
+from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
 from pagein.providers.validity import Api
@@ -129,15 +129,17 @@ class Traffic:
                 pending = PendingCall(
                     script, envelope, body, head, offers, envelope, body, lasting, documented, context=context
                 )
-                self._index.learn()
                 script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 pending = replace(pending, script=script)
                 if problem is not None:  # another attempt would wait for the store again
                     return self._fallen_back(asked, pending, _problem_words(problem))
-                prepared, rendered = self._stages.prepare(asked, pending, claim)
-                if rendered is not None:
-                    self._shared.forwarding.note_sent(self._log.name, rendered)
+                call = self._stages.run(pending, at, claim)
+                if call.placed == "passed":
+                    offered = call.pending.own_tool_names
+                    return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
+                self._note_sent(call.pending, call.made, call.chosen)
+                return prepared_request(asked, call)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
                 raise
@@ -146,7 +148,6 @@ class Traffic:
                 return (
                     replace(asked, failure=failure) if pending is None else self._fallen_back(asked, pending, failure)
                 )
-            return prepared
 
     def unchanged_request(self, body: bytes, envelope: Envelope, patience: float) -> bytes:
         """Return the client's request without a decision and without invalid thinking. Raises BadInput.
@@ -356,14 +357,17 @@ class Traffic:
         self._shared.owed.add(self._log.name, sent)
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
-            last = LastSent.of(call, made, self._index.places.exchanges, AS_THE_CLIENT)
-            self._shared.forwarding.note_sent(self._log.name, last)
+            self._note_sent(call, made, AS_THE_CLIENT)
         else:
             self._shared.forwarding.forget(self._log.name)
         offered = call.own_tool_names if has_tools else ()
         return replace(
             asked, body=made.body, replaced=made.replaced, shared=made.used, offered=offered, failure=made.why
         )
+
+    def _note_sent(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> None:
+        """Remember a request as the last of its branch, for requests that are sent without a decision."""
+        self._shared.forwarding.note_rendering(self._log.name, call, made, self._index.places.exchanges, chosen)
 
 
 def _problem_words(problem: Exception) -> str:

@@ -36,7 +36,7 @@ class PlacedReads:
         return self._reads.files.read(located, signal)
 
     def withhold(self, text: str) -> None:
-        """Keep a text that shows a file which must not be stored out of the store."""
+        """Keep an excluded file's text out of the store."""
         self._log.withhold(text)
 
     def symbol(

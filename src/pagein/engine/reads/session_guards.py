@@ -1,4 +1,4 @@
-"""Guard the reads of a session: judge each read before it is answered, and count what was read and searched.
+"""Guard the reads of a session: judge each read before its answer, and count reads and searches.
 
 Rules of this file
 ------------------
@@ -110,7 +110,7 @@ class SessionGuards:
 
     @contextmanager
     def counted_in(self, tally: GuardTally) -> Iterator[None]:
-        """Count what this thread reads and searches in a tally, and judge it by that, instead of by the branch."""
+        """Count the reads and searches of this thread in a tally, and judge by the tally instead of by the branch."""
         self._here.tally = tally
         try:
             yield
@@ -174,7 +174,7 @@ class SessionGuards:
         return judge(self.state, replace(ask, path=self.key_of(ask.path)), self.settings, self._root())
 
     def note_read(self, verdict: Verdict, served: ServedRead) -> Verdict:
-        """Count an answered read. Returns its judgement with the warnings about what was shortened."""
+        """Count an answered read. Returns its judgement with warnings about shortened answers."""
         key, is_excluded = self._place(served.path)
         is_named = bool(key) and not is_excluded
         shown = shown_path(key, self._root())
@@ -233,7 +233,7 @@ class SessionGuards:
         return located.key, located.excluded
 
     def _first_keys(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Return the path keys of the first files that are not excluded. Looks at no more files than that takes."""
+        """Return the path keys of the first files without the excluded ones. Stops as soon as there are enough."""
         keys: dict[str, None] = {}
         for path in paths:
             if len(keys) == TOP_PATHS:

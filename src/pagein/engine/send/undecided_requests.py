@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Final, Self
+from typing import Final
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
@@ -68,18 +68,6 @@ class LastSent:
     chosen: BreakpointChoice = AS_THE_CLIENT
     deferred: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        call: PendingCall,
-        made: Bytes,
-        exchanges: Mapping[EntryId, Sequence[ExchangeNote]],
-        chosen: BreakpointChoice,
-    ) -> Self:
-        """Return a request with its rendering as the last of its conversation."""
-        tools = call.recall.tools if call.own_tool_names else ()
-        return cls(call.script, made.changes, len(call.original), exchanges, tools, chosen, call.recall.deferred)
-
 
 class UndecidedRequests:
     """The last sent requests, by session. Thread-safe."""
@@ -89,6 +77,22 @@ class UndecidedRequests:
         self._lock = Lock()
         self._kept: OrderedDict[str, tuple[LastSent, ...]] = OrderedDict()
         self.size = 0  # bytes of the remembered requests
+
+    def note_rendering(
+        self,
+        session: str,
+        call: PendingCall,
+        made: Bytes,
+        exchanges: Mapping[EntryId, Sequence[ExchangeNote]],
+        chosen: BreakpointChoice,
+    ) -> None:
+        """Remember a sent request by its rendering and its cache breakpoints.
+
+        exchanges: as in `LastSent`.
+        """
+        tools = call.recall.tools if call.own_tool_names else ()
+        size, deferred = len(call.original), call.recall.deferred
+        self.note_sent(session, LastSent(call.script, made.changes, size, exchanges, tools, chosen, deferred))
 
     def note_sent(self, session: str, last: LastSent) -> None:
         """Remember a sent request."""

@@ -1,4 +1,4 @@
-"""One step of a file: from the lines of one state, with sources, to the lines of the next state.
+"""One step of a file: from the lines of a state, with sources, to the lines of the next state.
 
 Rules of this file
 ------------------

@@ -129,7 +129,7 @@ class LinePool:
         return found
 
     def holds(self, lines: Sequence[str], here: LineCounts) -> bool:
-        """Whether lines that stand where they stood are the same lines, and no chance of small words."""
+        """Whether unmoved lines are the same lines, and no chance of small words."""
         return any(self._is_unique(line, here) for line in lines) or letters(lines) >= _LEAST_LETTERS
 
     def _is_unique(self, text: str, here: LineCounts) -> bool:

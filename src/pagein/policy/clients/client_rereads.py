@@ -173,7 +173,7 @@ def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> st
 
 
 def _forget(state: ClientReads, accesses: Iterable[FileAccess]) -> ClientReads:
-    """Return the state in which no earlier text of these files may be a base."""
+    """Return the state without earlier texts of some files as bases."""
     if state.texts is START.texts:  # no text was shown at all
         return state
     return reduce(forgotten, (access.path for access in accesses), state)

@@ -41,7 +41,7 @@ class ShownText:
 
     @property
     def length(self) -> int | None:
-        """Lines of the file, as far as the result proves it; None if unknown."""
+        """Lines of the file, as far as the result proves them; None if unknown."""
         return self.last if self.total is None and self.to_end else self.total
 
     def rows(self, text: str) -> list[str]:

@@ -121,7 +121,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class ResultReading:
-    """What a profile reads in a result and its call.
+    """A profile's reading of a result and its call.
 
     effect: the effect of the call.
     is_failure: whether the result reports a failure.
@@ -137,7 +137,7 @@ class ResultReading:
 
 @lru_cache(maxsize=32)  # asked when a result is answered and when it was sent
 def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> ResultReading:
-    """Return what a profile reads in a result and its call."""
+    """Return a profile's reading of a result and its call."""
     return ResultReading(
         profile.effect_of(call),
         profile.is_failure(call, result),

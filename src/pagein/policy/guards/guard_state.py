@@ -16,7 +16,7 @@ NO_FILES: Final = SharedMap[bool]()
 
 @dataclass(frozen=True, slots=True)
 class GuardState:
-    """What the guards know at one point of a branch.
+    """The guards' knowledge at a point of a branch.
 
     metrics: counts over the whole branch.
     spent: what was spent since the budget was last restored.

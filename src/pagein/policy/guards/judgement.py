@@ -1,4 +1,4 @@
-"""The judgement of a read: whether it is answered, up to which size, and what the model is told beside the answer."""
+"""The judgement of a read: whether to answer, up to which size, and with which words to the model."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

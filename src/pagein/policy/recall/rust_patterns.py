@@ -1,4 +1,4 @@
-r"""Translate an expression of RE2 for ripgrep, so that ripgrep finds each line that RE2 finds.
+r"""Translate an expression of RE2 for ripgrep, so that ripgrep finds every line of RE2.
 
 ripgrep only chooses files; RE2 then finds the places. So the translation may match more than RE2, never less.
 
@@ -27,7 +27,7 @@ class _Doubt(Exception):
 
 
 def rust_pattern(expression: str) -> str | None:
-    """Return the expression for ripgrep, or None if it must not be given to it. RE2 must accept the expression."""
+    """Return the expression for ripgrep, or None for an expression beyond ripgrep. RE2 must accept the expression."""
     try:
         return _translate(expression)
     except _Doubt:
@@ -44,7 +44,7 @@ def _translate(expression: str) -> str:
 
 
 def _piece(expression: str, at: int) -> tuple[str, int]:
-    """Return the translation of the part that begins at a place, and the place behind it."""
+    """Return the translation of the part from a place on, and the next place."""
     character = expression[at]
     if character == "\\":
         return _escape(expression, at)

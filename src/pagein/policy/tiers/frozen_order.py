@@ -28,7 +28,7 @@ _NEW_ENTRIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
-    """What a provider's cache costs, and how it finds an entry.
+    """The costs of a provider's cache, and its way to find an entry.
 
     read, write: prices of a token, as multiples of uncached input.
     anywhere: whether every prefix of an earlier prompt can be read, not only those with a breakpoint.
@@ -127,7 +127,7 @@ def _unchanged_prefix(state: TierState, items: Mapping[str, TierItem]) -> int:
 
 
 def _waiting(items: Mapping[str, TierItem]) -> list[str]:
-    """The items outside the cache that may enter it."""
+    """The uncached items that may enter the cache."""
     least = BAND_OF["L3"].entry_n
     return [key for key, one in items.items() if one.tier == "active" and (one.n >= least or not one.changes)]
 
@@ -155,7 +155,7 @@ def _rewritten(
 
 
 def _splits(fronts: Sequence[float], risks: Sequence[float], entry: int, count: int) -> list[int]:
-    """The places that spare most where an item behind them changes, one after the other.
+    """The places with the greatest savings when an item behind them changes, chosen in turn.
 
     fronts: tokens in front of each place. risks: how likely each item is to change, in any unit.
     """
@@ -175,7 +175,7 @@ def _splits(fronts: Sequence[float], risks: Sequence[float], entry: int, count: 
 
 
 def _active(items: Mapping[str, TierItem], sizes: Mapping[str, float]) -> tuple[str, ...]:
-    """The items outside the cache: those that enter next stand first."""
+    """The uncached items: the next to enter stand first."""
     return tuple(_sorted([key for key, one in items.items() if one.tier == "active"], items, sizes))
 
 

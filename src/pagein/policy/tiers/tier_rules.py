@@ -1,4 +1,4 @@
-"""The choices behind stability tiers, each by its name: as the seed design has it, or corrected.
+"""The choices behind stability tiers, each by its name: after the seed design, or corrected.
 
 `PRESETS` has two points among them. `seed` is the design to the letter. `pagein` keeps what the provider has cached:
 an item moves only into what is rewritten anyway, or where the price of moving it is earned back.

@@ -1,4 +1,4 @@
-"""One request's step of the tiers: from what is known and what the request has to what is known after it.
+"""One request's step of the tiers: from the knowledge before the request to the knowledge after it.
 
 A fold over the requests of a session. Everything that a step depends on is in its arguments.
 """
@@ -58,7 +58,7 @@ class TierStep:
 
     @property
     def state(self) -> TierState:
-        """All that is known after the request."""
+        """The whole knowledge after the request."""
         return self.tracked.state
 
 
@@ -96,7 +96,9 @@ def _listed(state: TierState, facts: TierFacts, changed: Collection[str]) -> lis
 
 
 def _has_changed(known: TierItem, one: Sighting) -> bool:
-    """Whether an item in a cached tier has new content. A placeholder is not compared: nobody measured its content."""
+    """Whether an item in a cached tier has new content. A placeholder is not compared, because its content was never
+    measured.
+    """
     return one.digest is not None and known.digest != one.digest and not known.digest.startswith(PLACEHOLDER)
 
 
@@ -138,7 +140,9 @@ def _step_rewritten(
 def _placed(
     state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: CacheTerms
 ) -> tuple[Tracked, frozenset[str]]:
-    """Place the selected files and the deselected ones that may stay, the symbol entries of all others, and the pages."""
+    """Place the selected files, the deselected files that may stay, the symbol entries of all other files, and the
+    pages.
+    """
     shown = facts.selected | deselected
     files = [one for one in facts.files if one.key in shown]
     symbols = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in shown]

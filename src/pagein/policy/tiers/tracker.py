@@ -101,7 +101,7 @@ def _ripple(
     target: float,
     tokens: Callable[[str], float] | None,
 ) -> list[Move]:
-    """Let the items of each tier meet those that enter it, tier by tier, until none is promoted."""
+    """Let the items of each tier meet the entering items, tier by tier, until no item is promoted."""
     moves: list[Move] = []
     tier: Tier | None = "L3"
     while entering and tier is not None:
