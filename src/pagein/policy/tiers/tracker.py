@@ -126,7 +126,7 @@ def _anchors(
     target: float,
     tokens: Callable[[str], float] | None,
 ) -> set[str]:
-    """The items that fill a tier to its target behind those that enter, those with the lowest N first."""
+    """The items that fill a tier to its target behind the entering items, lowest N first."""
     if not target or tokens is None:
         return set()
     filled = sum(tokens(key) for key in entering)
@@ -140,7 +140,7 @@ def _anchors(
 
 
 def is_different(known: TierItem, digest: str, rules: TierRules) -> bool:
-    """Whether an item has other content than the tracked one."""
+    """Whether an item's content differs from its tracked content."""
     if rules.placeholder == "matches" and known.digest.startswith(PLACEHOLDER):
         return False
     return known.digest != digest
@@ -153,7 +153,7 @@ def with_symbols(modified: Iterable[str]) -> frozenset[str]:
 
 
 def without_prefix(state: TierState, prefix: str) -> tuple[TierState, tuple[str, ...]]:
-    """Forget every item whose key begins so, and return their keys. For a history that was compacted or cleared."""
+    """Forget every item by the beginning of its key, and return the keys. For a compacted or cleared history."""
     gone = tuple(key for key in state.items if key.startswith(prefix))
     kept = {key: item for key, item in state.items.items() if not key.startswith(prefix)}
     last = tuple(key for key in state.last_active if not key.startswith(prefix))

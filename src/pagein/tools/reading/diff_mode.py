@@ -202,7 +202,7 @@ def _on_disk(call: ReadCall, named: NamedFile, state: str) -> Side:
 
 
 def _texts(old: Side, new: Side) -> tuple[str, str] | None:
-    """Return both sides as text; None if one is binary, or is no UTF-8."""
+    """Return both sides as text; None for a binary side, or a side outside UTF-8."""
     sides = []
     for side in (old, new):
         if _is_binary(side):
@@ -258,7 +258,7 @@ def _labels(old: Side, new: Side) -> str:
 
 
 def _errors(named: NamedFile, new: Side, text: str) -> list[dict[str, Any]] | None:
-    """Return the places where the new text cannot be parsed; None if it was not parsed."""
+    """Return the unparsable places of the new text; None for an unparsed text."""
     if new.content is None:
         return None
     found = syntax_faults(named.shown, text)
@@ -276,7 +276,9 @@ def _whole_lines(text: str, room: int) -> str:
 
 
 def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
-    """Return the same call from another hunk on; none for a proposed text, which would have to be repeated in it."""
+    """Return the same call from another hunk on; None for a proposed text, because the call would repeat the whole
+    text.
+    """
     asked = call.asked
     if asked.content is not None:
         return []
@@ -286,7 +288,7 @@ def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
 def _left_out(
     call: ReadCall, named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice
 ) -> tuple[str, list[NextCall]]:
-    """Return the note on omitted hunks, with the calls that show them."""
+    """Return the note on omitted hunks, with the calls to show them."""
     if choice.next_offset is None:
         return "", []
     first, last = choice.left[0], choice.left[-1]

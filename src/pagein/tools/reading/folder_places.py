@@ -74,7 +74,7 @@ def read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a search found, and the places that an answer may show, from number `start` on, counted from 0."""
+    """The hits of a search, and the places for an answer, from number `start` on, counted from 0."""
 
     found: CodeResults
     start: int
@@ -155,7 +155,7 @@ def _search(call: ReadCall, named: NamedFile, count: int) -> CodeResults:
 
 
 def _served_search(call: ReadCall, named: NamedFile, found: CodeResults) -> ServedSearch:
-    """Return what the guards count of the search, as of one by the tool `search`."""
+    """Return the guards' measure of the search, the same as for the tool `search`."""
     scope = "" if named.shown == "." else named.shown
     pattern = call.asked.pattern or ""
     return ServedSearch(

@@ -1,4 +1,4 @@
-"""What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
+"""The input and the output of a mode of `read`: the call with its guards, and the answer in front of the contract."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -105,7 +105,7 @@ def head_text(verdict: Verdict, place: str, room: Room) -> str:
 
 
 def part_of_line(document: Document, number: int, room: int, column: int = 1) -> str:
-    """Return one line where not more has room, or the part of it around a column. No such text is ever taken for known."""
+    """Return one line where more has no room, or its part around a column. The text is never taken for known."""
     line = document.lines[number - 1]
     whole = f"{line}\n\n[Line {number} of {len(document.lines)}.]"
     if len(whole) <= room:

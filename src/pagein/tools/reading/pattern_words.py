@@ -9,7 +9,7 @@ from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_nam
 
 
 def pattern_of(call: ReadCall) -> Pattern:
-    """Return the pattern of a call. Raises ReadRefusal for one that cannot be used."""
+    """Return the pattern of a call. Raises ReadRefusal for an unusable pattern."""
     try:
         return parse_pattern(call.asked.pattern or "")
     except BadInput as problem:
@@ -55,7 +55,7 @@ def results_cut(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
 
 
 def further_places(shown: int, total: int) -> str:
-    """Return the words that tell how to go on behind a place; "" behind the last one."""
+    """Return the words about the way on behind a place; "" behind the last place."""
     return f". Use offset={shown + 1} for more" if shown < total else ""
 
 

@@ -1,4 +1,4 @@
-"""Chosen lines of a file as an answer: a proven read under a line that says where they stand."""
+"""Chosen lines of a file as an answer: a proven read under a line with the place of the lines."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -49,7 +49,8 @@ class Parsed:
 
 
 class Crew:
-    """Processes that parse. They start when there is work for them; one stays for the next work. Used by one thread at a time.
+    """Processes that parse. They start with the first work; one stays for later work. Used by a single thread at a
+    time.
 
     jobs: number of processes; 0: one per core
     seconds: how long a file may take
@@ -61,7 +62,7 @@ class Crew:
         self._idle: list[_Process] = []
 
     def parse(self, orders: Iterator[ParseOrder], stop: Signal | None = None) -> Iterator[Parsed]:
-        """Yield the answers, in the order in which they come. `orders` is read only as far as there are hands for it.
+        """Yield the answers in order of arrival. `orders` is read only as fast as processes are free.
 
         Raises Aborted once `stop` is set; the processes are then ended.
         """
@@ -119,7 +120,7 @@ def _work(
 
 
 class _Process:
-    """A process that parses one file after the other. It is started again when it died or was ended for being slow."""
+    """A process that parses files in turn. It is started again after a crash, or after its end for slowness."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -162,7 +163,7 @@ class _Process:
         self.end_if_unwanted()
 
     def end_if_unwanted(self) -> None:
-        """End the process if `end` was called; also one that was about to start then."""
+        """End the process after a call of `end`, also a process about to start."""
         process = self._process
         if self._is_unwanted and process is not None:
             _end(process)

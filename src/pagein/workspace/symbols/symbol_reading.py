@@ -159,7 +159,9 @@ class SymbolReader:
             yield map_block(path, symbols, signatures, references.into.get(path, 0), references.out_of.get(path, 0))
 
     def _look_again(self, path: str, signal: Signal | None) -> tuple[FileSymbols, bytes] | None:
-        """Return the symbols and the content of a file that has changed since the last look; None if it changes still."""
+        """Return the symbols and the content of a file changed since the last look; None for a file that is still
+        changing.
+        """
         self._index.update([f"{self._index.tree.root}/{path}"], signal)
         state = self._index.state
         try:

@@ -103,7 +103,7 @@ def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tup
 
 
 def _own_start(node: "Node") -> tuple[int, int]:
-    """Return where a definition itself starts: its byte and its line."""
+    """Return the start of the definition itself: its byte and its line."""
     ahead = node.child(0) if node.child_count else node
     if ahead.type != "modifiers" and ahead.type not in _LEADING and not ahead.is_extra:
         return _place(node)
@@ -166,7 +166,7 @@ def _whole(first: int, heads: Mapping[int, int]) -> int:
 
 
 def _add_head(heads: dict[int, int], captures: Captures, content: bytes) -> None:
-    """Note the lines of a comment, decorator or template head that begins its line, by its last line."""
+    """Note the lines of a comment, decorator or template head at the beginning of its line, by its last line."""
     node = captures["head"][0]
     start, until = node.start_byte, captures.get("head.end", (node,))[0]
     line = content.rfind(b"\n", 0, start) + 1
