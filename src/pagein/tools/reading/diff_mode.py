@@ -12,7 +12,7 @@ from pagein.model.read_contract import NextCall, ReadPlace
 from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
 from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
 from pagein.tools.reading.link_diff import read_link
-from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text, served_facts
+from pagein.tools.reading.mode_answers import JudgedRoom, ModeAnswer, ReadCall, Room, head_text, served_facts
 from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
 from pagein.tools.reading.targets import NamedFile, check_state, find_target
 from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
@@ -71,15 +71,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
         why = f"Hunk {asked.offset} is behind the last of {len(found.hunks)} hunks."
         raise ReadRefusal("OUT_OF_RANGE", why, _again(call, named, 1))
     more: dict[str, Any] = {"against": asked.against, "base": old.state, **found.figures}
-    return _answer(call, named, found, Judged(verdict, room), more)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The judgement of the guards, and the allowed sizes."""
-
-    verdict: Verdict
-    room: Room
+    return _answer(call, named, found, JudgedRoom(verdict, room), more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +106,7 @@ def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
     return Comparison((summary, *facts, *_syntax(errors)), _labels(old, new), hunks, figures)
 
 
-def _answer(call: ReadCall, named: NamedFile, found: Comparison, judged: Judged, more: dict[str, Any]) -> ModeAnswer:
+def _answer(call: ReadCall, named: NamedFile, found: Comparison, judged: JudgedRoom, more: dict[str, Any]) -> ModeAnswer:
     asked, room, hunks = call.asked, judged.room, found.hunks
     head = head_text(judged.verdict, "\n".join(found.facts), room) or found.facts[0][: room.chars // 2] + "\n"
     choice, tail = HunkChoice(), ""

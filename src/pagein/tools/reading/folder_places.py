@@ -25,7 +25,7 @@ from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
 from pagein.policy.reads.fitting_lines import count_fitting
 from pagein.tools.code_search import next_calls
 from pagein.tools.reading.file_places import read_places
-from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text
+from pagein.tools.reading.mode_answers import JudgedRoom, ModeAnswer, ReadCall, Room, head_text
 from pagein.tools.reading.pattern_words import (
     behind_the_last,
     count_of,
@@ -69,7 +69,7 @@ def read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
         answer = read_places(call, alone)
         return replace(answer, more={**answer.more, "engine": found.engine}, search=search)
     page = Page(found, start, found.hits[start : start + count])
-    return replace(_answer(call, named, page, Judged(verdict, room)), search=search, is_read=has_lines)
+    return replace(_answer(call, named, page, JudgedRoom(verdict, room)), search=search, is_read=has_lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,7 @@ class Page:
         return f"{which} in {files}{time}{further_places(last, total)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The judgement of the guards, and the allowed sizes."""
-
-    verdict: Verdict
-    room: Room
-
-
-def _answer(call: ReadCall, named: NamedFile, page: Page, judged: Judged) -> ModeAnswer:
+def _answer(call: ReadCall, named: NamedFile, page: Page, judged: JudgedRoom) -> ModeAnswer:
     asked, room, found = call.asked, judged.room, page.found
     wished = asked.context_lines or 0
     context = min(wished, room.context)

@@ -43,6 +43,14 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedRoom:
+    """The judgement of the guards, and the allowed sizes."""
+
+    verdict: Verdict
+    room: Room
+
+
+@dataclass(frozen=True, slots=True)
 class ReadCall:
     """A call of `read` with valid arguments."""
 
