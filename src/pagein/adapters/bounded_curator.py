@@ -37,7 +37,7 @@ _LOGGER: Final = logging.getLogger("pagein.adapters")
 _LOGGER.addHandler(logging.NullHandler())
 
 
-class _Crew:
+class _WorkThreads:
     """Threads of one kind of work."""
 
     def __init__(self, name: str) -> None:
@@ -80,9 +80,9 @@ class BoundedCurator:
         self._is_owner = is_owner
         self._budget = budget
         self._process = os.getpid()
-        self._deciding = _Crew("pagein-decide")
-        self._forwarding = _Crew("pagein-send-on")
-        self._following = _Crew("pagein-record")
+        self._deciding = _WorkThreads("pagein-decide")
+        self._forwarding = _WorkThreads("pagein-send-on")
+        self._following = _WorkThreads("pagein-record")
 
     def is_forked(self) -> bool:
         """Return whether this process is a fork of the engine's own process."""

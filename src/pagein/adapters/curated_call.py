@@ -88,7 +88,7 @@ Step: TypeAlias = NextPiece | Show | Run | Send
 _NEXT: Final = NextPiece()
 
 
-class Unfinished(Exception):
+class UnfinishedAnswer(Exception):
     """The model recalled again and again, and the program gets no answer."""
 
 
@@ -211,7 +211,7 @@ class CuratedCall:
             if not turn.goes_on:
                 break
             if self._rounds.count > self._most + 1:
-                raise Unfinished(UNTOLD)
+                raise UnfinishedAnswer(UNTOLD)
             self._rounds.add_answers(results)
             answered = yield Send((yield Run(self._continuation)))
         yield Run(self._record_exchange)

@@ -18,7 +18,7 @@ from pagein.adapters.curated_call import (
     Send,
     Show,
     Step,
-    Unfinished,
+    UnfinishedAnswer,
     WholeAnswer,
 )
 from pagein.adapters.model_calls import ModelCalls, names_of_ours, sent_headers
@@ -116,7 +116,7 @@ class _Transport(_Sender):
         if answered.status != _OK:
             call.finish()
             return upstream
-        answer = _Answer(self._library, self._send, request, upstream, call)
+        answer = _SyncAnswer(self._library, self._send, request, upstream, call)
         if answered.is_stream:
             return _response(self._library, upstream, _sync_stream(self._library, answer))
         with _named_errors(self._library, request):
@@ -153,7 +153,7 @@ class _Steps:
     def answer(self) -> WholeAnswer:
         """Return the answer that is no stream. Raises Unfinished before the last step."""
         if self._answer is None:
-            raise Unfinished("the steps of the answer did not end")
+            raise UnfinishedAnswer("the steps of the answer did not end")
         return self._answer
 
 
@@ -186,7 +186,7 @@ class _AnswerParts:
         return _request(self._library, self._request, step.body, again=True)
 
 
-class _Answer(_AnswerParts):
+class _SyncAnswer(_AnswerParts):
     """The steps of an answer, in order."""
 
     def stream(self) -> Iterator[bytes]:
@@ -262,7 +262,7 @@ class _AsyncTransport(_Sender):
 
 
 class _AsyncAnswer(_AnswerParts):
-    """As `_Answer`, for coroutines."""
+    """As `_SyncAnswer`, for coroutines."""
 
     def _bytes_of(self, upstream: Response) -> Any:  # noqa: ANN401 -- as above
         return upstream.aiter_bytes()
@@ -328,7 +328,7 @@ def _named_errors(library: Library, request: Request) -> Iterator[None]:
     """Raise the library's error for an answer without an end, so that an SDK sees a broken connection."""
     try:
         yield
-    except Unfinished as problem:
+    except UnfinishedAnswer as problem:
         raise library.RemoteProtocolError(str(problem), request=request) from problem
 
 
@@ -364,7 +364,7 @@ def _whole_response(library: Library, first: Response, last: Response, whole: Wh
     return library.Response(told.status_code, headers=headers, stream=stream, extensions=dict(told.extensions))
 
 
-def _sync_stream(library: Library, answer: _Answer) -> Stream:
+def _sync_stream(library: Library, answer: _SyncAnswer) -> Stream:
     """Return a stream of the library's class, which exists at run time only."""
     methods = {"__iter__": lambda _: answer.stream(), "close": lambda _: answer.close()}
     return type("AnswerStream", (library.SyncByteStream,), methods)()

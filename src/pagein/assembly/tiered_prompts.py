@@ -18,9 +18,9 @@ from pagein.model.entries import EntryId, NoteEntry
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.tier_notes import TierNote
 from pagein.policy.layouts.tiered import TieredLayout
-from pagein.policy.tiers.frozen_order import CacheTerms
+from pagein.policy.tiers.frozen_order import TierCacheTerms
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
-from pagein.policy.tiers.tier_fold import NO_TIERS, Given, Tiers, apply_note, difference, with_covered
+from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, Tiers, apply_note, difference, with_covered
 from pagein.policy.tiers.tier_rules import TierRules, preset
 from pagein.policy.tiers.tier_steps import TierStep
 from pagein.policy.tiers.tier_values import HISTORY, SYMBOL, URL, Sighting, TierState, symbol_key
@@ -96,7 +96,7 @@ class TieredPrompts:
         table, form = newest_prices(model), format_named(api).cache
         anywhere = not form.needs_breakpoints or (table is not None and table.cache.model != "breakpoints")
         self._terms = (
-            CacheTerms(anywhere=anywhere) if table is None else CacheTerms(table.read, table.write_5m, anywhere)
+            TierCacheTerms(anywhere=anywhere) if table is None else TierCacheTerms(table.read, table.write_5m, anywhere)
         )
         self._min_prefix = UNKNOWN_MINIMUM if table is None else table.cache.min_prefix
         self._lasts = 300.0 if table is None else table.cache.ttl
@@ -134,7 +134,7 @@ class TieredPrompts:
 
             def decide(before: Tiers) -> tuple[TierNote, Tiers]:
                 restarted = self._new and bool(before.state.items)
-                given = Given(
+                given = TierInput(
                     tuple(self._sightings(contents)),
                     frozenset(contents.files) - contents.chosen,
                     frozenset(modified),

@@ -33,7 +33,7 @@ _PATIENCE: Final = 0.4
 _PAUSE: Final = 0.02
 
 
-class Transcript(Protocol):
+class TranscriptRows(Protocol):
     """The rows of a transcript read so far."""
 
     def take(self, row: Row | None) -> None:
@@ -46,12 +46,12 @@ class Transcript(Protocol):
 
 
 @dataclass(slots=True)
-class _Followed:
+class _FilePart:
     """A file, and the part read so far."""
 
-    make: Callable[[], Transcript]
+    make: Callable[[], TranscriptRows]
     tail: TranscriptTail
-    rows: Transcript
+    rows: TranscriptRows
 
     def look(self) -> None:
         """Take the new rows."""
@@ -72,7 +72,7 @@ class OwnWindow:
         self._environment = environment
         self._home = home
         self._patience = patience
-        self._followed: dict[Path, _Followed] = {}
+        self._followed: dict[Path, _FilePart] = {}
         self._lock = Lock()
 
     def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
@@ -97,7 +97,7 @@ class OwnWindow:
                 return {}
             time.sleep(_PAUSE)
 
-    def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], Transcript]]]:
+    def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], TranscriptRows]]]:
         project = self._environment.get("CLAUDE_PROJECT_DIR", "")
         if project:
             folder = self._folder("CLAUDE_CONFIG_DIR", ".claude") / "projects" / _NOT_IN_NAMES.sub("-", project)
@@ -114,10 +114,10 @@ class OwnWindow:
         told = self._environment.get(variable, "").strip()
         return Path(told) if told else self._home / usual
 
-    def _follow(self, file: Path, make: Callable[[], Transcript]) -> _Followed:
+    def _follow(self, file: Path, make: Callable[[], TranscriptRows]) -> _FilePart:
         if len(self._followed) >= _KEPT and file not in self._followed:
             self._followed.clear()
-        return self._followed.setdefault(file, _Followed(make, TranscriptTail(file), make()))
+        return self._followed.setdefault(file, _FilePart(make, TranscriptTail(file), make()))
 
 
 def _newest_first(files: Iterator[Path]) -> list[Path]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pagein.errors import BadInput
 from pagein.installation.agents import Agent, AgentFile, Folders
-from pagein.installation.json_inserts import Insert, Keys, element_insert, member_insert, parse_json, value_at
+from pagein.installation.json_inserts import Keys, TextInsert, element_insert, member_insert, parse_json, value_at
 from pagein.installation.toml_inserts import parse_toml, table_insert
 from pagein.workspace.file_replacement import replace_file
 
@@ -157,7 +157,7 @@ class Installer:
         except BadInput:
             return False
 
-    def _insert(self, text: str, entry: dict[str, Any]) -> Insert:
+    def _insert(self, text: str, entry: dict[str, Any]) -> TextInsert:
         if not self._is_json:
             return table_insert(text, self._place.keys, entry)
         return (element_insert if self._place.mark else member_insert)(text, self._place.keys, entry)
@@ -186,7 +186,7 @@ class Installer:
             raise BadInput(f"{self._file} is no JSON object; add the entry by hand (docs/mcp.md)")
         return found
 
-    def _check(self, insert: Insert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
+    def _check(self, insert: TextInsert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
         """Raise BadInput if the file with the entry would say anything else than before, beside the entry."""
         listed = bool(self._place.mark)
         wanted = _with_entry(value, self._place.keys, entry, listed=listed)

@@ -19,7 +19,7 @@ _TOKENS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class TextInsert:
     """A piece of text for a place in a file, in characters from its beginning."""
 
     place: int
@@ -67,7 +67,7 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON
         raise BadInput(f"is not JSON: {problem}") from problem
 
 
-def member_insert(text: str, keys: Keys, value: object) -> Insert:
+def member_insert(text: str, keys: Keys, value: object) -> TextInsert:
     """Return the insertion of a new member into a JSON text. The text must not have the member yet.
 
     keys: names of the objects down to the member, outermost first. Objects that are missing are made.
@@ -75,7 +75,7 @@ def member_insert(text: str, keys: Keys, value: object) -> Insert:
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
-        return Insert(len(text), _nested(keys, value, "", newline) + newline)
+        return TextInsert(len(text), _nested(keys, value, "", newline) + newline)
     objects, _ = _places(text)
     depth = max((count for count in range(len(keys)) if keys[:count] in objects), default=-1)
     if depth < 0:
@@ -86,7 +86,7 @@ def member_insert(text: str, keys: Keys, value: object) -> Insert:
     return _at_the_end(text, found, inside, member)
 
 
-def element_insert(text: str, keys: Keys, value: object) -> Insert:
+def element_insert(text: str, keys: Keys, value: object) -> TextInsert:
     """Return the insertion that ends the list at these keys with a value; a missing list is made.
 
     Raises BadInput as `member_insert`.
@@ -99,14 +99,14 @@ def element_insert(text: str, keys: Keys, value: object) -> Insert:
     return _at_the_end(text, found, inside, _nested((), value, inside, newline))
 
 
-def _at_the_end(text: str, found: _Object, inside: str, member: str) -> Insert:
+def _at_the_end(text: str, found: _Object, inside: str, member: str) -> TextInsert:
     """Return the insertion that ends an object or list with a member."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if found.last is not None:
-        return Insert(found.last, f"{'' if found.comma else ','}{newline}{inside}{member}")
+        return TextInsert(found.last, f"{'' if found.comma else ','}{newline}{inside}{member}")
     outside = inside[: -len(_step(text))] if inside else ""
     end = "" if text[found.opened : found.closed].strip(" \t") else f"{newline}{outside}"
-    return Insert(found.opened, f"{newline}{inside}{member}{end}")
+    return TextInsert(found.opened, f"{newline}{inside}{member}{end}")
 
 
 def value_at(value: Any, keys: Keys) -> Any:  # noqa: ANN401 - any JSON

@@ -167,12 +167,12 @@ class _OpenPiece:
     before: "_OpenPiece | None"
 
 
-class _Remembering:
+class _CacheSlots:
     """Instances hold what their cached properties found, beside the slots of a subclass."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RequestDraft(_Remembering):
+class RequestDraft(_CacheSlots):
     """Settled messages, and the messages held since the last assistant message.
 
     tip: the settled messages.

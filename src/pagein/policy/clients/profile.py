@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import Block, FileAccess, Message, ShownLines, ToolCall, ToolResult
 from pagein.policy.clients.file_accesses import accesses, arguments_of
-from pagein.policy.clients.line_layouts import Layout, ShownText, lines_shown_by, raw_text
+from pagein.policy.clients.line_layouts import LineLayout, ShownText, lines_shown_by, raw_text
 from pagein.policy.clients.shell_reads import ExactRead, exact_read
 
 Op: TypeAlias = Literal["read", "write", "edit", "list", "search", "exec", "other"]
@@ -57,7 +57,7 @@ class Profile:
 
     name: str
     ops: Mapping[str, Op] = field(default_factory=dict)
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[LineLayout, ...] = ()
     fails: Mapping[Op | Literal["any"], re.Pattern[str]] = field(default_factory=dict)
     envelope: re.Pattern[str] | None = None
     torn: re.Pattern[str] = _FAILS

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.policy.tiers.frozen_order import CacheTerms, Surroundings, place_items
+from pagein.policy.tiers.frozen_order import TierCacheTerms, TierSurroundings, place_items
 from pagein.policy.tiers.graduation import active_list
-from pagein.policy.tiers.reference_seeding import Referenced, seeded_tiers
+from pagein.policy.tiers.reference_seeding import TierSeed, seeded_tiers
 from pagein.policy.tiers.tier_rules import TierRules
 from pagein.policy.tiers.tier_values import PLACEHOLDER, SYMBOL, Sighting, TierItem, TierState, symbol_key
-from pagein.policy.tiers.tracker import Tracked, track, with_symbols, without_absent
+from pagein.policy.tiers.tracker import TierOutcome, track, with_symbols, without_absent
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -53,7 +53,7 @@ class TierStep:
     ripple: whether the set of active files and symbols changed, so that a rewrite was due anyway.
     """
 
-    tracked: Tracked
+    tracked: TierOutcome
     ripple: bool = False
 
     @property
@@ -62,14 +62,14 @@ class TierStep:
         return self.tracked.state
 
 
-def step_tiers(state: TierState, facts: TierFacts, rules: TierRules, terms: CacheTerms | None = None) -> TierStep:
+def step_tiers(state: TierState, facts: TierFacts, rules: TierRules, terms: TierCacheTerms | None = None) -> TierStep:
     """Track one request.
 
     terms: prices of the provider's cache, for the promotion `rewritten`; None for the usual ones.
     """
     changed = with_symbols(facts.modified)
     if rules.promotion == "rewritten":
-        return _step_rewritten(state, facts, rules, terms or CacheTerms(), changed)
+        return _step_rewritten(state, facts, rules, terms or TierCacheTerms(), changed)
     if not state.items:
         state = replace(state, items=_initial(facts, rules))
     if rules.placeholder == "matches":
@@ -118,12 +118,12 @@ def _initial(facts: TierFacts, rules: TierRules) -> dict[str, TierItem]:
     entries = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in facts.selected]
     if not facts.references:
         return {}
-    ranks = [Referenced(one.key, facts.references.get(one.key.removeprefix(SYMBOL), 0), one.tokens) for one in entries]
+    ranks = [TierSeed(one.key, facts.references.get(one.key.removeprefix(SYMBOL), 0), one.tokens) for one in entries]
     return seeded_tiers(ranks, rules.target_tokens, rules.seeding)
 
 
 def _step_rewritten(
-    state: TierState, facts: TierFacts, rules: TierRules, terms: CacheTerms, changed: Collection[str]
+    state: TierState, facts: TierFacts, rules: TierRules, terms: TierCacheTerms, changed: Collection[str]
 ) -> TierStep:
     places = frozenset(state.order)
     unselected = [one for one in facts.files if one.key not in facts.selected and one.key in places]
@@ -138,8 +138,8 @@ def _step_rewritten(
 
 
 def _placed(
-    state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: CacheTerms
-) -> tuple[Tracked, frozenset[str]]:
+    state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: TierCacheTerms
+) -> tuple[TierOutcome, frozenset[str]]:
     """Place the selected files, the deselected files that may stay, the symbol entries of all other files, and the
     pages.
     """
@@ -148,6 +148,6 @@ def _placed(
     symbols = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in shown]
     given = (*symbols, *files, *facts.urls)
     references = {key: count for path, count in facts.references.items() for key in (path, symbol_key(path))}
-    around = Surroundings(sum(one.tokens for one in facts.history), facts.cold, references, deselected)
+    around = TierSurroundings(sum(one.tokens for one in facts.history), facts.cold, references, deselected)
     changed = with_symbols(facts.modified)
     return place_items(state, given, rules, terms, around, modified=changed), frozenset(one.key for one in given)

@@ -35,7 +35,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class TierOutcome:
     """The tiers after a request.
 
     moves: promotions and demotions, in their order.
@@ -54,7 +54,7 @@ def track(
     *,
     modified: Collection[str] = (),
     tokens: Callable[[str], float] | None = None,
-) -> Tracked:
+) -> TierOutcome:
     """Track a request by its active list.
 
     active: the items in the active list; one without a digest is skipped.
@@ -92,7 +92,7 @@ def track(
     last = tuple(dict.fromkeys(one.key for one in active))
     after = replace(state, items=items, last_active=last, responses=state.responses + 1)
     broken = frozenset(tier for one in moves for tier in (one.before, one.after) if tier != "active")
-    return Tracked(after, tuple(moves), broken)
+    return TierOutcome(after, tuple(moves), broken)
 
 
 def _ripple(

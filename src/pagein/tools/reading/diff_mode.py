@@ -9,10 +9,10 @@ from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import NotRecallable
 from pagein.model.read_contract import NextCall, ReadPlace
-from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
+from pagein.policy.guards.judgement import Cut, ReadAsk
 from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
 from pagein.tools.reading.link_diff import read_link
-from pagein.tools.reading.mode_answers import JudgedRoom, ModeAnswer, ReadCall, Room, head_text, served_facts
+from pagein.tools.reading.mode_answers import JudgedRoom, ModeAnswer, ReadCall, head_text, served_facts
 from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
 from pagein.tools.reading.targets import NamedFile, check_state, find_target
 from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
@@ -75,7 +75,7 @@ def read_diff(call: ReadCall) -> ModeAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SideComparison:
     """Two sides compared.
 
     facts: lines about the whole file, the first one a summary. labels: the names of both sides, as a diff gives them.
@@ -87,13 +87,13 @@ class Comparison:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
+def _compare(old: Side, new: Side, named: NamedFile) -> SideComparison:
     is_same, facts = old.content == new.content, tuple(_facts(old, new, named))
     texts = _texts(old, new)
     if texts is None:
         kind = "binary files" if _is_binary(old) or _is_binary(new) else "files that are not UTF-8"
         said = "" if is_same else f"{kind} differ: {_size(old)} became {_size(new)}"
-        return Comparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
+        return SideComparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
     hunks = hunks_of(*texts)
     errors = _errors(named, new, texts[1])
     figures = {
@@ -103,10 +103,12 @@ def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
         "syntax_errors": errors,
     }
     summary = _summary(old, new, hunks, is_same=is_same)
-    return Comparison((summary, *facts, *_syntax(errors)), _labels(old, new), hunks, figures)
+    return SideComparison((summary, *facts, *_syntax(errors)), _labels(old, new), hunks, figures)
 
 
-def _answer(call: ReadCall, named: NamedFile, found: Comparison, judged: JudgedRoom, more: dict[str, Any]) -> ModeAnswer:
+def _answer(
+    call: ReadCall, named: NamedFile, found: SideComparison, judged: JudgedRoom, more: dict[str, Any]
+) -> ModeAnswer:
     asked, room, hunks = call.asked, judged.room, found.hunks
     head = head_text(judged.verdict, "\n".join(found.facts), room) or found.facts[0][: room.chars // 2] + "\n"
     choice, tail = HunkChoice(), ""

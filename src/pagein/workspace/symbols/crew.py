@@ -40,7 +40,7 @@ class ParseOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParserAnswer:
     """The answer to an order: the symbols, or in words why there are none."""
 
     path: str
@@ -48,7 +48,7 @@ class Parsed:
     answer: FileSymbols | str
 
 
-class Crew:
+class ParserCrew:
     """Processes that parse. They start with the first work; one stays for later work. Used by a single thread at a
     time.
 
@@ -61,13 +61,13 @@ class Crew:
         self._seconds = seconds
         self._idle: list[_Process] = []
 
-    def parse(self, orders: Iterator[ParseOrder], stop: Signal | None = None) -> Iterator[Parsed]:
+    def parse(self, orders: Iterator[ParseOrder], stop: Signal | None = None) -> Iterator[ParserAnswer]:
         """Yield the answers in order of arrival. `orders` is read only as fast as processes are free.
 
         Raises Aborted once `stop` is set; the processes are then ended.
         """
         inbox: queue.SimpleQueue[ParseOrder | None] = queue.SimpleQueue()
-        outbox: queue.SimpleQueue[Parsed] = queue.SimpleQueue()
+        outbox: queue.SimpleQueue[ParserAnswer] = queue.SimpleQueue()
         hands: list[_Process] = []
         given = done = 0
         try:
@@ -96,7 +96,9 @@ class Crew:
             for _ in hands:
                 inbox.put(None)
 
-    def _next(self, outbox: "queue.SimpleQueue[Parsed]", hands: "list[_Process]", stop: Signal | None) -> Parsed:
+    def _next(
+        self, outbox: "queue.SimpleQueue[ParserAnswer]", hands: "list[_Process]", stop: Signal | None
+    ) -> ParserAnswer:
         while True:
             check(stop)
             try:
@@ -112,10 +114,10 @@ class Crew:
 
 
 def _work(
-    process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[Parsed]"
+    process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[ParserAnswer]"
 ) -> None:
     while (order := inbox.get()) is not None:
-        outbox.put(Parsed(order.path, order.hash, process.ask(order)))
+        outbox.put(ParserAnswer(order.path, order.hash, process.ask(order)))
     process.end_if_unwanted()
 
 

@@ -19,7 +19,7 @@ from pagein.model.symbols import FileSymbols, SymbolScan
 from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import Signal, SymbolCache
-from pagein.workspace.symbols.crew import Crew, ParseOrder
+from pagein.workspace.symbols.crew import ParseOrder, ParserCrew
 from pagein.workspace.symbols.grammars import check_grammars
 from pagein.workspace.symbols.languages import Language, has_breadth, language_of
 from pagein.workspace.symbols.stored_form import KnownFile, SymbolShelf
@@ -65,7 +65,7 @@ class SymbolIndex:
     ) -> None:
         check_grammars()
         self.tree = FileTree(folder, excluded)
-        self._crew = Crew(jobs, seconds)
+        self._crew = ParserCrew(jobs, seconds)
         self._shelf = SymbolShelf(cache)
         self._lock = threading.Lock()
         self._known: dict[str, KnownFile] | None = None

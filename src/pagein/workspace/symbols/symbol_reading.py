@@ -49,7 +49,7 @@ class SymbolMap:
 
 
 @dataclass(frozen=True, slots=True)
-class _Derived:
+class _IndexViews:
     """What is derived from a state of the index, once."""
 
     number: int
@@ -62,7 +62,7 @@ class SymbolReader:
 
     def __init__(self, index: SymbolIndex) -> None:
         self._index = index
-        self._derived: _Derived | None = None
+        self._derived: _IndexViews | None = None
         self._words: dict[str, tuple[FileSymbols, FileWords]] = {}
 
     def read(
@@ -123,11 +123,11 @@ class SymbolReader:
         """Return the number of references from other files to the definitions of each file, for the first order of a tiered prompt."""
         return self._of(self._index.state).references.into
 
-    def _of(self, state: IndexState) -> _Derived:
+    def _of(self, state: IndexState) -> _IndexViews:
         derived = self._derived
         if derived is None or derived.number != state.number:
             names = names_in(state.files)
-            derived = self._derived = _Derived(state.number, names, count_references(state.files, names))
+            derived = self._derived = _IndexViews(state.number, names, count_references(state.files, names))
         return derived
 
     def _scores(self, state: IndexState, paths: Sequence[str], question: str) -> Mapping[str, float]:

@@ -24,7 +24,7 @@ class _Folder:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class SymbolSource:
+class WorkspaceSymbols:
     """The definitions of folders. Thread-safe.
 
     excluded: name patterns of files that are never read.
