@@ -11,7 +11,7 @@ from tests.simulator.raw_clients import Wire, answered, ask, begun, grown, resul
 
 from pagein.model.json_text import encode_json
 from pagein.simulator import SimulatedProvider
-from pagein.simulator.context_clearing import CLEARED
+from pagein.simulator.cleared_context import CLEARED
 from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import parse_call
 from pagein.simulator.refusals import SimulatedRefusal

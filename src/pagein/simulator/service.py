@@ -15,7 +15,7 @@ from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.accounts import Accounts, CallCharge
 from pagein.simulator.answer_maker import override_usage, reply_blocks
-from pagein.simulator.context_clearing import ClearedCall, clear_context
+from pagein.simulator.cleared_context import ClearedCall, clear_context
 from pagein.simulator.formats import FORMATS, simulated_format
 from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import ProviderCall, SimulatedRefusal

@@ -18,7 +18,7 @@ from pagein.errors import Aborted, BadInput
 from pagein.model.code_search import CodeFile, CodeHit, CodeQuery, CodeResults, SearchEngine
 from pagein.model.trees import TreeFile
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.policy.recall.file_ranking import rank_files, rank_names
+from pagein.policy.recall.file_matches import rank_files, rank_names
 from pagein.policy.recall.line_search import LineMatch, match_lines
 from pagein.policy.recall.pattern_search import Pattern, parse_pattern
 from pagein.ports import Signal

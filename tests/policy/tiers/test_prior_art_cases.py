@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.graduation import graduated_history, oldest
-from pagein.policy.tiers.reference_seeding import TierSeed, seeded_tiers
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import SEED, TierRules
 from pagein.policy.tiers.tier_values import (

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.policy.tiers.naive_tiers import NaiveTiers
 
 from pagein.errors import BadSetting
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.frozen_order import TierCacheTerms
-from pagein.policy.tiers.reference_seeding import TierSeed, seeded_tiers
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import CHOICES, NAMES, PAGEIN, PRESETS, SEED, TierRules, preset
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers

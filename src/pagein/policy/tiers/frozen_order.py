@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-from pagein.policy.tiers.reference_seeding import TierSeed, seeded_tiers
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.tier_rules import TierRules
 from pagein.policy.tiers.tier_values import BAND_OF, BANDS, Sighting, Tier, TierItem, TierState, tier_for
 from pagein.policy.tiers.tracker import Move, TierOutcome, is_different

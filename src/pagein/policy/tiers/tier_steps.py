@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.frozen_order import TierCacheTerms, TierSurroundings, place_items
 from pagein.policy.tiers.graduation import active_list
-from pagein.policy.tiers.reference_seeding import TierSeed, seeded_tiers
 from pagein.policy.tiers.tier_rules import TierRules
 from pagein.policy.tiers.tier_values import PLACEHOLDER, SYMBOL, Sighting, TierItem, TierState, symbol_key
 from pagein.policy.tiers.tracker import TierOutcome, track, with_symbols, without_absent

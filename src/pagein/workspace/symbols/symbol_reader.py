@@ -21,9 +21,9 @@ from pagein.model.symbols import (
     UnknownSymbol,
 )
 from pagein.model.trees import TreeFile
+from pagein.policy.symbols.file_ranks import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.lookup import Names, find_symbols, is_at, names_in, similar_ids, similar_names
 from pagein.policy.symbols.map_blocks import MapBlock, blocks_within, map_block, signature_of
-from pagein.policy.symbols.ranking import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import ReferenceCounts, count_references
 from pagein.policy.symbols.words import words_of
 from pagein.ports import Signal
