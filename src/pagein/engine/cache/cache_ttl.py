@@ -222,7 +222,7 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
 
 
 def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
-    """Return what an answer shows about the provider's cache; None for an answer that shows nothing.
+    """Return an answer's evidence on the provider's cache; None for an answer without evidence.
 
     Only for a request in front of whose news nothing changed.
     """

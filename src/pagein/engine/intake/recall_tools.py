@@ -131,7 +131,7 @@ def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
 
 @lru_cache(maxsize=16)
 def _begins(offers: tuple[ToolOffer, ...], api: Api) -> Begins:
-    """Return these tools as they enter with the first eviction."""
+    """Return the offered tools in their form at the first eviction."""
     return Begins(note_of(offers), tokens_of(_weight(offers, api)))
 
 

@@ -227,7 +227,7 @@ class SessionGuards:
         }
 
     def key_of(self, path: str) -> str:
-        """Return the path key of a file; the path itself if it leads to no file that the session can name."""
+        """Return the path key of a file; the path itself for a path without a nameable file."""
         return self._place(path)[0]
 
     def _place(self, path: str) -> tuple[str, bool]:

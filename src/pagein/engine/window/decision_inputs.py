@@ -1,4 +1,4 @@
-"""Inputs of a decision before a model call: large outputs, what they cost as previews, eviction candidates."""
+"""Inputs of a decision before a model call: large outputs, their cost as previews, eviction candidates."""
 
 from itertools import takewhile
 

@@ -111,7 +111,7 @@ class SymbolIndex:
     def _look(
         self, matches: TreeMatches, concerns: Callable[[str], bool], signal: Signal | None, tell: Tell | None = None
     ) -> SymbolScan:
-        """Look at the matched files; of the files known before, forget those that it concerns and that are not matched."""
+        """Look at the matched files, and forget the known files in question without a match."""
         before = self._shelf.load() if self._known is None else self._known
         known = {path: one for path, one in before.items() if not concerns(path)}
         look = _Look(self.tree, before, known)
