@@ -23,7 +23,7 @@ from pagein.policy.layouts.pooled import PooledLayout
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
 from pagein.policy.layouts.pooled_window import PRESETS, PooledRules
 from pagein.policy.pools.pool_fold import PoolFold
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.ports import Layout
 from pagein.providers.caches.cache_rules import UNKNOWN_MINIMUM
 from pagein.providers.prices.price_lookup import newest_prices
@@ -115,9 +115,7 @@ class PooledAgent:
         self._tools = [*tools, *(definition(offer, api) for offer in offers)]
         table = newest_prices(model)
         anywhere = not self._form.cache.needs_breakpoints or (table is not None and table.cache.model != "breakpoints")
-        terms = (
-            TierCacheTerms(anywhere=anywhere) if table is None else TierCacheTerms(table.read, table.write_5m, anywhere)
-        )
+        terms = CacheTerms(anywhere=anywhere) if table is None else CacheTerms(table.read, table.write_5m, anywhere)
         self._lasts = 300.0 if table is None else table.cache.ttl
         counter = counter_for(model)
         self._count: Callable[[str], float] = lru_cache(_REMEMBERED)(lambda text: float(ceil(counter.count(text))))

@@ -18,7 +18,7 @@ from pagein.model.entries import EntryId, NoteEntry
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents
 from pagein.model.tier_notes import TierNote
 from pagein.policy.layouts.tiered import TieredLayout
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, Tiers, apply_note, difference, with_covered
 from pagein.policy.tiers.tier_rules import TierRules, preset
@@ -96,7 +96,7 @@ class TieredPrompts:
         table, form = newest_prices(model), format_named(api).cache
         anywhere = not form.needs_breakpoints or (table is not None and table.cache.model != "breakpoints")
         self._terms = (
-            TierCacheTerms(anywhere=anywhere) if table is None else TierCacheTerms(table.read, table.write_5m, anywhere)
+            CacheTerms(anywhere=anywhere) if table is None else CacheTerms(table.read, table.write_5m, anywhere)
         )
         self._min_prefix = UNKNOWN_MINIMUM if table is None else table.cache.min_prefix
         self._lasts = 300.0 if table is None else table.cache.ttl

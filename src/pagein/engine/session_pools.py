@@ -103,7 +103,7 @@ class SessionPools:
         return self._stored(object_id, wanted) if told is None else told
 
     def active_texts(self) -> tuple[tuple[PooledObject, str], ...]:
-        """Return the active objects with their contents, oldest first."""
+        """Return the active objects with their contents, in the order in which they came in."""
         state = self.state
         found = ((state.index[one.id], self.text(one.id, one.version)) for one in state.active)
         return tuple((one, text) for one, text in found if text is not None)
@@ -134,7 +134,7 @@ class SessionPools:
         return PoolReply(text, act.id, failure=self._note(note))
 
     def activate(self, name: str, signal: Signal | None = None) -> PoolReply:
-        """Show an object whole, by its id, nickname or path. A merely discovered object is read now.
+        """Show an object whole, by its id, nickname or path. What was only discovered is read now.
 
         The chat of an earlier session is shown in parts: `CHAT#summary`, or turns of it, `CHAT#3-5`.
         """
@@ -161,7 +161,7 @@ class SessionPools:
         return brought if brought.is_error else self._wish("pin", brought.id, f"Pinned {brought.id}")
 
     def unpin(self, name: str) -> PoolReply:
-        """Take back a pin. The object stays as long as a fresh activation does."""
+        """Take back a pin. The object stays as long as one that was activated now."""
         one = self._named(name)
         if one is None:
             return self._unknown(name)
@@ -186,7 +186,7 @@ class SessionPools:
         return None
 
     def find(self, name: str) -> PooledObject | None:
-        """Return the object of this id, nickname or path in the branch's index; None for an unknown name."""
+        """Return the object of this id, nickname or path in the branch's index; None if there is none."""
         return self._named(name)
 
     # --- parts of acts ---
@@ -209,7 +209,7 @@ class SessionPools:
         return self._activate(one, told, signal)
 
     def _activate(self, one: PooledObject, told: PoolAct, signal: Signal | None) -> PoolReply:
-        """Show an object, a file in its present state. An unreadable file is shown in its last known state."""
+        """Show an object, a file as it is now. A file that cannot be read is shown as it was known."""
         try:
             seen = self._seen(one, signal)
         except CallerError as problem:
@@ -224,7 +224,7 @@ class SessionPools:
         return PoolReply(f"Activated {one.id}", one.id, failure=self._note(PoolNote((told, *links))))
 
     def _seen(self, one: PooledObject, signal: Signal | None) -> PoolAct | None:
-        """Return the activation of the current state of a file; None without the file. Raises CallerError."""
+        """Return the activation of the current state of a file; None without such a file. Raises CallerError."""
         if not one.path or one.deleted or self._files() is None:
             if one.content == "unread":
                 raise BadInput(f"{one.path or one.id} was not read yet, and this session cannot read it")
@@ -258,7 +258,7 @@ class SessionPools:
         return PoolAct(act, object_id, "file", "text", document.hash.hex, len(document.text), path, kind)
 
     def _acts_of_links(self, text: str, path: str) -> Iterator[PoolAct]:
-        """Yield the listing of objects named in a text and new to the branch: stored objects, and files."""
+        """Yield the listing of objects that a text names, and that the branch does not know: stored ones, and files."""
         for name in links_in(text, path):
             if self._named(name) is not None:
                 continue

@@ -25,7 +25,7 @@ from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
 from pagein.policy.layouts.pooled_window import PAGEIN, SPEC, PooledRules
 from pagein.policy.pools.pool_fold import PoolFold
 from pagein.policy.pools.pool_values import PooledObject
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body
 from pagein.providers.wire.laid_requests import render_prompt
@@ -56,7 +56,7 @@ class Agent:
 
     def __post_init__(self) -> None:
         self.rules = SPEC if self.name == "pooled-spec" else self.rules
-        self.fold = PooledFold(PoolFold("s"), self.rules, TierCacheTerms())
+        self.fold = PooledFold(PoolFold("s"), self.rules, CacheTerms())
         self.state = self.fold.step(PooledRequest(self.fold.pools.start("/repo")), NoteEntry.of(ClientNote("pi")))
 
     def says(self, text: str = "Go on.") -> "Agent":

@@ -9,7 +9,7 @@ from tests.policy.tiers.naive_tiers import NaiveTiers
 
 from pagein.errors import BadSetting
 from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import CHOICES, NAMES, PAGEIN, PRESETS, SEED, TierRules, preset
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers
@@ -274,7 +274,7 @@ def test_a_cold_cache_is_a_rewrite_of_everything() -> None:
 def test_a_cache_that_reads_every_prefix_keeps_all_in_front_of_the_change() -> None:
     first = run(PAGEIN, facts_of(STILL)).state
     changed = {**STILL, first.order[3]: 1}
-    after = step_tiers(first, facts_of(changed), PAGEIN, TierCacheTerms(anywhere=True)).state
+    after = step_tiers(first, facts_of(changed), PAGEIN, CacheTerms(anywhere=True)).state
     assert after.order[:3] == first.order[:3]
 
 

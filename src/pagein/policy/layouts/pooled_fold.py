@@ -16,7 +16,7 @@ from pagein.policy.layouts.pooled_window import (
     next_window,
 )
 from pagein.policy.pools.pool_fold import START, PoolFold, PoolWalk
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PooledFold:
 
     pools: PoolFold = field(default_factory=PoolFold)
     rules: PooledRules = PAGEIN
-    terms: TierCacheTerms = field(default_factory=TierCacheTerms)
+    terms: CacheTerms = field(default_factory=CacheTerms)
 
     def step(self, before: PooledRequest, body: Body) -> PooledRequest:
         """Return the state behind an entry that is no request."""

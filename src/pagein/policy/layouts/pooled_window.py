@@ -22,7 +22,7 @@ from pagein.policy.layouts.conversation_blocks import Count, message_blocks
 from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.pools.pool_values import NO_POOLS, ActiveContent, PooledObject, PoolState
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class WindowFacts:
 
 
 def next_window(
-    before: PooledWindow, pools: PoolState, facts: WindowFacts, rules: PooledRules, terms: TierCacheTerms
+    before: PooledWindow, pools: PoolState, facts: WindowFacts, rules: PooledRules, terms: CacheTerms
 ) -> PooledWindow:
     """Return the window of the next request. Within an epoch it only appends to the last one."""
     messages = len(facts.conversation)
@@ -288,7 +288,7 @@ def _placed(entering: Iterable[ActiveContent], facts: WindowFacts, front: float)
     return tuple(placed)
 
 
-def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms: TierCacheTerms) -> ShownContent:
+def _aged(one: ShownContent, version: str | None, edited: frozenset[str], terms: CacheTerms) -> ShownContent:
     """Return a content one request later. version: the active version of the object; None for an inactive object."""
     if version is not None and version != one.present and one.id in edited:
         one = replace(one, present=version)
@@ -311,7 +311,7 @@ def _first_to_leave(
     talk: float,
     readable: float,
     funds: float,
-    terms: TierCacheTerms,
+    terms: CacheTerms,
 ) -> tuple[int, float, int]:
     """Return the place of the first content of the best rebuild, what the rebuild costs, and where the next one is likely.
 

@@ -27,7 +27,7 @@ _NEW_ENTRIES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class TierCacheTerms:
+class CacheTerms:
     """The costs of a provider's cache, and its way to find an entry.
 
     read, write: prices of a token, as multiples of uncached input.
@@ -60,7 +60,7 @@ def place_items(
     state: TierState,
     given: Sequence[Sighting],
     rules: TierRules,
-    terms: TierCacheTerms,
+    terms: CacheTerms,
     around: TierSurroundings,
     *,
     modified: Collection[str] = (),

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pagein.errors import BadSetting
 from pagein.model.tier_notes import TierNote
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_rules import SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers
 from pagein.policy.tiers.tier_values import HISTORY, START, SYMBOL, URL, Sighting, TierState
@@ -29,7 +29,7 @@ class Tiers:
     """
 
     rules: TierRules = SEED
-    terms: TierCacheTerms = field(default_factory=TierCacheTerms)
+    terms: CacheTerms = field(default_factory=CacheTerms)
     state: TierState = START
     seen: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     unselected: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class TierInput:
     cold: bool = False
 
 
-def difference(before: Tiers, given: TierInput, rules: TierRules, terms: TierCacheTerms) -> TierNote:
+def difference(before: Tiers, given: TierInput, rules: TierRules, terms: CacheTerms) -> TierNote:
     """The note of a request behind these tiers."""
     now = {one.key: (one.digest or "", one.tokens) for one in given.items}
     seen = tuple((key, *value) for key, value in now.items() if before.seen.get(key) != value)
@@ -73,7 +73,7 @@ def difference(before: Tiers, given: TierInput, rules: TierRules, terms: TierCac
     )
 
 
-def _fields(value: TierRules | TierCacheTerms, before: TierRules | TierCacheTerms) -> dict[str, Any] | None:
+def _fields(value: TierRules | CacheTerms, before: TierRules | CacheTerms) -> dict[str, Any] | None:
     return None if value == before else asdict(value)
 
 
@@ -84,7 +84,7 @@ def apply_note(before: Tiers, note: TierNote) -> tuple[Tiers, TierStep]:
     """
     try:
         rules = TierRules(**note.rules) if note.rules else before.rules
-        terms = TierCacheTerms(**note.terms) if note.terms else before.terms
+        terms = CacheTerms(**note.terms) if note.terms else before.terms
     except TypeError as problem:
         raise BadSetting(f"the journal has choices of tiers that this version does not know: {problem}") from None
     changed = {key: (digest, tokens) for key, digest, tokens in note.seen}

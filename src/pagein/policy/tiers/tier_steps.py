@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
-from pagein.policy.tiers.frozen_order import TierCacheTerms, TierSurroundings, place_items
+from pagein.policy.tiers.frozen_order import CacheTerms, TierSurroundings, place_items
 from pagein.policy.tiers.graduation import active_list
 from pagein.policy.tiers.tier_rules import TierRules
 from pagein.policy.tiers.tier_values import PLACEHOLDER, SYMBOL, Sighting, TierItem, TierState, symbol_key
@@ -62,14 +62,14 @@ class TierStep:
         return self.tracked.state
 
 
-def step_tiers(state: TierState, facts: TierFacts, rules: TierRules, terms: TierCacheTerms | None = None) -> TierStep:
+def step_tiers(state: TierState, facts: TierFacts, rules: TierRules, terms: CacheTerms | None = None) -> TierStep:
     """Track one request.
 
     terms: prices of the provider's cache, for the promotion `rewritten`; None for the usual ones.
     """
     changed = with_symbols(facts.modified)
     if rules.promotion == "rewritten":
-        return _step_rewritten(state, facts, rules, terms or TierCacheTerms(), changed)
+        return _step_rewritten(state, facts, rules, terms or CacheTerms(), changed)
     if not state.items:
         state = replace(state, items=_initial(facts, rules))
     if rules.placeholder == "matches":
@@ -123,7 +123,7 @@ def _initial(facts: TierFacts, rules: TierRules) -> dict[str, TierItem]:
 
 
 def _step_rewritten(
-    state: TierState, facts: TierFacts, rules: TierRules, terms: TierCacheTerms, changed: Collection[str]
+    state: TierState, facts: TierFacts, rules: TierRules, terms: CacheTerms, changed: Collection[str]
 ) -> TierStep:
     places = frozenset(state.order)
     unselected = [one for one in facts.files if one.key not in facts.selected and one.key in places]
@@ -138,7 +138,7 @@ def _step_rewritten(
 
 
 def _placed(
-    state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: TierCacheTerms
+    state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: CacheTerms
 ) -> tuple[TierOutcome, frozenset[str]]:
     """Place the selected files, the deselected files that may stay, the symbol entries of all other files, and the
     pages.

@@ -17,7 +17,7 @@ from pagein.policy.layouts.pooled import PooledLayout
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
 from pagein.policy.layouts.pooled_window import PAGEIN, PooledRules
 from pagein.policy.pools.pool_fold import START, PoolFold
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.providers.prices.price_lookup import Prices
 from pagein.replay.prompt.model_calls import Block, strings_in, without_gutter
 from pagein.replay.prompt.prompt_sizes import SizedCall
@@ -209,7 +209,7 @@ class PooledSession:
     ) -> None:
         self.name = name
         self._talk = RecordedConversation(recording)
-        terms = TierCacheTerms(prices.read, prices.write_5m, prices.cache.model != "breakpoints")
+        terms = CacheTerms(prices.read, prices.write_5m, prices.cache.model != "breakpoints")
         self._fold = PooledFold(PoolFold(recording.head.id), rules, terms)
         self._layout = PooledLayout(rules)
         self._prefix = recording.floor[0] + POOL_TOOLS

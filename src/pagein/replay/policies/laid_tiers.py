@@ -14,7 +14,7 @@ from pagein.policy.layouts.conversation_blocks import message_blocks
 from pagein.policy.layouts.pool_lines import reference_line
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS, START, PoolFold
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, apply_note, difference
 from pagein.policy.tiers.tier_rules import PAGEIN
 from pagein.policy.tiers.tier_values import HISTORY, Sighting
@@ -32,7 +32,7 @@ class TieredSession:
 
     def __init__(self, recording: BillableSession, prices: Prices) -> None:
         self._talk = RecordedConversation(recording)
-        self._terms = TierCacheTerms(prices.read, prices.write_5m, prices.cache.model != "breakpoints")
+        self._terms = CacheTerms(prices.read, prices.write_5m, prices.cache.model != "breakpoints")
         self._fold = PoolFold(recording.head.id)
         self._layout = TieredLayout(PAGEIN)
         self._start = replace(START, folder=recording.head.cwd or "", profile=recording.client)
