@@ -20,7 +20,7 @@ from functools import lru_cache
 
 from pagein.model.laid_prompts import LaidPrompt, LayoutFacts, PromptContents, Said
 from pagein.policy.layouts.tiered import TieredLayout
-from pagein.policy.tiers.frozen_order import TierCacheTerms
+from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.tier_rules import PAGEIN, SEED, TierRules
 from pagein.policy.tiers.tier_steps import TierFacts, step_tiers
 from pagein.policy.tiers.tier_values import START, Sighting, TierState
@@ -126,7 +126,7 @@ def laid_prompts(made: PinnedSession, rules: TierRules) -> Iterator[LaidPrompt]:
     layout, state, covered = TieredLayout(rules), START, 0
     for number in range(len(made.turns)):
         given = contents(made, number)
-        state = step_tiers(state, facts_of(given), rules, TierCacheTerms(READ, WRITE)).state
+        state = step_tiers(state, facts_of(given), rules, CacheTerms(READ, WRITE)).state
         prompt = layout.lay_out(state, LayoutFacts(given, count, 1024, covered))
         covered = prompt.covered
         yield prompt
@@ -307,7 +307,7 @@ def tiered_orders(one: TinyInstance) -> list[list[int]]:
         versions = [version + (item in edited) for item, version in enumerate(versions)]
         files = tuple(Sighting(str(item), str(version), one.sizes[item]) for item, version in enumerate(versions))
         given = TierFacts(files=files, selected=frozenset(file.key for file in files))
-        state = step_tiers(state, given, PAGEIN, TierCacheTerms(READ, WRITE, anywhere=True)).state
+        state = step_tiers(state, given, PAGEIN, CacheTerms(READ, WRITE, anywhere=True)).state
         orders.append(whole_order(state))
     return orders
 
