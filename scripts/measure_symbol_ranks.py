@@ -19,8 +19,8 @@ from typing import Any, Final, TypeAlias
 
 from pagein.errors import BadInput
 from pagein.model.symbols import FileSymbols
+from pagein.policy.symbols.file_ranks import file_words, rank_files, score_files
 from pagein.policy.symbols.lookup import Names, names_in
-from pagein.policy.symbols.ranking import file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import count_references
 from pagein.policy.symbols.words import words_of
 from pagein.workspace.symbols.grammars import load_grammar

@@ -91,7 +91,8 @@ class StorePlace:
 
 
 def find_store(store: str | Path | None = None, workspace: str | Path | None = None) -> StorePlace:
-    """Find the store that is meant: the named one, the configured one, that of a running gateway, or that of the current folder.
+    """Find the store: the named store, else the configured one, else the store of a running gateway, else the current
+    folder's.
 
     Raises BadInput if nothing is named and there is no store, and BadSetting as `wiring.open`.
     """
@@ -137,7 +138,7 @@ def open_archive(store: str | Path | None = None, *, workspace: str | Path = "."
 
 
 def catch_up(archive: Archive, tell: "Progress | None" = None) -> str:
-    """Bring the objects of a store up to its journals. Every command calls it before it answers a question about objects.
+    """Bring the objects of a store up to its journals. Every command does so before an answer about objects.
 
     tell: told of the progress
 
@@ -161,8 +162,7 @@ def archive_of(kept: "WholeStore") -> Iterator[Archive]:
 def open_symbols(
     store: str | Path | None = None, *, workspace: str | Path = ".", jobs: int = 0
 ) -> "Iterator[SymbolIndex]":
-    """Open the symbols of a workspace's files. They are kept in the store, named as for `wiring.open`, if it is a
-    file that exists; none is made.
+    """Open the symbols of a workspace's files from an existing store file, named as for `wiring.open`; no file is made.
 
     jobs: number of processes that parse; 0: one per core. Raises BadSetting without the extra `pagein[symbols]`.
     """

@@ -1,4 +1,4 @@
-"""Retention of ended sessions: announce which journals will be removed, wait, and remove them. Their objects stay.
+"""Retention of ended sessions: announce the removal of journals, wait, and remove the journals. Their objects stay.
 
 Rules of this file
 ------------------
@@ -57,7 +57,7 @@ class RetentionNews:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """The sessions that will be removed, each with the time from which it may be removed, seconds since 1970."""
+    """The sessions to remove, each with the earliest time of its removal, seconds since 1970."""
 
     sessions: Mapping[str, float] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ def announcement(store: JournalStore) -> Announcement:
 
 
 def apply_retention(store: WholeStore, keep: float, now: float, began: float) -> RetentionNews:
-    """Announce the sessions that are due, and remove those whose grace is over. Raises StoreError.
+    """Announce the due sessions, and remove the sessions after their grace period. Raises StoreError.
 
     keep: seconds since its last use for which an ended session stays
     now, began: the time, and the beginning of this process, in seconds since 1970

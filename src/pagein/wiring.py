@@ -322,13 +322,13 @@ def _file(store: str | Path | None, place: str) -> Path:
 def _outside(blobs: "BlobStore", home: str, settings: "Settings", kept: "LayeredBlobs | None" = None) -> "Outside":
     from pagein.engine.reads.read_resources import Outside
     from pagein.workspace.folder import Folder
-    from pagein.workspace.symbols.symbol_source import SymbolSource
+    from pagein.workspace.symbols.symbol_source import WorkspaceSymbols
 
     def folder(path: str) -> Folder:
         return Folder(str(Path(path).absolute()), settings.excluded)
 
     now = time.time  # noqa: TID251 -- the rim reads the clock
-    return Outside(blobs, folder, home, now, settings.reading, symbols=SymbolSource(settings.excluded, kept))
+    return Outside(blobs, folder, home, now, settings.reading, symbols=WorkspaceSymbols(settings.excluded, kept))
 
 
 def _reach(

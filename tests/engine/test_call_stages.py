@@ -33,12 +33,11 @@ DECISION = (
 )
 SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_request")
 # Modules entered, and calls that cross from one module into another, at most. Where a change needs more, say why.
-# The results of a call are a module of their own (`engine.call_results`), which is entered twice.
 # Call 48 judges twelve reads by the odds of a quote: a module more, and 14 to 18 calls.
-# The journal shares the texts of results with the objects made from them (`store.sql.shared_lines`): three modules, and 9 calls.
-# Each call is asked whether its conversation is pooled (`engine.pooled_stages`), with the tools for it: two modules.
-OF_ANY_CLIENT = (63, 166)
-OF_A_KNOWN_CLIENT = (86, 350)
+# The journal shares the texts of results with the objects made from them (`store.sql.shared_lines`): three modules, and 7 calls.
+# The reads of a client whose results prove nothing are followed, and not answered.
+OF_ANY_CLIENT = (57, 150)
+OF_A_KNOWN_CLIENT = (82, 344)
 
 
 def test_the_stages_of_a_call_stand_in_their_order(tmp_path: Path) -> None:

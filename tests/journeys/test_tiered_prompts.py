@@ -228,7 +228,7 @@ def test_a_pause_longer_than_the_cache_lets_everything_move() -> None:
 def test_the_first_order_comes_from_the_symbol_map(tmp_path: Path) -> None:
     pytest.importorskip("tree_sitter")
     from pagein.archive import open_symbols
-    from pagein.workspace.symbols.symbol_reading import SymbolReader
+    from pagein.workspace.symbols.symbol_reader import SymbolReader
 
     files = {
         "base.py": "def connect():\n    return 1\n" + "# what everything stands on\n" * 400,

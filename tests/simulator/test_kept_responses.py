@@ -11,10 +11,10 @@ from tests.simulator.raw_clients import Wire, answered, ask, begun, grown, resul
 
 from pagein.model.json_text import encode_json
 from pagein.simulator import SimulatedProvider
-from pagein.simulator.context_clearing import CLEARED
+from pagein.simulator.cleared_context import CLEARED
 from pagein.simulator.kept_responses import KeptResponses
 from pagein.simulator.model_call import parse_call
-from pagein.simulator.refusals import Refusal
+from pagein.simulator.refusals import SimulatedRefusal
 
 BETA = {"anthropic-beta": "context-management-2025-06-27"}
 LONG = "word " * 2000
@@ -205,7 +205,7 @@ def test_of_conversations_that_may_be_gone_on_from_the_oldest_are_let_go() -> No
         parse_call(encode_json({"model": "m", "previous_response_id": f"resp_{n}"}), "openai_responses")
         for n in range(2)
     ]
-    assert [isinstance(kept.resolve_call(call), Refusal) for call in goes_on] == [True, False]
+    assert [isinstance(kept.resolve_call(call), SimulatedRefusal) for call in goes_on] == [True, False]
 
 
 @pytest.mark.parametrize("there", [False, True])

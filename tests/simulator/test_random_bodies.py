@@ -14,7 +14,7 @@ from pagein.model.json_text import encode_json
 from pagein.providers.validity import Api
 from pagein.simulator import ProviderCall, ProviderSettings
 from pagein.simulator.model_call import parse_call
-from pagein.simulator.refusals import Refusal
+from pagein.simulator.refusals import SimulatedRefusal
 from pagein.simulator.service import Service
 
 VALUES = st.recursive(
@@ -99,7 +99,7 @@ def test_a_body_with_anything_in_it_is_answered_or_refused(api: Api, data: st.Da
     except BadInput:
         return
     found = service.resolve_call(made)
-    if isinstance(found, Refusal):
+    if isinstance(found, SimulatedRefusal):
         return
     refusal = service.refusal(found)
     if refusal is not None:

@@ -6,7 +6,7 @@ import threading
 import pytest
 from tests.tools.recall_sessions import Room, ask
 
-from pagein.engine.recall.ingest import IngestReport, Limits
+from pagein.engine.recall.ingest import IngestLimits, IngestReport
 from pagein.engine.session import Session
 from pagein.model.entries import Entry, NoteEntry
 from pagein.model.objects import ObjectId
@@ -19,7 +19,7 @@ from pagein.tools.ingest import INGEST
 from pagein.workspace.tree import FileTree
 
 
-def run(session: Session, *patterns: str, limits: Limits | None = None) -> IngestReport:
+def run(session: Session, *patterns: str, limits: IngestLimits | None = None) -> IngestReport:
     assert session.folder is not None
     ingesting = session.recalls.ingest_below(session.folder)
     assert ingesting is not None
@@ -213,7 +213,7 @@ def test_too_many_files_are_refused_and_none_is_an_error(room: Room) -> None:
     for n in range(5):
         room.put(f"{n}.txt", str(n))
     session = room.session()
-    report = run(session, "*.txt", limits=Limits(files=4))
+    report = run(session, "*.txt", limits=IngestLimits(files=4))
     assert report.refused == "Too many files: 5 matched, limit is 4. Use more specific patterns."
     assert report.done == ()
     none = ask(session, "ingest", paths=["*.rs"])
@@ -230,7 +230,7 @@ def test_where_everything_is_ignored_that_is_said(room: Room) -> None:
 def test_bytes_beyond_the_limit_are_left_out(room: Room) -> None:
     for name in ("a", "b", "c"):
         room.put(f"{name}.txt", name * 40)
-    report = run(room.session(), "*.txt", limits=Limits(bytes=100))
+    report = run(room.session(), "*.txt", limits=IngestLimits(bytes=100))
     assert [one.path for one in report.done] == ["a.txt", "b.txt"]
     assert skipped(report) == {"c.txt": "maxIngestBytes exceeded"}
 

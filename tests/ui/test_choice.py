@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from pagein.errors import BadInput
-from pagein.ui.choice import Candidate, age, parse_choice, show_candidates
+from pagein.ui.choice import ReplayableSession, age, parse_choice, show_candidates
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,9 @@ def test_an_answer_off_the_list_is_refused_with_what_it_takes(answer: str) -> No
 
 def test_the_newest_are_listed_and_the_rest_counted() -> None:
     out = io.StringIO()
-    found = [Candidate("codex", Path(f"s{number}.jsonl"), number * 3600.0, 4_000_000, "") for number in range(30)]
+    found = [
+        ReplayableSession("codex", Path(f"s{number}.jsonl"), number * 3600.0, 4_000_000, "") for number in range(30)
+    ]
     show_candidates(Console(file=out, width=100), found, 20)
     text = out.getvalue()
     assert "s19.jsonl" in text

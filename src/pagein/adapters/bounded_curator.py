@@ -1,4 +1,4 @@
-"""A curator for programs that wait: it limits the time that the engine may take for a call, and raises nothing (law 7).
+"""A curator for programs that wait: a time limit for the engine's part of a call, and no error of its own (law 7).
 
 Rules of this file
 ------------------
@@ -37,7 +37,7 @@ _LOGGER: Final = logging.getLogger("pagein.adapters")
 _LOGGER.addHandler(logging.NullHandler())
 
 
-class _Crew:
+class _WorkThreads:
     """Threads of one kind of work."""
 
     def __init__(self, name: str) -> None:
@@ -45,7 +45,7 @@ class _Crew:
         self._late: set[Future[object]] = set()
 
     def ask(self, seconds: float, work: Callable[[], T], leave: Callable[[], bool] | None = None) -> T:
-        """Return what the work returns, or raise what it raises.
+        """Return the work's result, or raise its error.
 
         leave: called at the time limit; False means the end is near, and is awaited.
 
@@ -80,12 +80,12 @@ class BoundedCurator:
         self._is_owner = is_owner
         self._budget = budget
         self._process = os.getpid()
-        self._deciding = _Crew("pagein-decide")
-        self._forwarding = _Crew("pagein-send-on")
-        self._following = _Crew("pagein-record")
+        self._deciding = _WorkThreads("pagein-decide")
+        self._forwarding = _WorkThreads("pagein-send-on")
+        self._following = _WorkThreads("pagein-record")
 
     def is_forked(self) -> bool:
-        """Return whether this process is a child of the one that opened the engine."""
+        """Return whether this process is a fork of the engine's own process."""
         return os.getpid() != self._process
 
     def prepare(self, asked: CurationRequest) -> CuratedRequest:

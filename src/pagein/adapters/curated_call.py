@@ -88,8 +88,8 @@ Step: TypeAlias = NextPiece | Show | Run | Send
 _NEXT: Final = NextPiece()
 
 
-class Unfinished(Exception):
-    """The model recalled again and again, so that there is no answer for the program."""
+class UnfinishedAnswer(Exception):
+    """The model recalled again and again, and the program gets no answer."""
 
 
 class CuratedCall:
@@ -118,7 +118,7 @@ class CuratedCall:
         return bool(self._curated.tools)
 
     def stream(self) -> Generator[Step, Any, None]:
-        """Yield the steps of an answer that is a stream of events. Its first turn has status 200."""
+        """Yield the steps of a streamed answer. Its first turn has status 200."""
         tools = self._curated.tools
         if not tools:
             yield from self._pass()
@@ -194,7 +194,7 @@ class CuratedCall:
         return self._form.turn(reply, self._curated.tools)
 
     def whole(self, answered: AnswerStart) -> Generator[Step, Any, WholeAnswer]:
-        """Yield the steps of an answer that is no stream, and return what the program gets. Raises Unfinished."""
+        """Yield the steps of an answer without a stream, and return the program's answer. Raises Unfinished."""
         answers: list[Mapping[str, Any]] = []
         hides, tools = False, self._curated.tools
         while True:
@@ -211,7 +211,7 @@ class CuratedCall:
             if not turn.goes_on:
                 break
             if self._rounds.count > self._most + 1:
-                raise Unfinished(UNTOLD)
+                raise UnfinishedAnswer(UNTOLD)
             self._rounds.add_answers(results)
             answered = yield Send((yield Run(self._continuation)))
         yield Run(self._record_exchange)

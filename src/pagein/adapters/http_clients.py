@@ -18,7 +18,7 @@ from pagein.adapters.curated_call import (
     Send,
     Show,
     Step,
-    Unfinished,
+    UnfinishedAnswer,
     WholeAnswer,
 )
 from pagein.adapters.model_calls import ModelCalls, names_of_ours, sent_headers
@@ -39,7 +39,7 @@ _OF_THE_BODY: Final = ("content-length", "content-encoding", "transfer-encoding"
 
 
 def client_around(inner: Client, calls: ModelCalls) -> Client:
-    """Return an HTTP client that sends model calls as the engine decides them, by way of `inner`.
+    """Return an HTTP client for model calls by way of the engine; it sends through `inner`.
 
     `calls` is closed with the client, or when nobody uses it any more, or at the program's end.
 
@@ -72,14 +72,29 @@ def library_of(client: object) -> Library:
     raise BadInput(f"an HTTP client is one of httpx or httpx2, not {type(client).__name__}")
 
 
-class _Transport:
-    """Sends requests by a client, model calls as the engine decides them."""
+class _Sender:
+    """The common part of the transports: the sending client, and the engine's calls."""
 
     def __init__(self, library: Library, inner: Client, calls: ModelCalls) -> None:
         self._library = library
         self._inner = inner
         self._calls = calls
-        self._signs = _signs(inner)
+        # a login that reads the body makes a signature of it, and the body must not change behind it
+        self._signs = bool(getattr(inner.auth, "requires_request_body", False))
+
+    def _is_model_call(self, request: Request) -> bool:
+        return not self._signs and self._calls.is_one(*_said_by(request))
+
+    def _send(self, request: Request) -> Any:  # noqa: ANN401 -- a response, or one to wait for
+        # logins and redirects are the outer client's: so a login never reaches the host of a redirect
+        return self._inner.send(request, stream=True, auth=None, follow_redirects=False)
+
+    def _curated(self, request: Request, call: CuratedCall) -> Request:
+        return _request(self._library, request, call.body, again=False)
+
+
+class _Transport(_Sender):
+    """Sends requests by a client, model calls as the engine decides them."""
 
     def __enter__(self) -> Self:
         return self
@@ -93,29 +108,60 @@ class _Transport:
 
     def handle_request(self, request: Request) -> Response:
         """Return the response to a request, as a transport does."""
-        url, headers = str(request.url), request.headers.multi_items()
-        if self._signs or not self._calls.is_one(request.method, url, headers):
+        if not self._is_model_call(request):
             return self._send(_without_ours(request))
-        call = self._calls.begin(request.method, url, headers, request.read())
-        upstream = self._send(_request(self._library, request, call.body, again=False))
+        call = self._calls.begin(*_said_by(request), request.read())
+        upstream = self._send(self._curated(request, call))
         answered = _answered(upstream)
         if answered.status != _OK:
             call.finish()
             return upstream
-        answer = _Answer(self._library, self._send, request, upstream, call)
+        answer = _SyncAnswer(self._library, self._send, request, upstream, call)
         if answered.is_stream:
             return _response(self._library, upstream, _sync_stream(self._library, answer))
         with _named_errors(self._library, request):
             whole = answer.whole(answered)
         return _whole_response(self._library, upstream, answer.upstream, whole)
 
-    def _send(self, request: Request) -> Response:
-        # logins and redirects are the outer client's: so a login never reaches the host of a redirect
-        return self._inner.send(request, stream=True, auth=None, follow_redirects=False)
+
+class _Steps:
+    """The steps of an answer, and the outcome of the last step."""
+
+    def __init__(self, steps: Generator[Step, Any, WholeAnswer | None]) -> None:
+        self._steps = steps
+        self._given: object = None
+        self._failed: Exception | None = None
+        self._answer: WholeAnswer | None = None
+
+    def next(self) -> Step | None:
+        """Return the next step; None at the end."""
+        given, failed, self._given, self._failed = self._given, self._failed, None, None
+        try:
+            return self._steps.send(given) if failed is None else self._steps.throw(failed)
+        except StopIteration as end:
+            self._answer = end.value
+            return None
+
+    def take(self, outcome: object) -> None:
+        """Take what came of the step."""
+        self._given = outcome
+
+    def fail(self, problem: Exception) -> None:
+        """Let the steps decide what a failed step means."""
+        self._failed = problem
+
+    def answer(self) -> WholeAnswer:
+        """Return the answer that is no stream. Raises Unfinished before the last step."""
+        if self._answer is None:
+            raise UnfinishedAnswer("the steps of the answer did not end")
+        return self._answer
 
 
-class _Answer:
-    """The steps of an answer, made one after the other."""
+class _AnswerParts:
+    """What the answers share.
+
+    upstream: the response that is read.
+    """
 
     def __init__(
         self, library: Library, send: Callable[[Request], Any], request: Request, upstream: Response, call: CuratedCall
@@ -124,27 +170,38 @@ class _Answer:
         self._send = send  # of the transport, which therefore lives as long as its answers
         self._request = request
         self._call = call
+        self._pieces: Any = None
+        self._read(upstream)
+
+    def _read(self, upstream: Response) -> AnswerStart:
+        """Read from this response from now on."""
         self.upstream = upstream
-        self._pieces: Iterator[bytes] = upstream.iter_bytes()
+        self._pieces = self._bytes_of(upstream)
+        return _answered(upstream)
+
+    def _bytes_of(self, upstream: Response) -> Any:  # noqa: ANN401 -- an iterator, or one for coroutines
+        return upstream.iter_bytes()
+
+    def _again(self, step: Send) -> Request:
+        return _request(self._library, self._request, step.body, again=True)
+
+
+class _SyncAnswer(_AnswerParts):
+    """The steps of an answer, in order."""
 
     def stream(self) -> Iterator[bytes]:
         """Yield what the program gets of a stream."""
-        yield from self._shown(self._call.stream())
+        yield from self._shown(_Steps(self._call.stream()))
 
     def whole(self, answered: AnswerStart) -> WholeAnswer:
         """Return an answer that is no stream."""
-        steps = self._call.whole(answered)
-        made: list[WholeAnswer] = []
-
-        def ending() -> Generator[Step, Any, None]:
-            made.append((yield from steps))
-
+        steps = _Steps(self._call.whole(answered))
         try:
-            for _ in self._shown(ending()):
+            for _ in self._shown(steps):
                 pass
         finally:
             self.close()
-        return made[0]
+        return steps.answer()
 
     def close(self) -> None:
         """End the answer, wherever it is."""
@@ -153,22 +210,15 @@ class _Answer:
         finally:
             self._call.finish()
 
-    def _shown(self, steps: Generator[Step, Any, None]) -> Iterator[bytes]:
-        given: Any = None
-        failed: Exception | None = None
-        while True:
-            try:
-                step = steps.send(given) if failed is None else steps.throw(failed)
-            except StopIteration:
-                return
-            given, failed = None, None
+    def _shown(self, steps: _Steps) -> Iterator[bytes]:
+        while (step := steps.next()) is not None:
             if isinstance(step, Show):
                 yield step.data
                 continue
             try:
-                given = self._made(step)
+                steps.take(self._made(step))
             except Exception as problem:  # noqa: BLE001 -- the steps decide what a broken answer means
-                failed = problem
+                steps.fail(problem)
 
     def _made(self, step: NextPiece | Run | Send) -> object:
         if isinstance(step, Run):
@@ -176,20 +226,11 @@ class _Answer:
         if isinstance(step, NextPiece):
             return next(self._pieces, b"")
         self.upstream.close()
-        again = _request(self._library, self._request, step.body, again=True)
-        self.upstream = self._send(again)
-        self._pieces = self.upstream.iter_bytes()
-        return _answered(self.upstream)
+        return self._read(self._send(self._again(step)))
 
 
-class _AsyncTransport:
+class _AsyncTransport(_Sender):
     """As `_Transport`, for coroutines: the engine works in threads."""
-
-    def __init__(self, library: Library, inner: Client, calls: ModelCalls) -> None:
-        self._library = library
-        self._inner = inner
-        self._calls = calls
-        self._signs = _signs(inner)
 
     async def __aenter__(self) -> Self:
         return self
@@ -203,12 +244,11 @@ class _AsyncTransport:
 
     async def handle_async_request(self, request: Request) -> Response:
         """Return the response to a request, as a transport does."""
-        url, headers = str(request.url), request.headers.multi_items()
-        if self._signs or not self._calls.is_one(request.method, url, headers):
+        if not self._is_model_call(request):
             return await self._send(_without_ours(request))
-        body = await request.aread()
-        call = await _in_thread(lambda: self._calls.begin(request.method, url, headers, body))
-        upstream = await self._send(_request(self._library, request, call.body, again=False))
+        said, body = _said_by(request), await request.aread()
+        call = await _in_thread(lambda: self._calls.begin(*said, body))
+        upstream = await self._send(self._curated(request, call))
         answered = _answered(upstream)
         if answered.status != _OK:
             await _in_thread(call.finish)
@@ -220,42 +260,27 @@ class _AsyncTransport:
             whole = await answer.whole(answered)
         return _whole_response(self._library, upstream, answer.upstream, whole)
 
-    async def _send(self, request: Request) -> Response:
-        return await self._inner.send(request, stream=True, auth=None, follow_redirects=False)
 
+class _AsyncAnswer(_AnswerParts):
+    """As `_SyncAnswer`, for coroutines."""
 
-class _AsyncAnswer:
-    """As `_Answer`, for coroutines."""
-
-    def __init__(
-        self, library: Library, send: Callable[[Request], Any], request: Request, upstream: Response, call: CuratedCall
-    ) -> None:
-        self._library = library
-        self._send = send  # of the transport, which therefore lives as long as its answers
-        self._request = request
-        self._call = call
-        self.upstream = upstream
-        self._pieces: AsyncIterator[bytes] = upstream.aiter_bytes()
+    def _bytes_of(self, upstream: Response) -> Any:  # noqa: ANN401 -- as above
+        return upstream.aiter_bytes()
 
     async def stream(self) -> AsyncIterator[bytes]:
         """Yield what the program gets of a stream."""
-        async for piece in self._shown(self._call.stream()):
+        async for piece in self._shown(_Steps(self._call.stream())):
             yield piece
 
     async def whole(self, answered: AnswerStart) -> WholeAnswer:
         """Return an answer that is no stream."""
-        steps = self._call.whole(answered)
-        made: list[WholeAnswer] = []
-
-        def ending() -> Generator[Step, Any, None]:
-            made.append((yield from steps))
-
+        steps = _Steps(self._call.whole(answered))
         try:
-            async for _ in self._shown(ending()):
+            async for _ in self._shown(steps):
                 pass
         finally:
             await self.close()
-        return made[0]
+        return steps.answer()
 
     async def close(self) -> None:
         """End the answer, wherever it is. A cancelled program does not keep the engine from being told."""
@@ -267,22 +292,15 @@ class _AsyncAnswer:
             finally:
                 await _in_thread(self._call.finish)
 
-    async def _shown(self, steps: Generator[Step, Any, None]) -> AsyncIterator[bytes]:
-        given: Any = None
-        failed: Exception | None = None
-        while True:
-            try:
-                step = steps.send(given) if failed is None else steps.throw(failed)
-            except StopIteration:
-                return
-            given, failed = None, None
+    async def _shown(self, steps: _Steps) -> AsyncIterator[bytes]:
+        while (step := steps.next()) is not None:
             if isinstance(step, Show):
                 yield step.data
                 continue
             try:
-                given = await self._made(step)
+                steps.take(await self._made(step))
             except Exception as problem:  # noqa: BLE001 -- the steps decide what a broken answer means
-                failed = problem
+                steps.fail(problem)
 
     async def _made(self, step: NextPiece | Run | Send) -> object:
         if isinstance(step, Run):
@@ -290,15 +308,12 @@ class _AsyncAnswer:
         if isinstance(step, NextPiece):
             return await anext(self._pieces, b"")
         await self.upstream.aclose()
-        again = _request(self._library, self._request, step.body, again=True)
-        self.upstream = await self._send(again)
-        self._pieces = self.upstream.aiter_bytes()
-        return _answered(self.upstream)
+        return self._read(await self._send(self._again(step)))
 
 
-def _signs(inner: Client) -> bool:
-    """Return whether a client's login reads the body: it is then a signature of the body, which must not change behind it."""
-    return bool(getattr(inner.auth, "requires_request_body", False))
+def _said_by(request: Request) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return the method, the address and the headers of a request."""
+    return request.method, str(request.url), request.headers.multi_items()
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
@@ -310,10 +325,10 @@ async def _in_thread(work: Callable[[], T]) -> T:
 
 @contextmanager
 def _named_errors(library: Library, request: Request) -> Iterator[None]:
-    """Raise the library's error for an answer that never ended, so that an SDK treats it as one that broke off."""
+    """Raise the library's error for an answer without an end, so that an SDK sees a broken connection."""
     try:
         yield
-    except Unfinished as problem:
+    except UnfinishedAnswer as problem:
         raise library.RemoteProtocolError(str(problem), request=request) from problem
 
 
@@ -349,7 +364,7 @@ def _whole_response(library: Library, first: Response, last: Response, whole: Wh
     return library.Response(told.status_code, headers=headers, stream=stream, extensions=dict(told.extensions))
 
 
-def _sync_stream(library: Library, answer: _Answer) -> Stream:
+def _sync_stream(library: Library, answer: _SyncAnswer) -> Stream:
     """Return a stream of the library's class, which exists at run time only."""
     methods = {"__iter__": lambda _: answer.stream(), "close": lambda _: answer.close()}
     return type("AnswerStream", (library.SyncByteStream,), methods)()

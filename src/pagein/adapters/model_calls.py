@@ -1,4 +1,4 @@
-"""Which requests of an SDK are model calls, and how they reach the engine."""
+"""The model calls among the requests of an SDK, and their way to the engine."""
 
 import os
 import re

@@ -47,7 +47,7 @@ def wrap(client: ClientT, *, session: str | None = None, engine: Engine | None =
 
 
 def _http_client(client: object) -> Client:
-    """Return the HTTP client of an SDK's client, or the client if it is one itself. Raises BadInput."""
+    """Return the HTTP client of an SDK's client; a plain HTTP client returns itself. Raises BadInput."""
     inner = getattr(client, "_client", client) if hasattr(client, "with_options") else client
     try:
         library_of(inner)

@@ -20,7 +20,7 @@ from pagein.model.tier_notes import TierNote
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
-from pagein.policy.tiers.tier_fold import NO_TIERS, Given, Tiers, apply_note, difference, with_covered
+from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, Tiers, apply_note, difference, with_covered
 from pagein.policy.tiers.tier_rules import TierRules, preset
 from pagein.policy.tiers.tier_steps import TierStep
 from pagein.policy.tiers.tier_values import HISTORY, SYMBOL, URL, Sighting, TierState, symbol_key
@@ -134,7 +134,7 @@ class TieredPrompts:
 
             def decide(before: Tiers) -> tuple[TierNote, Tiers]:
                 restarted = self._new and bool(before.state.items)
-                given = Given(
+                given = TierInput(
                     tuple(self._sightings(contents)),
                     frozenset(contents.files) - contents.chosen,
                     frozenset(modified),

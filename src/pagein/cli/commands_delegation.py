@@ -5,8 +5,9 @@ Heavy imports are inside the commands, as in `cli`.
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -42,72 +43,59 @@ Find: TypeAlias = Annotated[
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many calls.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 _DEFAULT_SESSION = "questions"
+# Name, help and example of each command.
+_COMMANDS: Final[tuple[tuple["DelegationKind", str, str], ...]] = (
+    (
+        "query",
+        (
+            "Ask a child model about stored objects, together.\n\n"
+            "It reads them in a window of its own. The answer is stored, with its evidence."
+        ),
+        'Example: pagein query pg-01234567-89abcdef -- "Which test failed first, and why?"',
+    ),
+    (
+        "batch",
+        (
+            "Ask one child model about each of many stored objects, with the same question.\n\n"
+            "Several are asked at the same time. The answers come in the order of the objects."
+        ),
+        (
+            'Examples:\n\npagein batch pg-01234567-89abcdef pg-89abcdef-01234567 -- "Which errors are in it?"\n\n'
+            'pagein objects --json | jq -r .objects[].id | pagein batch - -- "What does it do?" --find TODO'
+        ),
+    ),
+    (
+        "extract",
+        "Ask a child model about stored objects, and keep the answer as an object that refers to them.",
+        'Example: pagein extract pg-01234567-89abcdef -- "List every function that it changes."',
+    ),
+)
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command(epilog='Example: pagein query pg-01234567-89abcdef -- "Which test failed first, and why?"')(query)
-    app.command(
-        epilog='Examples:\n\npagein batch pg-01234567-89abcdef pg-89abcdef-01234567 -- "Which errors are in it?"\n\n'
-        'pagein objects --json | jq -r .objects[].id | pagein batch - -- "What does it do?" --find TODO'
-    )(batch)
-    app.command(epilog='Example: pagein extract pg-01234567-89abcdef -- "List every function that it changes."')(
-        extract
-    )
+    for kind, told, epilog in _COMMANDS:
+        app.command(kind, help=told, epilog=epilog)(_command(kind))
 
 
-def query(  # noqa: PLR0913 - a command has as many options as it has
-    words: Words,
-    *,
-    model: ChildModelName = None,
-    find: Find = None,
-    session: AskedBy = _DEFAULT_SESSION,
-    workspace: Workspace = Path(),
-    store: Store = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Ask a child model about stored objects, together.
+def _command(kind: "DelegationKind") -> Callable[..., None]:
+    """Return the command of an operation. All have the same options."""
 
-    It reads them in a window of its own. The answer is stored, with its evidence.
-    """
-    _ask("query", words, model, find, session, workspace, store, yes=yes, as_json=as_json, quiet=quiet)
+    def ask(  # noqa: PLR0913 -- a command has as many options as it has
+        words: Words,
+        *,
+        model: ChildModelName = None,
+        find: Find = None,
+        session: AskedBy = _DEFAULT_SESSION,
+        workspace: Workspace = Path(),
+        store: Store = None,
+        yes: Yes = False,
+        as_json: AsJson = False,
+        quiet: Quiet = False,
+    ) -> None:
+        _ask(kind, words, model, find, session, workspace, store, yes=yes, as_json=as_json, quiet=quiet)
 
-
-def batch(  # noqa: PLR0913 - a command has as many options as it has
-    words: Words,
-    *,
-    model: ChildModelName = None,
-    find: Find = None,
-    session: AskedBy = _DEFAULT_SESSION,
-    workspace: Workspace = Path(),
-    store: Store = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Ask one child model about each of many stored objects, with the same question.
-
-    Several are asked at the same time. The answers come in the order of the objects.
-    """
-    _ask("batch", words, model, find, session, workspace, store, yes=yes, as_json=as_json, quiet=quiet)
-
-
-def extract(  # noqa: PLR0913 - a command has as many options as it has
-    words: Words,
-    *,
-    model: ChildModelName = None,
-    find: Find = None,
-    session: AskedBy = _DEFAULT_SESSION,
-    workspace: Workspace = Path(),
-    store: Store = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Ask a child model about stored objects, and keep the answer as an object that refers to them."""
-    _ask("extract", words, model, find, session, workspace, store, yes=yes, as_json=as_json, quiet=quiet)
+    return ask
 
 
 def _ask(  # noqa: PLR0913 -- the options of three commands

@@ -22,7 +22,7 @@ from pagein.policy.eviction.residency_rules import Preset
 if TYPE_CHECKING:
     from pagein.model.bill import Bill
     from pagein.replay.run import ReplayRequest, ReplayResult
-    from pagein.ui.choice import Candidate
+    from pagein.ui.choice import ReplayableSession
 
 # Sessions offered by `pagein replay` without arguments.
 _OFFERED = 20
@@ -297,12 +297,12 @@ def _own_sessions() -> list[Path]:
     return [offered[index].path for index in parse_choice(answer, len(offered))]
 
 
-def _candidates() -> "list[Candidate]":
+def _candidates() -> "list[ReplayableSession]":
     """Return the files with sessions on this machine, newest first; a database with several sessions comes once."""
     import time
 
     from pagein.replay.readers import FoundSession, discover
-    from pagein.ui.choice import Candidate
+    from pagein.ui.choice import ReplayableSession
     from pagein.ui.figures import plural
 
     now = time.time()  # noqa: TID251 - the rim reads the clock
@@ -310,7 +310,7 @@ def _candidates() -> "list[Candidate]":
     for found in discover(Path.home(), os.environ):
         files.setdefault(found.path, []).append(found)
     return [
-        Candidate(
+        ReplayableSession(
             agent=some[0].agent,
             path=path,
             age=now - some[0].mtime,

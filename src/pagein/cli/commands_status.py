@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pagein.cli.options import AsJson, Store, Workspace
+from pagein.cli.options import AsJson, NearestGatewayUrl, Store, Workspace
 
 if TYPE_CHECKING:
     from pagein.gateway.setup.inquiry import GatewayInquiry
@@ -29,15 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 def status(
     *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url",
-            metavar="URL",
-            help="The gateway.",
-            show_default="the running one for this folder or above, else http://127.0.0.1:8790, or as PAGEIN_* say",
-        ),
-    ] = None,
+    url: NearestGatewayUrl = None,
     workspace: Workspace = Path(),
     store: Store = None,
     recalls: Annotated[

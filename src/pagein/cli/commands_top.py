@@ -6,11 +6,10 @@ Heavy imports are inside the command, as in `cli`.
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from pagein.cli.options import AsJson, Workspace
+from pagein.cli.options import AsJson, NearestGatewayUrl, Workspace
 from pagein.errors import BadInput, BadSetting
 
 
@@ -21,15 +20,7 @@ def add_to(app: typer.Typer) -> None:
 
 def top(
     *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            "--url",
-            metavar="URL",
-            help="The gateway.",
-            show_default="the running one for this folder or above, else http://127.0.0.1:8790, or as PAGEIN_* say",
-        ),
-    ] = None,
+    url: NearestGatewayUrl = None,
     workspace: Workspace = Path(),
     as_json: AsJson = False,
 ) -> None:

@@ -34,6 +34,15 @@ GatewayUrl: TypeAlias = Annotated[
     str | None,
     typer.Option("--url", metavar="URL", help="The gateway.", show_default="http://127.0.0.1:8790, or as PAGEIN_* say"),
 ]
+NearestGatewayUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="The gateway.",
+        show_default="the running one for this folder or above, else http://127.0.0.1:8790, or as PAGEIN_* say",
+    ),
+]
 Upstreams: TypeAlias = dict[str, str]
 """Addresses given by the options of the vendors, by the vendor's name."""
 

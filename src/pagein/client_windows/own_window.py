@@ -36,7 +36,7 @@ _Found: TypeAlias = tuple[Path, Mapping[str, StandingReceipt]]
 """The transcript of a call, and the receipts that stand at the call."""
 
 
-class Transcript(Protocol):
+class TranscriptRows(Protocol):
     """The rows of a transcript read so far."""
 
     def take(self, row: Row | None) -> None:
@@ -49,12 +49,12 @@ class Transcript(Protocol):
 
 
 @dataclass(slots=True)
-class _Followed:
+class _FilePart:
     """A file, and the part read so far."""
 
-    make: Callable[[], Transcript]
+    make: Callable[[], TranscriptRows]
     tail: TranscriptTail
-    rows: Transcript
+    rows: TranscriptRows
 
     def look(self) -> None:
         """Take the new rows."""
@@ -75,7 +75,7 @@ class OwnWindow:
         self._environment = environment
         self._home = home
         self._patience = patience
-        self._followed: dict[Path, _Followed] = {}
+        self._followed: dict[Path, _FilePart] = {}
         self._lock = Lock()
 
     def standing(self, call_id: str, thread: str = "") -> Mapping[str, StandingReceipt]:
@@ -109,7 +109,7 @@ class OwnWindow:
                 return None
             time.sleep(_PAUSE)
 
-    def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], Transcript]]]:
+    def _files(self, thread: str) -> Iterator[tuple[Path, Callable[[], TranscriptRows]]]:
         project = self._environment.get("CLAUDE_PROJECT_DIR", "")
         if project:
             folder = self._folder("CLAUDE_CONFIG_DIR", ".claude") / "projects" / _NOT_IN_NAMES.sub("-", project)
@@ -126,10 +126,10 @@ class OwnWindow:
         told = self._environment.get(variable, "").strip()
         return Path(told) if told else self._home / usual
 
-    def _follow(self, file: Path, make: Callable[[], Transcript]) -> _Followed:
+    def _follow(self, file: Path, make: Callable[[], TranscriptRows]) -> _FilePart:
         if len(self._followed) >= _KEPT and file not in self._followed:
             self._followed.clear()
-        return self._followed.setdefault(file, _Followed(make, TranscriptTail(file), make()))
+        return self._followed.setdefault(file, _FilePart(make, TranscriptTail(file), make()))
 
 
 def _newest_first(files: Iterator[Path]) -> list[Path]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pagein.model.symbols import Definition, FileSymbols
 from pagein.policy.delegation.part_edges import Edges, find_edges
-from pagein.workspace.symbols.crew import Crew, ParseOrder
+from pagein.workspace.symbols.crew import ParseOrder, ParserCrew
 from pagein.workspace.symbols.languages import language_of
 from pagein.workspace.symbols.symbol_index import LARGEST_FILE
 
@@ -28,7 +28,7 @@ def _definitions(text: str, path: str, stop: threading.Event | None) -> Sequence
     content = b"" if language is None else text.encode("utf-8", "surrogatepass")
     if language is None or len(content) > LARGEST_FILE:
         return ()
-    crew = Crew(1, _SECONDS)
+    crew = ParserCrew(1, _SECONDS)
     try:
         (parsed,) = crew.parse(iter([ParseOrder(path, "", language.name, content)]), stop)
     finally:

@@ -82,6 +82,9 @@ class BranchIndex:
         self.reader = RequestReader(kept.get("messages"), self.places.breaks)
         self._learned = -1
         self._newest: dict[tuple[str, str], EntryId] = kept.get("conversations", {})
+        self._latest: tuple[PrefixDigests, tuple[str, str]] | None = (
+            None  # the last prompt prefix, and its conversation
+        )
 
     def snapshot_values(self, sent: EntryId) -> Mapping[str, Any] | None:
         """Return values for a later process to continue after a request, besides the states of folds; None if
@@ -101,7 +104,10 @@ class BranchIndex:
         self.places.learn(fresh)
         for entry in fresh:
             if isinstance(entry.body, RequestSent):
-                self._newest[self.heads[entry.id].conversation] = self.places.owners[entry.id]
+                head = self.heads[entry.id]
+                if self._latest is None or self._latest[0] is not head:
+                    self._latest = head, head.conversation
+                self._newest[self._latest[1]] = self.places.owners[entry.id]
 
     def place(self, pending: PendingCall) -> "Placement":
         """Find the place of a request among the entries so far, and the recall tools of its branch."""
@@ -191,7 +197,7 @@ class BranchIndex:
         self.learn()
 
     def note_at(self, owner: EntryId, note: Note) -> None:
-        """Journal a fact after a message and what belongs to it; an answer only if no message brought it already."""
+        """Journal a fact behind a message and its entries; an answer only if no message brought the answer already."""
         if isinstance(note, AnswerNote) and owner in self.places.going_on:
             return
         self._log.move(self.places.stand(owner))

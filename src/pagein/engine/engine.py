@@ -20,7 +20,7 @@ from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.tool_uses import ToolUses
 from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.reads.read_resources import Outside
-from pagein.engine.recall.ingest import WIDE, IngestStore, Limits
+from pagein.engine.recall.ingest import WIDE, IngestLimits, IngestStore
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.send.recall_exchanges import RecallExchange
@@ -77,7 +77,7 @@ class Settings:
     excluded: tuple[str, ...] = EXCLUDED
     valve: Valve = SAFE
     recall: Bounds = field(default_factory=Bounds)
-    ingest: Limits = WIDE
+    ingest: IngestLimits = WIDE
     manifest: bool = False
     manifest_budget: int = BUDGET
     witness: bool = False

@@ -21,7 +21,6 @@ from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSetti
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
 from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.cache.prompt_prefix import head_of, model_in
-from pagein.engine.call_results import last_sent, prepared_request
 from pagein.engine.call_stages import CallStages
 from pagein.engine.conversation import Reply, answer_of, usage_of
 from pagein.engine.decision_claim import DecisionClaim, GivenUp
@@ -32,14 +31,15 @@ from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Observation, PreparedRequest
+from pagein.engine.request_call import prepared_request
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import PendingCall
-from pagein.engine.send.outgoing_body import thoughtless
+from pagein.engine.send.outgoing_body import Bytes, thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import CacheVerdictNote, Note, PassthroughNote, UsageNote
+from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
 from pagein.providers.validity import Api
@@ -134,7 +134,6 @@ class Traffic:
                     script, envelope, body, head, inline, envelope, body, lasting, documented, guarded, context=context
                 )
                 pending = replace(pending, pool_offers=pools)
-                self._index.learn()
                 script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 pending = replace(pending, script=script)
@@ -144,8 +143,7 @@ class Traffic:
                 if call.placed == "passed":
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))
-                rendered = last_sent(call.pending, call.made, self._index, call.chosen)
-                self._shared.forwarding.note_sent(self._log.name, rendered)
+                self._note_sent(call.pending, call.made, call.chosen)
                 return prepared_request(asked, call)
             except GivenUp:
                 self._settle_debts()  # record the request that was sent instead
@@ -369,14 +367,17 @@ class Traffic:
         self._shared.owed.add(self._log.name, sent)
         has_tools = made.fields is call.envelope.fields
         if made.is_last:
-            last = last_sent(call, made, self._index, AS_THE_CLIENT)
-            self._shared.forwarding.note_sent(self._log.name, last)
+            self._note_sent(call, made, AS_THE_CLIENT)
         else:
             self._shared.forwarding.forget(self._log.name)
         offered = call.own_tool_names if has_tools else ()
         return replace(
             asked, body=made.body, replaced=made.replaced, shared=made.used, offered=offered, failure=made.why
         )
+
+    def _note_sent(self, call: PendingCall, made: Bytes, chosen: BreakpointChoice) -> None:
+        """Remember a request as the last of its branch, for requests that are sent without a decision."""
+        self._shared.forwarding.note_rendering(self._log.name, call, made, self._index.places.exchanges, chosen)
 
 
 def _problem_words(problem: Exception) -> str:

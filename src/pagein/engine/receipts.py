@@ -1,4 +1,4 @@
-"""Receipts: how a model proves that it still sees an answer, where pagein cannot see the model's window.
+"""Receipts: a model's proof of a read in its window, for windows out of pagein's sight.
 
 A server of tools is told neither the messages of its client's window nor what the client's compaction took away. Each
 read that shows text therefore ends with a receipt, a short tag. The model quotes the receipts that it still sees in its
@@ -57,7 +57,7 @@ class ReceiptedRead:
 
     @property
     def text(self) -> str:
-        """The answer with its receipt, as the model gets it (see `standing_receipt`)."""
+        """The answer with its receipt, as the model's client gets both (see `standing_receipt`)."""
         named = [one if one.isalnum() and len(one) <= _LONGEST_TAG else "..." for one in self.unknown[:_NAMED]]
         more = ["..."] if len(self.unknown) > _NAMED else []
         unknown = [f"[not known: {', '.join((*named, *more))}]"] if self.unknown else []
@@ -81,7 +81,7 @@ class _Answer:
 
 
 class ReceiptedReads:
-    """Reads of a session whose window nobody shows to pagein. Thread-safe, as the session is."""
+    """Reads of a session with an unknown window. Thread-safe, as the session is."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -132,7 +132,7 @@ class ReceiptedReads:
         return ReceiptedRead(result, receipt, unknown)
 
     def _receipt(self, before: EntryId | None) -> str:
-        """Return the receipt of the answer that was journaled behind an entry; "" if it shows no text of a file."""
+        """Return the receipt of the answer journaled behind an entry; "" for an answer without text of a file."""
         place = self._session.leaf
         while place is not None and place != before:
             entry = self._session.journal.entry(place)
@@ -143,7 +143,7 @@ class ReceiptedReads:
         return ""
 
     def _told(self, parent: EntryId | None, note: ReadNote, event: FileRead) -> str:
-        """Return the receipt of an answer behind an entry. One that repeats an earlier answer is journaled anew."""
+        """Return the receipt of an answer behind an entry. A repeated answer is journaled anew."""
         tags = self._in_order.get(event.path, [])
         same = [place for place, tag in enumerate(tags) if replace(self._answers[tag].note, repeat=0) == note]
         if not same:
@@ -190,7 +190,7 @@ class ReceiptedReads:
         return [one for one in proven.values() if one.event.path not in doubtful]
 
     def _last_unquoted_change(self, path: str, quoted: Collection[str]) -> int:
-        """Return the number of the last unquoted answer that shows another version than the quoted one before it; else -1."""
+        """Return the number of the last unquoted answer with another version than the quoted answer before; else -1."""
         changed, version = -1, None
         for one in map(self._answers.__getitem__, self._in_order[path]):
             if one.tag in quoted:
@@ -243,7 +243,7 @@ def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
 
 
 def _refreshed_path(entry: Entry) -> str:
-    """Return the path that this entry asks to show again; "" for any other entry."""
+    """Return the path to show again by this entry; "" for any other entry."""
     note = entry.body.note if isinstance(entry.body, NoteEntry) else None
     return note.event.path if isinstance(note, ReadNote) and isinstance(note.event, FileRefresh) else ""
 

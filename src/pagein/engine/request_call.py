@@ -1,12 +1,13 @@
-"""A provider's request in the making: what its stages have found and decided so far."""
+"""A provider's request in the making, as one value that its stages take along, and the request to send from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.engine.cache import cache_ttl
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
+from pagein.engine.cache.cache_ttl import CacheTerms
+from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
 from pagein.engine.cache.prompt_prefix import Part
-from pagein.engine.prepared_request import OPEN_GATE, Gate, Placed, WindowCall
+from pagein.engine.prepared_request import OPEN_GATE, Gate, Placed, PreparedRequest, WindowCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.sent_changes import WindowLayout
@@ -49,7 +50,7 @@ class RequestCall(WindowCall):
     is_unread: bool = False
     marks: bool = True
     is_new_prefix: bool = False
-    terms: cache_ttl.CacheTerms | None = None
+    terms: CacheTerms | None = None
     layout: WindowLayout | None = None
     made: Bytes = _NO_BYTES
     chosen: BreakpointChoice = AS_THE_CLIENT
@@ -59,3 +60,30 @@ class RequestCall(WindowCall):
     def decided(self) -> bool:
         """True if a decision changed the request."""
         return self.opened is not None or bool(self.previewed) or self.is_pooled
+
+
+def prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedRequest:
+    """Return the request to send, as its stages made it."""
+    pending, made = call.pending, call.made
+    fields = pending.envelope.fields if made.fields is None else made.fields
+    front = {name: fields[name] for name in IN_FRONT if name in fields}
+    return replace(
+        asked,
+        body=made.body,
+        sent=SentRequest(pending.script.api, front, made.items, pending.script.names, pending.head, asked.at or 0.0),
+        terms=call.terms,
+        entry=call.entry,
+        placed=call.placed,
+        shared=call.known,
+        epoch=call.epoch,
+        opened=call.opened,
+        previewed=call.previewed,
+        replaced=made.replaced,
+        changed_by_client=call.changes,
+        crowded=call.crowded,
+        repaired=call.repaired,
+        failure=call.failure,
+        gained=call.gained,
+        offered=pending.own_tool_names,
+        deferred=pending.recall.deferred,
+    )

@@ -110,8 +110,8 @@ class WindowStages:
         if not gate.previews or state.hand.off:
             return call
         settings = parts.residency.previews if gate.way is not None else None
-        is_followed = parts.rereads and self.rereads.states[log.leaf].profile is not None
-        again = self.rereads.stand_ins(log.leaf) if is_followed else []
+        profile = self.rereads.states[log.leaf].profile if parts.rereads else None
+        again = self.rereads.stand_ins(log.leaf) if profile is not None and profile.proves else []
         has_large = settings is not None and _longest_result(state) >= settings.chars
         entering = [] if settings is None or not has_large else preview_candidates(state, log.rules, settings)
         # a read through this session stays whole, whatever the tool that made it is called

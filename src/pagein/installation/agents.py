@@ -1,4 +1,4 @@
-"""The agents that can be told of pagein's MCP server: where each looks for servers, and in which form. Data.
+"""The agents with an entry for pagein's MCP server: the place and the form of each agent's list of servers. Data.
 
 Sources: the agents' own documentation; those that the tests drive were also tried.
 """
@@ -72,7 +72,7 @@ def _stdio(command: list[str]) -> Entry:
 
 
 def _with_home(command: list[str]) -> Entry:
-    """Return the entry of a server that is told where codex keeps its rollouts, if that is not the usual place."""
+    """Return the entry of a server with the folder of codex's rollouts, if the folder is not the usual one."""
     return {**_plain(command), "env_vars": ["CODEX_HOME"]}
 
 
@@ -81,7 +81,7 @@ def _plain(command: list[str]) -> Entry:
 
 
 def _hook(command: list[str], seconds: int) -> Entry:
-    """Return a command that lets the agent go on whatever becomes of it: an older pagein, or none, blocks nothing."""
+    """Return a command whose failure never blocks the agent, even if pagein is older or missing."""
     return {"type": "command", "command": f"{shlex.join([command[0], *_HOOK])} || true", "timeout": seconds}
 
 
@@ -91,7 +91,7 @@ def _guard(command: list[str]) -> Entry:
 
 
 def _memory(command: list[str]) -> Entry:
-    """Return the hook that stores the conversation so far."""
+    """Return the hook that stores the conversation up to now."""
     return {"hooks": [_hook(command, 60)]}
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from pagein.errors import BadInput
 from pagein.installation.agents import Agent, AgentFile, Folders
-from pagein.installation.json_inserts import Insert, Keys, element_insert, member_insert, parse_json, value_at
+from pagein.installation.json_inserts import Keys, TextInsert, element_insert, member_insert, parse_json, value_at
 from pagein.installation.toml_inserts import parse_toml, table_insert
 from pagein.workspace.file_replacement import replace_file
 
@@ -47,7 +47,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class InstallNote:
-    """What was put into a file. made: whether the file was made for it."""
+    """An insertion into a file. made: whether the file was made for it."""
 
     file: str
     text: str
@@ -79,7 +79,7 @@ class Installer:
         return tuple(cls(place, folders, notes) for place in (server, *hooks))
 
     def plan_install(self, command: list[str]) -> Change:
-        """Return the change that tells the agent of the server. Raises BadInput for a file that must be left alone."""
+        """Return the change that adds the server to an agent's file. Raises BadInput for an unchangeable file."""
         before, entry, keys = self._text(), dict(self._place.entry(command)), self._place.keys
         text = before or ""
         value = self._parse(text)
@@ -98,7 +98,7 @@ class Installer:
         return Change(self._file, before, found.applied(text), found.text)
 
     def plan_removal(self) -> Change:
-        """Return the change that takes the entry out. Raises BadInput for an entry that pagein did not put in."""
+        """Return the change that takes the entry out. Raises BadInput for a foreign entry."""
         before, note = self._text(), self._note()
         text = before or ""
         if self._entry_in(self._parse(text)) is None:
@@ -133,7 +133,7 @@ class Installer:
             self._write_note(None)
 
     def _write_note(self, made: InstallNote | None) -> None:
-        """Note what this entry's file has of pagein's; None for nothing."""
+        """Note pagein's part of this entry's file; None for no part."""
         notes = {name: one for name, one in self._all_notes().items() if name != self._name}
         if made is not None:
             notes[self._name] = asdict(made)
@@ -144,7 +144,7 @@ class Installer:
             raise BadInput(f"{self._notes} cannot be written: {problem.strerror or problem}") from problem
 
     def _entry_in(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Return pagein's entry in a file's value; None if there is none."""
+        """Return pagein's entry in a file's value; None if absent."""
         found = value_at(value, self._place.keys)
         if not self._place.mark:
             return found
@@ -157,7 +157,7 @@ class Installer:
         except BadInput:
             return False
 
-    def _insert(self, text: str, entry: dict[str, Any]) -> Insert:
+    def _insert(self, text: str, entry: dict[str, Any]) -> TextInsert:
         if not self._is_json:
             return table_insert(text, self._place.keys, entry)
         return (element_insert if self._place.mark else member_insert)(text, self._place.keys, entry)
@@ -167,7 +167,7 @@ class Installer:
         return self._place.form == "json"
 
     def _text(self) -> str | None:
-        """Return the file's text with its own line ends; None if there is no file."""
+        """Return the file's text with its own line ends; None for a missing file."""
         try:
             return self._file.read_bytes().decode("utf-8")
         except FileNotFoundError:
@@ -186,7 +186,7 @@ class Installer:
             raise BadInput(f"{self._file} is no JSON object; add the entry by hand (docs/mcp.md)")
         return found
 
-    def _check(self, insert: Insert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
+    def _check(self, insert: TextInsert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
         """Raise BadInput if the file with the entry would say anything else than before, beside the entry."""
         listed = bool(self._place.mark)
         wanted = _with_entry(value, self._place.keys, entry, listed=listed)

@@ -1,4 +1,4 @@
-"""Put a member into a JSON file, and leave every other character as it is: comments, order, spacing, trailing commas.
+"""Put a member into a JSON file, and leave every other character: comments, order, spacing, trailing commas.
 
 A file is never written anew from its values. What is put in is one piece of text, so taking it out again gives the file back
 byte for byte.
@@ -19,7 +19,7 @@ _TOKENS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class TextInsert:
     """A piece of text for a place in a file, in characters from its beginning."""
 
     place: int
@@ -47,7 +47,7 @@ class _Object:
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or list under way. keys: where it stands; None inside a list."""
+    """An object or list under way. keys: its place; None inside a list."""
 
     keys: Keys | None
     found: _Object | None
@@ -67,15 +67,15 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON
         raise BadInput(f"is not JSON: {problem}") from problem
 
 
-def member_insert(text: str, keys: Keys, value: object) -> Insert:
-    """Return what to put into a JSON text so that it has this member. The text must not have it yet.
+def member_insert(text: str, keys: Keys, value: object) -> TextInsert:
+    """Return the insertion of a new member into a JSON text. The text must not have the member yet.
 
     keys: names of the objects down to the member, outermost first. Objects that are missing are made.
     Raises BadInput for a text that is no JSON object, or whose value at one of the keys is none.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
-        return Insert(len(text), _nested(keys, value, "", newline) + newline)
+        return TextInsert(len(text), _nested(keys, value, "", newline) + newline)
     objects, _ = _places(text)
     depth = max((count for count in range(len(keys)) if keys[:count] in objects), default=-1)
     if depth < 0:
@@ -86,8 +86,8 @@ def member_insert(text: str, keys: Keys, value: object) -> Insert:
     return _at_the_end(text, found, inside, member)
 
 
-def element_insert(text: str, keys: Keys, value: object) -> Insert:
-    """Return what to put into a JSON text so that the list at these keys ends with this value; the list is made if it is missing.
+def element_insert(text: str, keys: Keys, value: object) -> TextInsert:
+    """Return the insertion that ends the list at these keys with a value; a missing list is made.
 
     Raises BadInput as `member_insert`.
     """
@@ -99,18 +99,18 @@ def element_insert(text: str, keys: Keys, value: object) -> Insert:
     return _at_the_end(text, found, inside, _nested((), value, inside, newline))
 
 
-def _at_the_end(text: str, found: _Object, inside: str, member: str) -> Insert:
-    """Return what to put into an object or list so that it ends with this member."""
+def _at_the_end(text: str, found: _Object, inside: str, member: str) -> TextInsert:
+    """Return the insertion that ends an object or list with a member."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if found.last is not None:
-        return Insert(found.last, f"{'' if found.comma else ','}{newline}{inside}{member}")
+        return TextInsert(found.last, f"{'' if found.comma else ','}{newline}{inside}{member}")
     outside = inside[: -len(_step(text))] if inside else ""
     end = "" if text[found.opened : found.closed].strip(" \t") else f"{newline}{outside}"
-    return Insert(found.opened, f"{newline}{inside}{member}{end}")
+    return TextInsert(found.opened, f"{newline}{inside}{member}{end}")
 
 
 def value_at(value: Any, keys: Keys) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value at these keys; None if there is none."""
+    """Return the value at some keys; None if absent."""
     for key in keys:
         if not isinstance(value, dict) or key not in value:
             return None
@@ -138,7 +138,7 @@ def _tokens(text: str) -> "list[re.Match[str]]":
 
 
 def _places(text: str) -> tuple[dict[Keys, _Object], dict[Keys, _Object]]:
-    """Return the objects of a text, and its lists, that no list holds, by the keys that lead to them."""
+    """Return the objects and lists of a text outside of any list, by their keys."""
     found: dict[Keys, _Object] = {}
     lists: dict[Keys, _Object] = {}
     frames = [_Frame((), None)]
@@ -188,7 +188,7 @@ def _end_value(frame: _Frame, place: int) -> None:
 
 
 def _keys_below(frames: list[_Frame]) -> Keys | None:
-    """Return the keys of a value that begins now; None inside a list."""
+    """Return the keys of the value that begins here; None inside a list."""
     frame = frames[-1]
     if len(frames) == 1:
         return ()
@@ -207,6 +207,6 @@ def _indentation(text: str, found: _Object, depth: int) -> str:
 
 
 def _step(text: str) -> str:
-    """Return the blanks by which a file indents: those of its first indented line."""
+    """Return the blanks of a file's first indented line."""
     found = re.search(r"(?m)^([ \t]+)\S", text)
     return "  " if found is None else found[1]

@@ -68,7 +68,7 @@ class ExtensionInstaller:
         return ExtensionChange(self._folder, written, tuple(sorted(set(there) - set(wanted))))
 
     def plan_removal(self) -> ExtensionChange:
-        """Return the change that takes the extension out. Raises BadInput for files that pagein did not put in."""
+        """Return the change that takes the extension out. Raises BadInput for foreign files."""
         there, known = self._files(), self._known()
         strange = sorted(name for name, text in there.items() if known.get(name) != _hash(text))
         if strange:

@@ -1,4 +1,4 @@
-"""Put a table into a TOML file, behind everything that is there, and leave that as it is."""
+"""Put a table into a TOML file, behind the present text, and leave the present text unchanged."""
 
 import json
 import tomllib
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pagein.errors import BadInput
-from pagein.installation.json_inserts import Insert, Keys
+from pagein.installation.json_inserts import Keys, TextInsert
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -17,9 +17,9 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise BadInput(f"is not TOML: {problem}") from problem
 
 
-def table_insert(text: str, keys: Keys, table: Mapping[str, object]) -> Insert:
-    """Return what to put behind a TOML text so that it has this table of texts, flags and lists of texts."""
+def table_insert(text: str, keys: Keys, table: Mapping[str, object]) -> TextInsert:
+    """Return the text to append to a TOML text for a table of texts, flags and lists of texts."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{'.'.join(keys)}]", *(f"{name} = {json.dumps(value)}" for name, value in table.items())]
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
-    return Insert(len(text), gap + newline.join(lines) + newline)
+    return TextInsert(len(text), gap + newline.join(lines) + newline)

@@ -1,4 +1,4 @@
-"""The files of a workspace that sessions touched, compared with what the journals tell of them.
+"""The workspace files touched by sessions, compared with the journals.
 
 Rules of this file
 ------------------
@@ -114,7 +114,9 @@ class WorkspaceFiles:
                 self._keep(path, found)
 
     def _found(self, path: str, now: float) -> FileLook | bool | None:
-        """Return the file as it is; True for a missing one, False for one that must not be opened, None while it changes."""
+        """Return the present file; True for a missing file, False for a file not to be opened, None for a changing
+        file.
+        """
         if not os.path.lexists(path):
             self._gone.setdefault(path, now)
             return True
@@ -138,7 +140,7 @@ class WorkspaceFiles:
         return FileLook(changed, self._storable(found.text), found.digest, found.size)
 
     def _storable(self, text: str | None) -> str | None:
-        """Return a text, or None for one with something that must not be stored, such as what was ordered to be forgotten."""
+        """Return a text, or None for a text with unstorable content, such as forgotten texts."""
         return text if self._redaction.text(text) == text else None
 
     def _keep(self, path: str, found: FileLook) -> None:
@@ -169,7 +171,7 @@ class WorkspaceFiles:
         return len(notes)
 
     def _objects(self) -> dict[str, Version]:
-        """Return the followed files by path, and begin or cease to follow them as they are there."""
+        """Return the followed files by path, and drop the state of files no longer followed."""
         self._machines.catch_up()
         under = ("path", f"{self._folder.path.rstrip('/')}/")
         found: dict[str, Version] = {}
@@ -188,7 +190,7 @@ class WorkspaceFiles:
         return self._machines.is_on(self._store.history(version.id), self._machine, self._store.last_place() + 1)
 
     def _note_missing(self, objects: dict[str, Version], now: float) -> None:
-        """Find the files that went before they were followed here."""
+        """Find the files lost before the following began here."""
         gone = [path for path in objects if path not in self._followed and not os.path.lexists(path)]
         for path in gone:
             self._followed[path] = _Follow(objects[path].sequence, None, self._place_of(path, objects[path]))
@@ -306,7 +308,7 @@ def _is_whole(version: Version) -> bool:
 
 
 def _changed_at(path: str) -> float | None:
-    """Return when the content or the name of a file changed last; None if it cannot be told."""
+    """Return the time of the last change of a file's content or name; None if unknown."""
     try:
         return os.stat(path).st_ctime  # noqa: PTH116 - paths stay text here
     except (OSError, ValueError):

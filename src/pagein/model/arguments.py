@@ -26,7 +26,7 @@ def texts_in(arguments: str) -> Iterator[str]:
 
 
 def field_names(arguments: str) -> frozenset[str]:
-    """Return the names of the arguments of a call; none if its text is no JSON object."""
+    """Return the names of the arguments of a call; empty for a text without a JSON object."""
     try:
         found: object = json.loads(arguments)
     except (ValueError, RecursionError):

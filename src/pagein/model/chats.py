@@ -129,7 +129,7 @@ def page_name(turn: int, page: int) -> str:
 
 
 def page_of(field: str) -> tuple[int, int] | None:
-    """The turn and the page in a field with this name; None for other fields."""
+    """The turn and the page of a field by its name; None for other fields."""
     found = _PAGE.fullmatch(field)
     return None if found is None else (int(found[1]), int(found[2]))
 

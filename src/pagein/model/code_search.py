@@ -1,4 +1,4 @@
-"""Searches of the files of a workspace: what is asked, and what is found."""
+"""Searches of the files of a workspace: the question, and the hits."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -174,7 +174,7 @@ class EpochEntry:
 
     @property
     def is_uncached(self) -> bool:
-        """True if it changes only what the request before showed behind its last cache breakpoint."""
+        """True for a change behind the last cache breakpoint of the request before, and nowhere else."""
         return self.reason == SHOWN_ONCE
 
     @property

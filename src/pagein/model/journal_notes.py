@@ -150,7 +150,7 @@ class ToolsLaterNote:
 
 @dataclass(frozen=True, slots=True)
 class DeferredToolsNote:
-    """The client's tools in the requests from here on, and those that the model must search for.
+    """The client's tools in the requests from here on, and the tools the model must search for.
 
     offered: names of all tools that the client offers.
     deferred: names of the tools that stay out of the prompt until the model finds them.

@@ -26,7 +26,7 @@ def encode_each(values: Iterable[object]) -> list[bytes]:
 
 
 def decode_each(texts: Iterable[bytes]) -> list[object]:
-    """Decode each of these texts as `decode_json` does. Raises ValueError for the first that is no JSON."""
+    """Decode some texts as `decode_json` does. Raises ValueError for the first invalid text."""
     return [decode_json(text) for text in texts]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LayerReport:
-    """What it took to bring a layer up to its store.
+    """The work of bringing a layer up to its store.
 
     followed: entries or versions that were looked at. made: what was made of them.
     behind: entries or versions that are not followed yet, at most.

@@ -1,4 +1,4 @@
-"""Notes about memory: names and views that people give to objects, and recordings that were taken into the store."""
+"""Notes about memory: names and views given by people, and recordings taken into the store."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -60,7 +60,7 @@ class OpenChatsNote:
 
 @dataclass(frozen=True, slots=True)
 class AnswerNote:
-    """A request was answered: the answer as its client saw it, until the next request brings it as a message.
+    """A request was answered: the answer as its client saw it, until the next request has it as a message.
 
     message: JSON text of the message, as `model.codec` writes it; without signatures of thinking.
     """

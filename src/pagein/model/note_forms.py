@@ -82,7 +82,7 @@ class NoteKind:
 
 
 def encode_note(note: Note) -> tuple[str, str]:
-    """Return the kind and the text under which a note is stored. Raises ValueError for text that JSON cannot hold."""
+    """Return the kind and the stored text of a note. Raises ValueError for text outside JSON."""
     if isinstance(note, OtherNote):
         return note.kind, note.data
     kind = _OF_CLASS[type(note)]

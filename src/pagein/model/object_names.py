@@ -25,7 +25,7 @@ def object_name(kind: str, *key: str, at: float | None) -> str:
 
 
 def is_random(call_id: str) -> bool:
-    """Return whether a provider draws ids of this form at random, so that two calls never have the same."""
+    """Return whether a provider draws ids of this form at random, so that an id is never used twice."""
     return _RANDOM.fullmatch(call_id) is not None
 
 

@@ -1,4 +1,4 @@
-"""The note about pools: what a session's tools, or a person, did with the objects of its window."""
+"""The note about pools: the acts of a session's tools, or of a person, on the objects of its window."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -18,7 +18,8 @@ epoch: the metadata block is written anew, without an object.
 
 @dataclass(frozen=True, slots=True)
 class PoolAct:
-    """An act on one object. The fields behind `id` say what was found of it; without a type, nothing was.
+    """An act on an object. The fields behind `id` describe the object at the act; without a type, the object was not
+    found.
 
     content: `text`, `unread` for an object of which only the name is known, or `none` for one without a text.
     version: hash of its content in the store; "" without a text.

@@ -12,7 +12,7 @@ STUB: Final = "pagein_stub"
 
 @dataclass(frozen=True, slots=True)
 class ServerResult:
-    """A finished call of a tool that the provider ran, with everything that it found.
+    """A finished call of a tool run by the provider, with its whole result.
 
     call_id: id of the call.
     tool: name of the tool.
@@ -36,7 +36,7 @@ class ServerResult:
 
 
 def stub_block(call_id: str, text: str) -> Other:
-    """Return the block in place of one block of a server result. Without a text, nothing of it is sent."""
+    """Return the block in place of a block of a server result. Without a text, the block is not sent."""
     return Other(STUB, encode_json({"call": call_id, "text": text}).decode())
 
 

@@ -1,4 +1,4 @@
-"""The symbols of source files: what a file defines, which names it refers to, and what it imports.
+"""The symbols of source files: a file's definitions, the names in it, and its imports.
 
 Lines are counted from 1 and end at line feeds only, as in `Document.lines`.
 """
@@ -64,7 +64,7 @@ class FileSymbols:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A definition with the file that it stands in.
+    """A definition with its file.
 
     id: names this definition in the workspace: `src/app.py#Server.start`, with `~2` for the second of that name.
     path: of the file, relative to the workspace, with slashes.
@@ -113,7 +113,7 @@ class SymbolText:
 
 @dataclass(frozen=True, slots=True)
 class SymbolCandidate:
-    """One of several definitions that a name may mean."""
+    """A possible meaning of a name with several definitions."""
 
     id: str
     path: str
@@ -125,7 +125,7 @@ class SymbolCandidate:
 
 @dataclass(frozen=True, slots=True)
 class AmbiguousSymbol:
-    """The answer to a name with several definitions: which of them there are. `path` or an id tells them apart.
+    """The answer to a name with several definitions: a list of them. `path` or an id tells them apart.
 
     total: how many there are; `candidates` holds the first of them.
     """
@@ -137,7 +137,8 @@ class AmbiguousSymbol:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSymbol:
-    """The answer to a name without a definition: similar names, and what was not looked at, so that *empty* is not *failed*.
+    """The answer to a name without a definition: similar names, and the files left out, so that *empty* is not
+    *failed*.
 
     ids: of definitions with the similar names, the first few.
     """

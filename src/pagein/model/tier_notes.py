@@ -1,4 +1,4 @@
-"""The note about stability tiers: what a request with assembled contents had, as far as it differs from the one before."""
+"""The note about stability tiers: the assembled contents of a request, as changes since the request before."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TierNote:
-    """A prompt was assembled in tiers: its items, as far as they differ from those of the last one on the branch.
+    """A prompt was assembled in tiers: its items, as changes since the last prompt on the branch.
 
     rules, terms: the choices and the cache prices from here on; None if they stay.
     seen: key, keyed digest and tokens of each new or changed item.

@@ -1,4 +1,4 @@
-"""The intake of recorded sessions: files that are new or changed are read once, on all cores where there are many."""
+"""The intake of recorded sessions: new or changed files are read once, many files on all cores."""
 
 import time
 from collections import Counter, deque
@@ -101,7 +101,7 @@ class Intake:
         self._store.close()
 
     def news(self, paths: Iterable[Path]) -> Iterator[SessionFile]:
-        """Yield the files in these paths that are new or changed, without opening them."""
+        """Yield the new or changed files in these paths, without opening them."""
         for file in session_files(paths):
             if isinstance(file, SessionFile) and not self._seen.has(file.path, stamp_of(file.path)):
                 yield file
@@ -155,7 +155,7 @@ class Intake:
 
 
 class _IntakeRun:
-    """The files of an intake on their way: each is noted as known once all its sources are taken.
+    """The files of an intake on their way: each is noted as known after the intake of all its sources.
 
     total: bytes of all files.
     """
@@ -223,7 +223,7 @@ class _IntakeRun:
         return self._seen.has(opened.file.path, opened.members.get(source.member, ""), source.member)
 
     def _settle(self, opened: _OpenFile) -> None:
-        """Note a file as known if all its sources are taken."""
+        """Note a file as known after the intake of all its sources."""
         if not opened.is_listed or opened.under_way:
             return
         self._tally.files += 1

@@ -1,4 +1,4 @@
-"""The journal of a recorded session: its messages and compactions as entries, without what must not be stored.
+"""The journal of a recorded session: its messages and compactions as entries, without unstorable text.
 
 Rules of this file
 ------------------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something about a file. session: the session in it that the reason is about; "" for the whole file."""
+    """Something about a file. session: the session in question; "" for the whole file."""
 
     file: str
     reason: str

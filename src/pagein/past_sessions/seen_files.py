@@ -1,4 +1,4 @@
-"""The files that were remembered, kept in a journal of their own in the store, so that an unchanged file is not read again.
+"""The remembered files, in a journal of their own in the store: an unchanged file is not read again.
 
 Rules of this file
 ------------------

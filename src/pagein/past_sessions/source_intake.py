@@ -1,4 +1,4 @@
-"""The intake of one source: what is new in its sessions is appended to their journals.
+"""The intake of a source: the news of its sessions is appended to their journals.
 
 Rules of this file
 ------------------
@@ -154,7 +154,7 @@ class _SourceIntake:
             self.agents[session.head.agent] += 1
 
     def _note_machine(self, name: str, folder: str) -> None:
-        """Journal on which machine the session worked, before its entries: its files are named by it."""
+        """Journal the session's machine before the session's entries, because the names of files include the machine."""
         if not self.terms.machine or self.terms.looks:
             return
         self.machines.catch_up()
@@ -189,7 +189,7 @@ class _SourceIntake:
                 self.store.append(name, batch)
 
     def _known_entries(self, name: str) -> set[str] | None:
-        """Return the names of the stored entries of a session; None for a journal that is not made from a recording."""
+        """Return the names of the stored entries of a session; None for a journal without a recording."""
         known: set[str] = set()
         if self.store.leaf(name) is None:
             return known

@@ -1,4 +1,4 @@
-"""The watch: what agents record is remembered while they work, by looking at their files again and again.
+"""The watch: remember the recordings of working agents, by repeated looks at their files.
 
 Rules of this file
 ------------------

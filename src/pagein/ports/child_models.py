@@ -88,7 +88,7 @@ class ChildModel(Protocol):
 
     @property
     def default_model(self) -> str:
-        """The model that answers when no model is named, as `provider/model`; "" if there is none."""
+        """The default model for answers, as `provider/model`; "" for no model."""
         ...
 
     def knows(self, model: str, /) -> bool:

@@ -1,4 +1,4 @@
-"""Interface to what is derived from a store: made from its content alone, and made again at any time."""
+"""Interface to a store's derived layers: made from its content alone, and made again at any time."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias

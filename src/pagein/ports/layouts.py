@@ -8,7 +8,7 @@ StateT_contra = TypeVar("StateT_contra", contravariant=True)
 
 
 class Layout(Protocol[StateT_contra]):
-    """A layout of one kind of state: tiers, pools, or the conversation as it stands.
+    """A layout of one kind of state: tiers, pools, or the plain conversation.
 
     Whoever renders, checks, marks and bills a prompt knows no layout by name.
     """

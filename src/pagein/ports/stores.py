@@ -121,11 +121,11 @@ class JournalStore(Protocol):
         ...
 
     def latest(self, most: int) -> Sequence[str]:
-        """Return the names of the sessions that were appended to last, at most so many, the latest first."""
+        """Return the names of the most recently appended sessions, up to a limit, the latest first."""
         ...
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a context in which no other thread and no other process writes to this store.
+        """Return a context in which only the current thread of this process writes to the store.
 
         Everything stored within, blobs included, is committed together at the end, or rolled back if an exception ends
         the context. Entering waits for the current writer, and raises StoreError after too long a wait.
@@ -134,7 +134,7 @@ class JournalStore(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """Stores one state snapshot per session beside its journal, to speed up resuming the session.
+    """Stores one state snapshot per session beside its journal, for a faster resumption of the session.
 
     Called from several threads, and by several processes. Losing a snapshot is harmless at any time. A snapshot must be deleted when an
     entry of its session is changed or dropped. Raises StoreError.
@@ -184,7 +184,7 @@ class LayerStore(Protocol):
         ...
 
     def places(self, after: int, most: int) -> Sequence[tuple[int, str]]:
-        """Return the places of entries after a place, each with its session: the oldest, at most so many.
+        """Return the places of the oldest entries after a place, up to a limit, each with its session.
 
         Places are those of `JournalStore.news`. They become visible in ascending order.
         """
@@ -202,7 +202,7 @@ class LayerStore(Protocol):
         ...
 
     def drop_objects_of(self, *writers: tuple[str, str | None]) -> int:
-        """Delete every object whose versions all have one of these writers, and return their number.
+        """Delete every object whose versions have only these writers, and return the number of deleted objects.
 
         An object with a version of another writer, or of a session without a journal, stays. It only loses its versions
         of writers with any reason, of sessions with a journal; the others are numbered anew.

@@ -7,7 +7,7 @@ from pagein.ports.machine import Signal
 
 
 class SymbolCache(Protocol):
-    """Keeps the symbols of a workspace's files in parts, so that unchanged files need not be parsed again.
+    """Keeps the symbols of a workspace's files in parts, and spares the parsing of unchanged files.
 
     Losing a part is harmless at any time. Called from one thread at a time. Never raises: a failure is a part that is missing.
     """

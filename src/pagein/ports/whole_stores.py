@@ -20,7 +20,7 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
     """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Return a context in which this thread reads the store as of its beginning.
+        """Return a context in which this thread reads the store's state at the context's beginning.
 
         Blocks no writer of another process.
         """
@@ -62,7 +62,7 @@ class WholeStore(BlobStore, JournalStore, ObjectStore, LayerStore, Protocol):
         ...
 
     def requests(self) -> Iterator[tuple[str, int]]:
-        """Return the id of each request that was carried out, with the sequence of the version in its answer."""
+        """Return the id of each executed request, with the sequence of the version in its answer."""
         ...
 
     def put_version(self, write: Write, number: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pagein import __version__
 from pagein.engine.engine import Settings
-from pagein.engine.recall.ingest import Limits
+from pagein.engine.recall.ingest import IngestLimits
 from pagein.engine.recall.recall_resources import Bounds
 from pagein.errors import BadSetting
 from pagein.gateway.settings import GatewaySettings
@@ -221,7 +221,7 @@ def _engine(values: Mapping[str, Any]) -> Settings:
             values["search_per_object"],
             values["search_seconds"],
         ),
-        ingest=Limits(values["ingest_files"], values["ingest_bytes"]),
+        ingest=IngestLimits(values["ingest_files"], values["ingest_bytes"]),
         guards=GuardSettings(values["guard_profile"], values["guard_relevance"], values["guard_folders"]),
         pools=PoolRules(values["pool_calls"], values["pool_turns"], values["pool_by_hand"]),
         valve=_valve(values) if values["valve"] else Valve(0.0, 0.0),

@@ -16,7 +16,7 @@ from pagein.providers.validity import Api
 from pagein.providers.wire.wire_format import Endpoint
 from pagein.simulator.body_codings import MOST_BYTES, unpack_body
 from pagein.simulator.formats import FORMATS, simulated_format
-from pagein.simulator.model_call import ProviderCall, Refusal, parse_call
+from pagein.simulator.model_call import ProviderCall, SimulatedRefusal, parse_call
 from pagein.simulator.named_prompts import NamedPromptRequest
 from pagein.simulator.provider_settings import ProviderSettings
 from pagein.simulator.records import Book, ProviderBill, Record, bill_of, redact_headers
@@ -95,7 +95,7 @@ class Server:
             return self._finish(place, web.Response(status=426, headers={"Upgrade": "HTTP/1.1"}))
         if request.method == "POST" and found is not None:
             if form.name not in self._settings.apis:
-                return self._refuse(place, form.name, Refusal(FIELD, 404, f"no such endpoint: {request.path}"))
+                return self._refuse(place, form.name, SimulatedRefusal(FIELD, 404, f"no such endpoint: {request.path}"))
             return await self._handle_call(request, place, form, found)
         named = await self._answer_named(request, place) if found is None else None
         if named is not None:
@@ -111,9 +111,11 @@ class Server:
             raw = unpack_body(await request.read(), request.headers.get("Content-Encoding", ""))
             call = self._read_call(request, raw, api, found)
         except web.HTTPRequestEntityTooLarge:
-            return self._refuse(place, api, Refusal("M21", 413, "Request exceeds the maximum size"))
+            return self._refuse(place, api, SimulatedRefusal("M21", 413, "Request exceeds the maximum size"))
         except (BadInput, ValueError) as problem:
-            return self._refuse(place, api, Refusal(FIELD, 400, f"The request body is not valid JSON: {problem}"))
+            return self._refuse(
+                place, api, SimulatedRefusal(FIELD, 400, f"The request body is not valid JSON: {problem}")
+            )
         self._book.note(place, api=None if counts else api, model=call.model)
         if self._settings.keeps_bodies:
             self._book.hold(place, call.body, call.size)
@@ -123,7 +125,7 @@ class Server:
             _LOG.exception("a request could not be answered")
             self._book.note(place, outcome="failed", status=500, message=repr(problem))
             return _json(simulated_format(api).error(500), 500)
-        if isinstance(decided, Refusal):
+        if isinstance(decided, SimulatedRefusal):
             return self._refuse(place, api, decided)
         if isinstance(decided, dict):
             return self._finish(place, _json(decided))
@@ -142,15 +144,15 @@ class Server:
         if answered is None:
             return None
         api, told = answered
-        if not isinstance(told, Refusal):
+        if not isinstance(told, SimulatedRefusal):
             return self._finish(place, _json(told))
         self._book.note(place, outcome="refused", status=told.status, refused=told.rule, message=told.message)
         return _json(simulated_format(api).error(told.status, told.message, told.kind), told.status)
 
-    def _decide(self, call: ProviderCall, *, counts: bool) -> Refusal | dict[str, Any] | WireAnswer:
+    def _decide(self, call: ProviderCall, *, counts: bool) -> SimulatedRefusal | dict[str, Any] | WireAnswer:
         """Decide the outcome of a call: a refusal, a token count, or an answer."""
         whole = self._without_key(call) or self._service.resolve_call(call)
-        if isinstance(whole, Refusal):
+        if isinstance(whole, SimulatedRefusal):
             return whole
         refusal = self._service.refusal(whole, counts=counts)
         if refusal is not None:
@@ -218,17 +220,17 @@ class Server:
         self._book.note(place, outcome="failed", status=failure.status)
         return _json(error_of(failure, answer.asked.api), failure.status, headers)
 
-    def _refuse(self, place: int, api: Api, refusal: Refusal) -> web.StreamResponse:
+    def _refuse(self, place: int, api: Api, refusal: SimulatedRefusal) -> web.StreamResponse:
         body = simulated_format(api).error(refusal.status, refusal.message, refusal.kind)
         self._book.note(
             place, api=api, outcome="refused", status=refusal.status, refused=refusal.rule, message=refusal.message
         )
         return _json(body, refusal.status)
 
-    def _without_key(self, call: ProviderCall) -> Refusal | None:
+    def _without_key(self, call: ProviderCall) -> SimulatedRefusal | None:
         if call.key or not self._settings.needs_key:
             return None
-        return Refusal("key", 401, simulated_format(call.api).no_key)
+        return SimulatedRefusal("key", 401, simulated_format(call.api).no_key)
 
     def _read_call(self, request: web.Request, raw: bytes, api: Api, found: Endpoint) -> ProviderCall:
         betas = ",".join(request.headers.getall("anthropic-beta", []))

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from pagein.model.json_text import encode_json
 from pagein.simulator.formats import simulated_format
-from pagein.simulator.model_call import ProviderCall, Refusal, parse_call
+from pagein.simulator.model_call import ProviderCall, SimulatedRefusal, parse_call
 
 Items: TypeAlias = Sequence[dict[str, Any]]
 
@@ -29,7 +29,7 @@ class KeptResponses:
         self._most = most
         self._bytes = 0
 
-    def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
+    def resolve_call(self, call: ProviderCall) -> ProviderCall | SimulatedRefusal:
         """Expand a call to the full conversation."""
         name = call.body.get("previous_response_id")
         if not simulated_format(call.api).keeps_responses or name is None:
@@ -37,7 +37,7 @@ class KeptResponses:
         behind = self._behind.get(str(name))
         if behind is None:
             words = f"Previous response with id '{name}' not found."
-            return Refusal(PREVIOUS, 400, words, "previous_response_not_found")
+            return SimulatedRefusal(PREVIOUS, 400, words, "previous_response_not_found")
         body = {field: value for field, value in call.body.items() if field != "previous_response_id"}
         body["input"] = [*behind[0], *_items(call)]
         whole = parse_call(encode_json(body), call.api)

@@ -59,7 +59,7 @@ class ProviderCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SimulatedRefusal:
     """The refusal of a request.
 
     rule: id of the broken rule.

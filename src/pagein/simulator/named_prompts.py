@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from pagein.providers.prices.token_prices import Prices, charge
-from pagein.simulator.model_call import ProviderCall, Refusal
+from pagein.simulator.model_call import ProviderCall, SimulatedRefusal
 
 _HOUR: Final = 3600.0
 
@@ -86,11 +86,11 @@ def bill_stored(stored: Iterable[StoredPrompt], prices_of: Callable[[str, float]
 class NamedPrompts(Protocol):
     """The stored prompts of a provider."""
 
-    def answer(self, asked: NamedPromptRequest) -> Mapping[str, Any] | Refusal | None:
+    def answer(self, asked: NamedPromptRequest) -> Mapping[str, Any] | SimulatedRefusal | None:
         """Answer a request for stored prompts; None for another path."""
         ...
 
-    def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
+    def resolve_call(self, call: ProviderCall) -> ProviderCall | SimulatedRefusal:
         """Give a call the stored prompt that it names."""
         ...
 

@@ -18,10 +18,10 @@ from pagein.providers.wire import Violation, check_body, format_named, with_requ
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator import seals
 from pagein.simulator.formats import simulated_format
-from pagein.simulator.model_call import Body, ProviderCall, Refusal
+from pagein.simulator.model_call import Body, ProviderCall, SimulatedRefusal
 from pagein.simulator.thinking_drops import ThinkingDrop
 
-__all__ = ["FIELD", "SIGNATURE", "WINDOW", "Doorkeeper", "Refusal", "too_long"]
+__all__ = ["FIELD", "SIGNATURE", "WINDOW", "Doorkeeper", "SimulatedRefusal", "too_long"]
 
 SIGNATURE: Final = "signature"
 """Used instead of a rule id for a signature made elsewhere, or for different words."""
@@ -33,9 +33,9 @@ FIELD: Final = "field"
 _REMEMBERED: Final = 100_000
 
 
-def too_long(api: Api, tokens: int, window: int) -> Refusal:
+def too_long(api: Api, tokens: int, window: int) -> SimulatedRefusal:
     """Refuse a prompt too long for the model's window."""
-    return Refusal(WINDOW, 400, simulated_format(api).too_long(tokens, window))
+    return SimulatedRefusal(WINDOW, 400, simulated_format(api).too_long(tokens, window))
 
 
 class Doorkeeper:
@@ -55,7 +55,7 @@ class Doorkeeper:
         self._reasoning: OrderedDict[str, str] = OrderedDict()
         self._followers: OrderedDict[str, str] = OrderedDict()
 
-    def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
+    def refusal(self, asked: ProviderCall, *, counts: bool = False) -> SimulatedRefusal | None:
         """The reason to refuse a call, or None.
 
         counts: the call asks only for a token count.
@@ -65,12 +65,12 @@ class Doorkeeper:
             if name == "max_tokens" and counts:
                 continue
             if not isinstance(asked.body.get(name), kind):
-                return Refusal(FIELD, 400, form.field_error(name, is_missing=name not in asked.body))
+                return SimulatedRefusal(FIELD, 400, form.field_error(name, is_missing=name not in asked.body))
         broken = self._check_signatures(asked)
         if broken is not None:
             return broken
         found = self._find_violations(asked)
-        return Refusal(found[0].rule, found[0].status, found[0].text) if found else None
+        return SimulatedRefusal(found[0].rule, found[0].status, found[0].text) if found else None
 
     def find_drops(self, asked: ProviderCall) -> list[ThinkingDrop]:
         """The thinking of an accepted call hidden from the model."""
@@ -117,7 +117,7 @@ class Doorkeeper:
                 bonds[signature] = Bond(seals.trail_of(seal, signatures), b"")
         return AnswerFacts(bonds, self._thoughts, self._reasoning, self._followers)
 
-    def _check_signatures(self, asked: ProviderCall) -> Refusal | None:
+    def _check_signatures(self, asked: ProviderCall) -> SimulatedRefusal | None:
         error = simulated_format(asked.api).signature_error
         if error is None:
             return None
@@ -128,7 +128,7 @@ class Doorkeeper:
             if self._takes_foreign and not seals.is_ours(signed):
                 continue
             message, kind = error(part)
-            return Refusal(SIGNATURE, 400, message, kind)
+            return SimulatedRefusal(SIGNATURE, 400, message, kind)
         return None
 
 

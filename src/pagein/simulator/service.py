@@ -15,10 +15,10 @@ from pagein.providers.validity.thinking_bonds import canonical, hash_parts
 from pagein.providers.wire.body_check import turns_of
 from pagein.simulator.accounts import Accounts, CallCharge
 from pagein.simulator.answer_maker import override_usage, reply_blocks
-from pagein.simulator.context_clearing import ClearedCall, clear_context
+from pagein.simulator.cleared_context import ClearedCall, clear_context
 from pagein.simulator.formats import FORMATS, simulated_format
 from pagein.simulator.kept_responses import KeptResponses
-from pagein.simulator.model_call import ProviderCall, Refusal
+from pagein.simulator.model_call import ProviderCall, SimulatedRefusal
 from pagein.simulator.named_prompts import NamedPromptRequest, NamedPromptsBill, bill_stored
 from pagein.simulator.neutral_answer import ReplyThought, SimulatedReply
 from pagein.simulator.provider_settings import KEPT, ProviderSettings
@@ -84,13 +84,13 @@ class Service:
         self._successful_reply = 0
         self._failures: Counter[bytes] = Counter()
 
-    def resolve_call(self, asked: ProviderCall) -> ProviderCall | Refusal:
+    def resolve_call(self, asked: ProviderCall) -> ProviderCall | SimulatedRefusal:
         """Expand a call with the stored response or prompt named in the call, or return the refusal."""
         named = self._named.get(asked.api)
         found = asked if named is None else named.resolve_call(asked)
-        return found if isinstance(found, Refusal) else self._kept.resolve_call(found)
+        return found if isinstance(found, SimulatedRefusal) else self._kept.resolve_call(found)
 
-    def answer_named(self, asked: NamedPromptRequest) -> tuple[Api, Mapping[str, Any] | Refusal] | None:
+    def answer_named(self, asked: NamedPromptRequest) -> tuple[Api, Mapping[str, Any] | SimulatedRefusal] | None:
         """Answer a request for stored prompts, in the format of its path; None for another path."""
         calls = ((name, one, replace(asked.call, api=name)) for name, one in self._named.items())
         answers = ((name, one.answer(replace(asked, call=call))) for name, one, call in calls)
@@ -102,7 +102,7 @@ class Service:
             (one for store in self._named.values() for one in store.stored(now)), self.accounts.prices_of
         )
 
-    def refusal(self, asked: ProviderCall, *, counts: bool = False) -> Refusal | None:
+    def refusal(self, asked: ProviderCall, *, counts: bool = False) -> SimulatedRefusal | None:
         """The reason to refuse a call, or None.
 
         counts: the call asks only for a token count.

@@ -14,7 +14,7 @@ from pagein.policy.guards.aggregation import candidate_id
 from pagein.policy.guards.judgement import NextCall, read_call, search_call
 from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
 from pagein.policy.reads.baseline import byte_length
-from pagein.policy.recall.file_ranking import words_of
+from pagein.policy.recall.file_matches import words_of
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
 from pagein.workspace.code_search import is_below
 

@@ -18,7 +18,7 @@ _UNBOUNDED: Final = ReadCaps(1 << 40, 1 << 40)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CommandEnd:
     """The end of a command.
 
     values: the report as plain values, whose shape is stable. text: the report for a person, with every answer.
@@ -50,7 +50,7 @@ def question_of(
     return Question(kind, instructions, tuple(ids), model or "", find, confirm=confirm)
 
 
-def ask(session: Session, question: Question, watch: Watch | None = None) -> Answered:
+def ask(session: Session, question: Question, watch: Watch | None = None) -> CommandEnd:
     """Ask, and return the end of it. Ctrl-C cancels, and what was finished is in the report. Raises BadSetting."""
     delegate = session.delegate
     if not isinstance(delegate, SessionDelegate):
@@ -60,4 +60,4 @@ def ask(session: Session, question: Question, watch: Watch | None = None) -> Ans
     failure = report.refused
     if failure is None and report.results and not is_answered:
         failure = f"no child answered: {report.results[0].why}"
-    return Answered(report_values(report), report_text(report, _UNBOUNDED), failure, report.is_cancelled)
+    return CommandEnd(report_values(report), report_text(report, _UNBOUNDED), failure, report.is_cancelled)

@@ -36,7 +36,7 @@ _TURN: Final = re.compile(r"turns\.([0-9]{1,9})(?:\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class FileHistory:
-    """The states of a file, oldest first, each with the version that gives it."""
+    """The states of a file, oldest first, each with its version."""
 
     states: tuple[KnownState, ...]
     versions: tuple[Version, ...]
@@ -67,7 +67,7 @@ def _versions_at(store: ObjectStore, path: str, machine: str | None) -> list[Ver
 
 
 def _objects_at(store: ObjectStore, path: str, limit: int | None = None) -> list[Version]:
-    """Return the objects that are at a path, then those that were deleted there."""
+    """Return the objects now at a path, then the objects deleted there."""
     queries = (Query(types=_FILES, where={name: path}, deleted=None, limit=limit) for name in ("path", "last_path"))
     return [one for query in queries for one in store.objects(query)]
 
@@ -143,7 +143,7 @@ def _is_told_of_a_person(version: Version) -> bool:
 
 
 def turn_of(version: Version) -> int:
-    """Return the number of the turn that a version comes from, from 1; 0 if it is unknown."""
+    """Return the number of a version's turn, from 1; 0 if unknown."""
     turn, chat = version.metadata.get("turn"), version.metadata.get("turn_ref")
     if isinstance(turn, int):
         return turn
@@ -152,7 +152,7 @@ def turn_of(version: Version) -> int:
 
 
 def words_of(store: ObjectStore, version: Version) -> str | None:
-    """Return what the user asked for in the turn that a version comes from; None if the store does not know it."""
+    """Return the user's words in a version's turn; None if the store has no record of the turn."""
     asked = version.metadata.get("user_ref")
     found = store.resolve(asked) if isinstance(asked, Reference) else None
     return store.content(found.version) if isinstance(found, Resolution) else None

@@ -54,7 +54,7 @@ def sessions(
     sub_agents: bool = False,
     limit: int = 20,
 ) -> Answer:
-    """Return the sessions that were active last, the latest first, without reading what was said.
+    """Return the most recently active sessions, the latest first, without reading their messages.
 
     since: active at this time or later
     until: begun at this time or before
@@ -148,7 +148,7 @@ def chat(
     thread: int | None = None,
     paths: Paths = as_given,
 ) -> tuple[Answer, Iterator[Answer]]:
-    """Return a chat without its turns, and an iterator of the turns, which reads each when it is asked for.
+    """Return a chat without its turns, and an iterator that reads each turn on demand.
 
     A session's turns are those of its main conversation, and then those of the threads in which it went on after a compaction.
 

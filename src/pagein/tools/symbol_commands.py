@@ -12,7 +12,7 @@ from pagein.policy.symbols.map_blocks import LEGEND
 from pagein.ports import Signal
 from pagein.workspace.code_search import is_below
 from pagein.workspace.symbols.symbol_index import SymbolIndex
-from pagein.workspace.symbols.symbol_reading import SymbolReader
+from pagein.workspace.symbols.symbol_reader import SymbolReader
 
 Answer: TypeAlias = dict[str, Any]
 APPROXIMATE: Final = "references are counted by name, so they are approximate"

@@ -15,7 +15,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ReplayableSession:
     """A recorded session available for a replay: agent, path, age in seconds and size in bytes (0: unknown)."""
 
     agent: str
@@ -25,7 +25,7 @@ class Candidate:
     title: str
 
 
-def show_candidates(console: Console, candidates: Sequence[Candidate], limit: int) -> None:
+def show_candidates(console: Console, candidates: Sequence[ReplayableSession], limit: int) -> None:
     """Print the newest `limit` candidates with their numbers."""
     table = Table(
         box=None,

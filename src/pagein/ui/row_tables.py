@@ -15,14 +15,14 @@ _FEWEST: Final = 28
 """Characters of words, if there are as many, for which columns of a rank leave."""
 
 
-class _Ranked(Protocol):
+class _RowColumnOrder(Protocol):
     @property
     def title(self) -> str: ...
     @property
     def rank(self) -> int: ...
 
 
-_Column = TypeVar("_Column", bound=_Ranked)
+_Column = TypeVar("_Column", bound=_RowColumnOrder)
 
 
 @dataclass(frozen=True, slots=True)

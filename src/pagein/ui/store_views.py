@@ -181,7 +181,7 @@ def session_label(agent: str | None, session: str | None) -> str:
 
 
 def call_label(args: str) -> str:
-    """Return what a call is about, from its arguments, which may be cut off: the command, the path, or all of them.
+    """Return the subject of a call from its arguments, which may be cut off: the command, the path, or the whole text.
 
     A long absolute path is shortened to its last parts.
     """

@@ -47,7 +47,7 @@ _ABSENT: Final = "-"
 Answer = Mapping[str, Any]
 
 
-class Source(Protocol):
+class ScreenSource(Protocol):
     """What the screen shows and orders. Called in worker threads. Each raises an exception with the reason."""
 
     def overview(self) -> Answer:
@@ -90,7 +90,7 @@ class Top(App[None]):
         Binding("q", "quit", "quit"),
     ]
 
-    def __init__(self, source: Source, problems: tuple[type[Exception], ...]) -> None:
+    def __init__(self, source: ScreenSource, problems: tuple[type[Exception], ...]) -> None:
         super().__init__()
         self._source = source
         self._problems = problems

@@ -18,7 +18,7 @@ from pagein.errors import Aborted, BadInput
 from pagein.model.code_search import CodeFile, CodeHit, CodeQuery, CodeResults, SearchEngine
 from pagein.model.trees import TreeFile
 from pagein.policy.privacy.exclusions import EXCLUDED
-from pagein.policy.recall.file_ranking import rank_files, rank_names
+from pagein.policy.recall.file_matches import rank_files, rank_names
 from pagein.policy.recall.line_search import LineMatch, match_lines
 from pagein.policy.recall.pattern_search import Pattern, parse_pattern
 from pagein.ports import Signal
@@ -126,7 +126,7 @@ class _Run:
                 self.searched += 1
 
     def _look_into(self, file: TreeFile) -> None:
-        """Note the hits in a file. Raises BadInput with a short reason for one that has no text, and Aborted."""
+        """Note the hits in a file. Raises BadInput with a short reason for a file without text, and Aborted."""
         text = self.tree.text(file, self.signal)
         total = text.count("\n") + (not text.endswith("\n") and bool(text))
         hits: list[CodeHit] = []
@@ -167,5 +167,5 @@ def _hit(file: TreeFile, place: LineMatch, total: int) -> CodeHit:
 
 
 def is_below(path: str, folders: frozenset[str]) -> bool:
-    """Return whether a file stands in one of these folders, at any depth."""
+    """Return whether a file is below some folders, at any depth."""
     return not folders.isdisjoint(path.split("/")[:-1])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str, mode: int) -> None:
-    """Write a text, with its line ends as they are, and give the file this mode. Raises OSError."""
+    """Write a text, its line ends unchanged, and give the file this mode. Raises OSError."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # user-only
     try:
         with os.fdopen(number, "w", encoding="utf-8", newline="") as file:

@@ -232,7 +232,7 @@ class FileObjects:
             return False
 
     def _look(self, path: str) -> FoundFile | None:
-        """Return the file's current state, or None for a file that cannot be read or stored.
+        """Return the file's current state, or None for an unreadable or unstorable file.
 
         A too large file gives only its hash.
         """

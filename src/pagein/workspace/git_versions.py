@@ -91,7 +91,7 @@ def git_version(path: str, against: str) -> GitVersion:
 
 
 def submodule_commit(path: str) -> str | None:
-    """Return the commit that is checked out in the repository at a folder; None for any other folder."""
+    """Return the checked-out commit of the repository at a folder; None for any other folder."""
     git = _library()
     if not Path(path, ".git").exists():
         return None
@@ -210,7 +210,7 @@ def _of_entry(
 
 
 def _converts_line_ends(repository: Any, name: str) -> bool:  # noqa: ANN401
-    """Return whether git is told that line ends of this file differ between the disk and its objects."""
+    """Return whether git converts the line ends of this file between the disk and its objects."""
     text, eol = repository.get_attr(name, "text"), repository.get_attr(name, "eol")
     if text is False:
         return False

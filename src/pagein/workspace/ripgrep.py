@@ -1,4 +1,4 @@
-"""Ask ripgrep which of some files have a line with a match, if it is installed.
+"""Ask ripgrep for the files with a matching line, if ripgrep is installed.
 
 Rules of this file
 ------------------
@@ -37,7 +37,7 @@ _POLL: Final = 0.05
 
 
 def ripgrep_path() -> str | None:
-    """Return the absolute path of ripgrep, or None if it is not installed."""
+    """Return the absolute path of ripgrep, or None if absent."""
     found = shutil.which("rg")
     return found if found is not None and os.path.isabs(found) else None  # noqa: PTH117  paths stay text here
 
@@ -45,7 +45,7 @@ def ripgrep_path() -> str | None:
 def files_with_matches(
     program: str, pattern: Pattern, files: Sequence[str], ends: float, signal: Signal | None = None
 ) -> frozenset[str] | None:
-    """Return the files with a line that may match, among absolute paths; None if ripgrep cannot tell.
+    """Return the files with a possible match among absolute paths; None without an answer of ripgrep.
 
     No file with a match is missing, others may be among them.
 

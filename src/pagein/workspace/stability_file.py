@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def read_stability(path: Path) -> str:
-    """The text of the file; "" if there is none, or if it cannot be read."""
+    """The text of the file; "" for a missing or unreadable file."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -14,7 +14,7 @@ def read_stability(path: Path) -> str:
 
 
 def write_stability(path: Path, text: str) -> bool:
-    """Write the file, whole or not at all. Returns whether it was written: no prompt fails because of it."""
+    """Write the file, whole or not at all. Returns whether the file was written: a failure never fails a prompt."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -77,7 +77,7 @@ def shown_path(path: str, root: str) -> str:
 
 
 def _inside(folder: Path) -> tuple[str, ...]:
-    """Return some files of a folder, or its folders if it has none. Links may lead anywhere, and are left out."""
+    """Return some files of a folder, or its folders without files. Links may lead anywhere, and are left out."""
     names = [one for one in _names_in(folder) if not one.startswith(".") and not (folder / one).is_symlink()]
     files = [one for one in names if (folder / one).is_file()]
     return tuple(files or (f"{one}/" for one in names if (folder / one).is_dir()))[:_MOST_NAMES]
@@ -98,7 +98,7 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def mode_of(path: str) -> int:
-    """Return the mode of a file as git writes it; 0 for none."""
+    """Return the mode of a file in git's notation; 0 for a missing file."""
     try:
         about = os.stat(path)  # noqa: PTH116  paths stay text here
     except (OSError, ValueError):

@@ -81,7 +81,7 @@ class FileTree:
         return os.path.realpath(self.folder)
 
     def place_of(self, path: str) -> str:
-        """Return an absolute path with the links above its last part resolved, as a walk of the folder names it."""
+        """Return an absolute path with the links above its last part resolved, as in a walk of the folder."""
         above, _, name = path.rstrip("/").rpartition("/")
         return f"{os.path.realpath(above or '/').rstrip('/')}/{name}"
 

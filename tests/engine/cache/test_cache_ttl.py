@@ -10,7 +10,7 @@ from pagein.engine.cache.cache_ttl import (
 from pagein.engine.cache.cached_prefix import CachedPrefix, note_of, step
 from pagein.model.entries import NoteEntry
 from pagein.model.messages import Usage
-from pagein.policy.economics.cache_keepalive import Lease, Lifetimes
+from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes
 from pagein.policy.economics.rewrite_cost import Moment
 
 LONG = Lifetimes(asked=3600.0)
@@ -31,7 +31,7 @@ def _answered(of: CacheTerms, messages: int, size: int) -> CachedPrefix:
 
 
 def test_a_request_with_more_blocks_than_the_look_back_or_the_first_image_gets_no_anchor() -> None:
-    held = CachedPrefix(Lease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1, feared=1e6))
+    held = CachedPrefix(CacheLease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1, feared=1e6))
     for moment, asking in (
         (Moment(20.0, 0.0, 60_500, 500, blocks=19), 3600.0),
         (Moment(20.0, 0.0, 60_500, 500, blocks=20), 300.0),

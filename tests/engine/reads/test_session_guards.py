@@ -17,7 +17,7 @@ from pagein.errors import StoreError
 from pagein.model.entries import NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote
 from pagein.model.messages import Message, Text
-from pagein.policy.guards.judgement import ReadAsk, Verdict
+from pagein.policy.guards.judgement import ReadAsk, ReadVerdict
 from pagein.policy.guards.limits import GuardSettings
 from pagein.store.sqlite.sqlite_store import SqliteStore
 from pagein.testing.desk import Desk
@@ -25,7 +25,7 @@ from pagein.testing.desk import Desk
 STRICT = Settings(guards=GuardSettings("strict"))
 
 
-def read(session: Session, path: str = "a.py", new: int = 10, content: str = "x") -> Verdict:
+def read(session: Session, path: str = "a.py", new: int = 10, content: str = "x") -> ReadVerdict:
     guards = session.guards
     verdict = guards.judge(ReadAsk("file", path, path))
     if verdict.refusal is None:
@@ -209,7 +209,7 @@ def play(session: Session, act: Act) -> None:
     guards: SessionGuards = session.guards
     if what == "read":
         guards.note_read(
-            Verdict(ReadAsk("file", "f")), ServedRead("file", "f", 1, max(number, 1), number, number, number)
+            ReadVerdict(ReadAsk("file", "f")), ServedRead("file", "f", 1, max(number, 1), number, number, number)
         )
     elif what == "search":
         guards.note_search(ServedSearch(f"q{number % 3}", [f"f{n}" for n in range(number)], number))

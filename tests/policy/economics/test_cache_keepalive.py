@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pagein.policy.economics.cache_keepalive import (
-    Lease,
+    CacheLease,
     Lifetimes,
     Request,
     keeps,
@@ -28,9 +28,9 @@ def _request(at: float, lifetime: float = 300.0, size: float = 50_000.0, new: fl
     return Request(at, lifetime, size, new, new)
 
 
-def _working(saved: float = 50_000.0) -> Lease:
+def _working(saved: float = 50_000.0) -> CacheLease:
     """A session that was written for the short lifetime, at second 0."""
-    return Lease(300.0, saved=saved, sent=0.0, held=50_000.0)
+    return CacheLease(300.0, saved=saved, sent=0.0, held=50_000.0)
 
 
 def _asked(size: float, new: float, *, at: float = 10.0, rewritten: bool = False) -> UpcomingRequest:
@@ -38,7 +38,7 @@ def _asked(size: float, new: float, *, at: float = 10.0, rewritten: bool = False
 
 
 def test_a_host_that_asks_for_the_short_lifetime_gets_it() -> None:
-    assert chosen(Lease(300.0), SHORT, _asked(50_000, 50_000), in_hand=1e9) == 300.0
+    assert chosen(CacheLease(300.0), SHORT, _asked(50_000, 50_000), in_hand=1e9) == 300.0
 
 
 def test_the_short_lifetime_is_chosen_where_what_is_in_hand_pays_for_all_that_a_pause_would_lose() -> None:
@@ -46,12 +46,12 @@ def test_the_short_lifetime_is_chosen_where_what_is_in_hand_pays_for_all_that_a_
     lost = LONG.lost_with(10_000, 10_000)
     assert lost == pytest.approx(1.9 * 10_000)
     enough = lost - 0.75 * new
-    assert chosen(Lease(3600.0), LONG, _asked(10_000, new), in_hand=enough + 1) == 300.0
-    assert chosen(Lease(3600.0), LONG, _asked(10_000, new), in_hand=enough - 1) == 3600.0
+    assert chosen(CacheLease(3600.0), LONG, _asked(10_000, new), in_hand=enough + 1) == 300.0
+    assert chosen(CacheLease(3600.0), LONG, _asked(10_000, new), in_hand=enough - 1) == 3600.0
 
 
 def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() -> None:
-    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    anchored = lease_after_request(CacheLease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
     assert anchored.anchored == 50_000
     in_hand = LONG.lost_with(1000, 51_000)
     assert chosen(anchored, LONG, _asked(51_000, 1000), in_hand) == 300.0
@@ -67,7 +67,7 @@ def test_what_an_anchor_holds_is_not_at_risk_unless_the_window_is_rewritten() ->
 
 
 def test_no_rewrite_is_free_while_an_hour_entry_that_no_answer_proves_may_live() -> None:
-    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    anchored = lease_after_request(CacheLease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
     shrunk = lease_after_request(anchored, LONG, Request(10.0, 300.0, 49_900.0, 0.0, 8.0))  # 100 hidden tokens left
     assert shrunk.anchored == 0  # nothing is spared because of it
     assert shrunk.expires() == 3610.0
@@ -83,13 +83,13 @@ def test_no_rewrite_is_free_while_an_hour_entry_that_no_answer_proves_may_live()
 
 
 def test_a_client_that_asks_for_the_short_lifetime_would_have_lost_the_hour_entry_itself() -> None:
-    alive = lease_after_keepalive(Lease(300.0, saved=9e9, sent=0.0, held=50_000.0), SHORT, 280.0, 5400.0)
+    alive = lease_after_keepalive(CacheLease(300.0, saved=9e9, sent=0.0, held=50_000.0), SHORT, 280.0, 5400.0)
     shrunk = lease_after_request(alive, SHORT, Request(290.0, 300.0, 49_900.0, 0.0, 8.0))
     assert shrunk.expires() == 590.0
 
 
 def test_a_request_without_a_reported_reply_renews_the_hour_entry_that_may_live() -> None:
-    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    anchored = lease_after_request(CacheLease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
     later = lease_after_unreported(anchored, LONG, 1000.0, 300.0)
     assert later.expires() == 4600.0
     assert later.anchored == 0
@@ -104,10 +104,10 @@ def test_above_a_price_cliff_all_that_may_be_lost_is_dearer() -> None:
 
 
 def test_every_token_written_for_the_short_lifetime_saves_what_the_long_one_costs_more() -> None:
-    first = lease_after_request(Lease(3600.0), LONG, _request(0.0, new=20_000))
+    first = lease_after_request(CacheLease(3600.0), LONG, _request(0.0, new=20_000))
     assert first.saved == pytest.approx(0.75 * 20_000)
     assert lease_after_request(first, LONG, _request(10.0, 3600.0)).saved == first.saved
-    assert lease_after_request(Lease(300.0), SHORT, _request(0.0)).saved == 0
+    assert lease_after_request(CacheLease(300.0), SHORT, _request(0.0)).saved == 0
 
 
 def test_a_pause_that_the_hosts_own_lifetime_would_have_bridged_is_a_loss() -> None:
@@ -146,7 +146,7 @@ def test_what_another_models_cache_may_lose_is_written_off_and_nothing_more_is_e
     assert gone.expires() == 3600.0  # so no rewrite is free before
     assert chosen(gone, LONG, _asked(1000, 1000, at=3600.0), in_hand=1e9) == 3600.0
     assert chosen(gone, LONG, _asked(1000, 1000, at=3601.0), in_hand=1e9) == 300.0
-    anchored = lease_after_request(Lease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
+    anchored = lease_after_request(CacheLease(3600.0), LONG, _request(0.0, 3600.0, 50_000.0, 50_000.0))
     assert lease_after_switch(anchored, LONG).saved == anchored.saved
     assert lease_after_switch(_working(), SHORT).saved == _working().saved
 
@@ -187,7 +187,7 @@ def test_it_never_costs_more_than_what_the_host_asks_for_and_what_was_in_hand(
     """A session that only grows, on a cache that loses nothing: the bill of our lifetimes and keep-alive requests against the host's, after
     every call, whether keep-alive requests are answered or fail.
     """
-    lease, now, size, answer = Lease(terms.asked), 0.0, 0.0, 0.0
+    lease, now, size, answer = CacheLease(terms.asked), 0.0, 0.0, 0.0
     ours = theirs = 0.0
     last: float | None = None
     for gap, new, says, works in steps:

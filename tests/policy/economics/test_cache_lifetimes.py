@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.economics.cache_keepalive import PAUSES, Lease, Lifetimes, Request, lease_after_request
+from pagein.policy.economics.cache_keepalive import PAUSES, CacheLease, Lifetimes, Request, lease_after_request
 from pagein.policy.economics.cache_lifetimes import UpcomingRequest, chosen, chosen_rewritten
 from pagein.providers.prices.token_prices import Cliff
 
 SHORT = Lifetimes(asked=300.0)
 LONG = Lifetimes(asked=3600.0)
-WAITED = Lease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1)
+WAITED = CacheLease(300.0, sent=0.0, held=60_000.0, calls=10, stops=1)
 """A session of a client that asks for five minutes, with no anchor, in which somebody let it wait once."""
 
 
@@ -75,7 +75,7 @@ def test_an_untested_provider_gets_one_anchor_of_a_session_and_an_hour_stays_an_
     first = replace(WAITED, feared=1e6, short=0.0)
     assert chosen(first, untested, _next(), in_hand=1e9) == 3600.0
     assert chosen(replace(first, anchored=60_000.0, until=3600.0), untested, _next(), in_hand=1e9) == 300.0
-    hour = Lease(3600.0, sent=0.0, held=60_000.0, anchored=60_000.0, until=3600.0)
+    hour = CacheLease(3600.0, sent=0.0, held=60_000.0, anchored=60_000.0, until=3600.0)
     assert chosen(hour, LONG, _next(), in_hand=2000.0) == 300.0
     assert chosen(hour, replace(LONG, is_proven=False), _next(), in_hand=1e9) == 3600.0
 

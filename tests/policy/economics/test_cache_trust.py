@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from pagein.policy.economics.cache_keepalive import Lease, Lifetimes
+from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes
 from pagein.policy.economics.cache_trust import UNKNOWN, CacheTrust, has_anchor_held, trust_after
 
 SHORT = Lifetimes(asked=300.0)
-ANCHORED = Lease(300.0, sent=0.0, held=60_000.0, anchored=50_000.0, until=3600.0, short=0.0, mixed=True)
+ANCHORED = CacheLease(300.0, sent=0.0, held=60_000.0, anchored=50_000.0, until=3600.0, short=0.0, mixed=True)
 
 
 @pytest.mark.parametrize(("read", "held"), [(50_000.0, True), (36_000.0, True), (34_000.0, False), (0.0, False)])
@@ -24,10 +24,10 @@ def test_the_first_request_after_a_pause_shows_whether_the_anchor_was_kept(read:
         (ANCHORED, 3700.0),  # the anchor has expired
         (replace(ANCHORED, mixed=False), 1200.0),  # nothing but hours in front of it
         (replace(ANCHORED, anchored=0.0), 1200.0),
-        (Lease(300.0), 1200.0),
+        (CacheLease(300.0), 1200.0),
     ],
 )
-def test_other_requests_show_nothing(lease: Lease, at: float) -> None:
+def test_other_requests_show_nothing(lease: CacheLease, at: float) -> None:
     assert has_anchor_held(lease, SHORT, at, 0.0) is None
 
 

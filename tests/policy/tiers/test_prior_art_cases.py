@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.graduation import graduated_history, oldest
-from pagein.policy.tiers.reference_seeding import Referenced, seeded_tiers
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import SEED, TierRules
 from pagein.policy.tiers.tier_values import (
@@ -18,7 +18,7 @@ from pagein.policy.tiers.tier_values import (
     is_promotion,
     tier_for,
 )
-from pagein.policy.tiers.tracker import Move, Tracked, track, without_prefix
+from pagein.policy.tiers.tracker import Move, TierOutcome, track, without_prefix
 
 Place = tuple[Tier, int]
 FREE = replace(SEED, cache_min_tokens=0)
@@ -37,7 +37,7 @@ def step(
     *,
     modified: str = "",
     sizes: Mapping[str, float] | None = None,
-) -> Tracked:
+) -> TierOutcome:
     sightings = [Sighting(key, f"hash of {key}") for key in active]
     tokens = None if sizes is None else sizes.__getitem__
     return track(state, sightings, rules, modified=tuple(modified), tokens=tokens)
@@ -129,20 +129,20 @@ def test_history_stays_active_while_it_is_listed_and_enters_l3_when_left_out() -
 
 def test_ten_files_are_seeded_by_references() -> None:
     counts = (20, 15, 10, 8, 6, 4, 3, 1, 0, 0)
-    seeded = seeded_tiers([Referenced(f"f{place}", count) for place, count in enumerate(counts)])
+    seeded = seeded_tiers([TierSeed(f"f{place}", count) for place, count in enumerate(counts)])
     found = [(one.tier, one.n) for one in seeded.values()]
     assert found == [("L1", 9)] * 2 + [("L2", 6)] * 3 + [("L3", 3)] * 5
 
 
 def test_five_files_are_seeded_by_references() -> None:
-    seeded = seeded_tiers([Referenced(str(place), 5 - place) for place in range(5)])
+    seeded = seeded_tiers([TierSeed(str(place), 5 - place) for place in range(5)])
     assert [one.tier for one in seeded.values()] == ["L1", "L2", "L3", "L3", "L3"]
-    assert not {one.tier for one in seeded_tiers([Referenced("a", 1), Referenced("b", 0)]).values()} & {"L1", "L0"}
+    assert not {one.tier for one in seeded_tiers([TierSeed("a", 1), TierSeed("b", 0)]).values()} & {"L1", "L0"}
 
 
 def test_seeding_with_a_target_fills_tiers_from_the_top() -> None:
     sizes = (600, 500, 400, 700, 200, 300, 100)
-    items = [Referenced(str(place), 10 - place, size) for place, size in enumerate(sizes)]
+    items = [TierSeed(str(place), 10 - place, size) for place, size in enumerate(sizes)]
     assert [one.tier for one in seeded_tiers(items, 1000).values()] == ["L1", "L1", "L2", "L2", "L3", "L3", "L3"]
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.policy.tiers.naive_tiers import NaiveTiers
 
 from pagein.errors import BadSetting
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.frozen_order import CacheTerms
-from pagein.policy.tiers.reference_seeding import Referenced, seeded_tiers
 from pagein.policy.tiers.stability_file import decode_stability, encode_stability
 from pagein.policy.tiers.tier_rules import CHOICES, NAMES, PAGEIN, PRESETS, SEED, TierRules, preset
 from pagein.policy.tiers.tier_steps import TierFacts, TierStep, step_tiers
@@ -173,7 +173,7 @@ def test_old_messages_move_into_tiers_in_the_seed_design_alone(place: str, tier:
 
 
 def test_shares_are_of_items_in_the_seed_design_and_of_tokens_in_the_corrected_one() -> None:
-    items = [Referenced("big", 9, 500.0), *(Referenced(str(place), 8 - place, 100.0) for place in range(5))]
+    items = [TierSeed("big", 9, 500.0), *(TierSeed(str(place), 8 - place, 100.0) for place in range(5))]
     count = [one.tier for one in seeded_tiers(items).values()]
     tokens = [one.tier for one in seeded_tiers(items, seeding="tokens").values()]
     assert count == ["L1", "L2", "L2", "L3", "L3", "L3"]

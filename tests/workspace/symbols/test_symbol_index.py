@@ -12,7 +12,7 @@ from tests.workspace.symbols.conftest import Write
 
 from pagein.errors import Aborted
 from pagein.workspace.symbols import symbol_index
-from pagein.workspace.symbols.crew import Crew, ParseOrder
+from pagein.workspace.symbols.crew import ParseOrder, ParserCrew
 from pagein.workspace.symbols.stored_form import SymbolShelf
 from pagein.workspace.symbols.symbol_index import SymbolIndex
 from pagein.workspace.symbols.symbol_watch import SymbolWatch
@@ -167,7 +167,7 @@ def orders(*contents: tuple[str, bytes]) -> Iterator[ParseOrder]:
 
 
 def test_a_process_that_dies_costs_the_file_that_it_parsed() -> None:
-    crew = Crew(1)
+    crew = ParserCrew(1)
     answers = crew.parse(iter([*orders(("python", b"def f(): pass\n"))]))
     assert not isinstance(next(answers).answer, str)
     list(answers)
@@ -182,7 +182,7 @@ def test_a_process_that_dies_costs_the_file_that_it_parsed() -> None:
 
 
 def test_a_file_that_takes_too_long_is_given_up() -> None:
-    crew = Crew(1)
+    crew = ParserCrew(1)
     list(crew.parse(orders(("python", b"x = 1\n"))))
     crew._seconds = 0.5
     process = crew._idle[0]._process
@@ -194,7 +194,7 @@ def test_a_file_that_takes_too_long_is_given_up() -> None:
 
 
 def test_a_grammar_that_does_not_fit_costs_its_own_files() -> None:
-    crew = Crew(2)
+    crew = ParserCrew(2)
     found = {one.path: one.answer for one in crew.parse(orders(("nonsense", b"x"), ("python", b"def g(): pass\n")))}
     crew.close()
     assert isinstance(found["0"], str)

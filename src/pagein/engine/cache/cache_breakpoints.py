@@ -149,7 +149,7 @@ def chosen_for(
 
 
 def read_up_to(items: Sequence[bytes], changed: Collection[Half]) -> BreakpointChoice:
-    """Choose a breakpoint at the end of what the request before cached, in front of these changes.
+    """Choose a breakpoint at the end of the cached part of the request before, in front of the changes.
 
     With many parallel calls the client's breakpoints may be too far behind it (A3).
     """
@@ -206,7 +206,8 @@ def _in_front(items: Sequence[bytes], place: Address | None) -> Address | None:
 def apply_breakpoints(
     chosen: BreakpointChoice, envelope: Envelope, items: Sequence[bytes]
 ) -> tuple[WireRequest, BreakpointChoice]:
-    """Return the request with the chosen breakpoints, and the choice without a tail to which none could be moved.
+    """Return the request with the chosen breakpoints, and the choice, without its tail if no breakpoint could move
+    there.
 
     `changed` of the request is True if its breakpoints differ from the client's.
     """

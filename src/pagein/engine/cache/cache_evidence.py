@@ -1,4 +1,4 @@
-"""What pauses showed about the caches of providers, for all sessions of an engine (`policy.economics.cache_trust`).
+"""Evidence from pauses about the caches of providers, for all sessions of an engine (`policy.economics.cache_trust`).
 
 A verdict is journaled twice: in the session whose pause showed it, and in a journal of its own (`VERDICTS`), from which
 the engine reads all of them after a restart.
@@ -57,7 +57,7 @@ class CacheEvidence:
             return {name: one for name, one in self._known().items() if "fails" in (one.hour, one.keep_alive)}
 
     def add(self, verdict: CacheVerdictNote) -> bool:
-        """Add a verdict, and store it if it is news. Returns whether it is. Raises StoreError."""
+        """Add a verdict, and store a new verdict. Returns whether the verdict is new. Raises StoreError."""
         with self._lock:
             known = self._known()
             before = known.get(verdict.model, UNKNOWN).at(verdict.at)
@@ -91,7 +91,7 @@ def _trust_with(trust: CacheTrust, verdict: CacheVerdictNote) -> CacheTrust:
 
 
 def words_of(verdict: CacheVerdictNote, trust: CacheTrust) -> str:
-    """Return a verdict, and what follows from it, in a sentence. trust: the verdicts on the model by now."""
+    """Return a verdict and its consequence in a sentence. trust: the verdicts on the model by now."""
     what = (
         "the cache entry of a keep-alive request" if verdict.practice == "keep_alive" else "a cache entry of one hour"
     )

@@ -147,7 +147,7 @@ class Forecasts:
         return found if found is not None and _shared_names(found.sent.theirs, now.theirs) else None
 
     def _keep(self, asked: _AnsweredRequest, before: _AnsweredRequest | None) -> None:
-        """Remember a request, in place of the request that it continues."""
+        """Remember a request in place of the request before it on its branch."""
         theirs = () if before is None else before.sent.theirs
         is_over = before is not None and _shared_names(theirs, asked.sent.theirs) >= len(theirs) - _MOVED
         kept = [asked, *(one for one in self._asked if one is not before or not is_over)][:_BRANCHES]

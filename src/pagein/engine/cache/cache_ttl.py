@@ -21,7 +21,7 @@ from pagein.model.entries import EntryId
 from pagein.model.journal_notes import CachedPrefixNote, CachePractice, CacheVerdictNote
 from pagein.model.messages import Usage
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
-from pagein.policy.economics.cache_keepalive import MARGIN, Lease, Lifetimes, Request
+from pagein.policy.economics.cache_keepalive import MARGIN, CacheLease, Lifetimes, Request
 from pagein.policy.economics.cache_trust import has_anchor_held
 from pagein.policy.economics.decision_prices import economics_of
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment, at_risk
@@ -156,7 +156,7 @@ def terms(
     """
     if moment.now is None:
         return None
-    before, returning = held if held is not None else CachedPrefix(Lease(lifetimes.asked)), -1
+    before, returning = held if held is not None else CachedPrefix(CacheLease(lifetimes.asked)), -1
     if anew:
         before = replace(before, lease=cache_keepalive.lease_after_restart(before.lease), left=-1)
     elif switched:
@@ -222,7 +222,7 @@ def prefix_after_answer(terms: CacheTerms, usage: Usage, *, rewritten: bool, mes
 
 
 def verdict_of(terms: CacheTerms, usage: Usage, model: str) -> CacheVerdictNote | None:
-    """Return what an answer shows about the provider's cache; None for an answer that shows nothing.
+    """Return an answer's evidence on the provider's cache; None for an answer without evidence.
 
     Only for a request in front of whose news nothing changed.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pagein.model.entries import Body, NoteEntry
 from pagein.model.journal_notes import CachedPrefixNote
-from pagein.policy.economics.cache_keepalive import Lease
+from pagein.policy.economics.cache_keepalive import CacheLease
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CachedPrefix:
     bridged: True if the last request of all was a keep-alive request.
     """
 
-    lease: Lease
+    lease: CacheLease
     kept: int = 0
     spent: float = 0.0
     place: int = -1
@@ -85,5 +85,5 @@ def _prefix_of(one: CachedPrefixNote) -> CachedPrefix:
     until, elsewhere = _time(one.until), _time(one.elsewhere)
     of_entry = (one.lifetime, one.saved, one.sent, one.held, one.anchored, until, one.whole, one.returns)
     of_pauses = (one.feared, one.calls, one.stops, one.short, one.mixed)
-    lease = Lease(*of_entry, elsewhere, _time(one.lingers), *of_pauses)
+    lease = CacheLease(*of_entry, elsewhere, _time(one.lingers), *of_pauses)
     return CachedPrefix(lease, one.kept, one.spent, one.place, one.left, _time(one.left_until), one.bridged)

@@ -116,7 +116,7 @@ def notes_of_change(
 
 
 def _system_text(envelope: Envelope, script: Transcript) -> str:
-    """Return the texts of a request's system prompt: in fields of its own, and in the messages at the beginning; "" for none."""
+    """Return the texts of a request's system prompt: in fields of its own, and in the first messages; "" if absent."""
     form = format_named(envelope.api).requests
     fields = {name: decode_json(bytes(envelope.fields[name])) for name in form.system_fields if name in envelope.fields}
     values = (decode_json(bytes(item.raw)) for item in script.items[: script.head])

@@ -1,4 +1,4 @@
-"""The prices of a request: by model, day, the cache TTL of its breakpoints, and whether a cache takes part at all.
+"""The prices of a request: by model, day, the cache TTL of its breakpoints, and the use of a cache.
 
 Rules of this file
 ------------------

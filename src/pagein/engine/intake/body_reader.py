@@ -135,7 +135,7 @@ def _shared_items(body: bytes, known: _Layout) -> int:
 
 
 def _shared_in(body: bytes, known: _Layout, chunk: _Chunk, at: int, count: int) -> int:
-    """Return the number of shared messages of a body whose first difference is in this chunk, which begins at `at`."""
+    """Return the number of shared messages of a body by the chunk with the first difference, which begins at `at`."""
 
     def differs(place: int) -> bool:
         return not body.startswith(chunk.text[: known.ends[place] - at], at)

@@ -148,7 +148,7 @@ def _is_small(envelope: Envelope, offers: Sequence[ToolOffer]) -> bool:
 
 @lru_cache(maxsize=16)
 def _begins(offers: tuple[ToolOffer, ...], api: Api) -> Begins:
-    """Return these tools as they enter with the first eviction."""
+    """Return the offered tools in their form at the first eviction."""
     return Begins(note_of(offers), tokens_of(_weight(offers, api)))
 
 
@@ -205,8 +205,13 @@ def _hands_over_a_shell(raw: bytes) -> bool:
 
 def is_agents(envelope: Envelope) -> bool:
     """Return whether a request is an agent's: it offers functions of the client and lets the model choose."""
-    fields, form = envelope.fields, format_named(envelope.api).tools
-    if not _has_functions(bytes(fields.get("tools", b"[]")), envelope.api):
+    return _is_agents(tuple((name, bytes(raw)) for name, raw in envelope.fields.items()), envelope.api)
+
+
+@lru_cache(maxsize=16)  # the fields around the messages rarely change between the requests of an agent
+def _is_agents(given: tuple[tuple[str, bytes], ...], api: Api) -> bool:
+    fields, form = dict(given), format_named(api).tools
+    if not _has_functions(fields.get("tools", b"[]"), api):
         return False
     choice = _value(fields, "tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice

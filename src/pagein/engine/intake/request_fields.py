@@ -22,7 +22,7 @@ _TAKES: Final = "give the fields of the provider's request as a dict, or its bod
 
 
 def body_of(request: Request) -> bytes:
-    """Return the body that the SDK would send for this request. Raises BadInput for any other value."""
+    """Return the SDK's body for a request. Raises BadInput for any other value."""
     if isinstance(request, bytes | bytearray | memoryview):
         return bytes(request)
     if not isinstance(request, Mapping):

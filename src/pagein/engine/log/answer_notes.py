@@ -1,4 +1,4 @@
-"""The answer to a request as a note, so that memory has the last answer of a conversation before a message brings it.
+"""The answer to a request as a note: memory has the last answer of a conversation before a message brings it.
 
 No decision reads this note: the messages of the next request say what the conversation goes on with.
 """
@@ -25,7 +25,7 @@ def answer_note(
     at: float | None = None,
     is_whole: bool = True,
 ) -> AnswerNote | None:
-    """Return the note of an answer, redacted as messages are; None for an answer that says and calls nothing.
+    """Return the note of an answer, redacted as messages are; None for an answer without words and calls.
 
     items: the messages of the answer, as its client would send them back.
     place: number of messages in the request.
@@ -43,7 +43,7 @@ def answer_note(
 
 
 def _in_note(block: Block) -> Block | None:
-    """Return a block without what only the provider reads; None for a block without words."""
+    """Return a block without the parts for the provider alone; None for a block without words."""
     if isinstance(block, Thinking):
         return replace(block, signature=None) if block.text and not block.redacted else None
     if isinstance(block, Image):

@@ -43,9 +43,9 @@ class HeldObject:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Link:
+class _HeldLink:
     one: HeldObject
-    before: "_Link | None"
+    before: "_HeldLink | None"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ class Holdings:
     recalls: int = 0
     searches: int = 0
 
-    _newest: _Link | None = None
+    _newest: _HeldLink | None = None
     _known: SharedMap[None] = field(default_factory=SharedMap)
 
     @property
@@ -100,7 +100,7 @@ class Holdings:
             files=files,
             tokens=self.tokens + one.tokens,
             chars=self.chars + one.chars,
-            _newest=_Link(one, self._newest),
+            _newest=_HeldLink(one, self._newest),
             _known=self._known.put(one.object_id, None),
         )
 

@@ -106,7 +106,7 @@ class Fold(dict[EntryId | None, T]):
         return self._step(state, body) if takes is None or kind in takes else state
 
     def note_appended(self, entry: Entry) -> None:
-        """Fold an entry that was appended to a branch whose state is known."""
+        """Fold an appended entry of a branch with a known state."""
         if entry.parent in self and entry.id not in self:
             self[entry.id] = self._next(self[entry.parent], entry.body)
 
@@ -117,7 +117,7 @@ class Fold(dict[EntryId | None, T]):
         self[leaf] = state
 
     def take_back(self, gone: Iterable[EntryId]) -> None:
-        """Drop the states of entries that were taken back, or have another entry before them now."""
+        """Drop the states of removed entries, and of entries with another parent now."""
         for name in gone:
             self.pop(name, None)
 
@@ -222,7 +222,7 @@ class Journal(Generic[S]):
         return found
 
     def take_back_behind(self, last: EntryId | None) -> None:
-        """Remove the entries that were added behind `last`, because the store could not keep them."""
+        """Remove the entries behind `last`, because the store failed to keep them."""
         gone = list(takewhile(lambda name: name != last, reversed(self.entries)))
         for name in gone:
             del self.entries[name]

@@ -135,7 +135,7 @@ class Pager:
         return tuple(_standing_in(one, kept, way) for one, kept in zip(entering, stored, strict=True))
 
     def repeat(self, session: str, entering: Sequence[PreviewCandidate], way: Way) -> tuple[PagedOut, ...]:
-        """Store texts that came before, and return the stubs that name them, in the same order. Raises StoreError."""
+        """Store earlier texts, and return their stubs, in the same order. Raises StoreError."""
         stored = self._store(session, [(one.result, one.tool, one.tokens) for one in entering], CHAT)
         stubs = [
             name_repeat(str(kept.id), one.tokens, one.result.text, way)

@@ -111,7 +111,7 @@ class Privacy:
         return known
 
     def fingerprint(self, text: str) -> str:
-        """Return a keyed digest of a text, which tells nothing about it without the store's secret."""
+        """Return a keyed digest of a text. Without the store's secret, the digest reveals nothing."""
         return digest_of(self._key(), text)
 
     def redact_note(self, data: str) -> str:

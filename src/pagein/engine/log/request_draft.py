@@ -106,7 +106,7 @@ def shared_length(one: Cell | None, other: Cell | None) -> int:
 
 
 def news_of(tip: Cell | None, before: Cell | None) -> tuple[Cell | None, list[WindowPiece]]:
-    """Return the last cell that a request shares with an earlier request, and the messages after it."""
+    """Return the last cell shared with an earlier request, and the messages after it."""
     keep = shared_length(tip, before)
     return cut(tip, keep), pieces_since(tip, keep)
 
@@ -167,12 +167,12 @@ class _OpenPiece:
     before: "_OpenPiece | None"
 
 
-class _Remembering:
+class _CacheSlots:
     """Instances hold what their cached properties found, beside the slots of a subclass."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RequestDraft(_Remembering):
+class RequestDraft(_CacheSlots):
     """Settled messages, and the messages held since the last assistant message.
 
     tip: the settled messages.

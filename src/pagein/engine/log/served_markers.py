@@ -1,4 +1,4 @@
-"""Markers and hints that the latest sessions of a store were answered with, as the echo guard compares them."""
+"""Markers and hints in the answers of a store's latest sessions, for the comparison by the echo guard."""
 
 from collections.abc import Iterator
 from typing import Final

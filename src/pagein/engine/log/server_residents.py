@@ -55,7 +55,7 @@ def _residents(piece: WindowPiece, place: int, born: int, before: int, settings:
 
 
 def results_of(piece: WindowPiece) -> tuple[ServerResult, ...]:
-    """Return the server results of a message, those too that left it."""
+    """Return the server results of a message, including the evicted results."""
     return server_results_of(piece.source or piece.message)
 
 

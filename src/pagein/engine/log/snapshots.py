@@ -283,7 +283,7 @@ def _code() -> str:
 
 
 def _files(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
-    """Yield each module below a folder with its path, so that the order of a listing does not matter."""
+    """Yield each module below a folder with its path, for a fixed order of a listing."""
     for one in folder.iterdir():
         if one.is_dir():
             yield from _files(one, f"{path}/{one.name}")

@@ -24,7 +24,7 @@ class StandingReceipt:
 
 
 def standing_receipt(text: str) -> StandingReceipt | None:
-    """Return the receipt at the end of a text that a window shows; None if there is none."""
+    """Return the receipt at the end of a text in a window; None if absent."""
     found = RECEIPT_LINE.search(text, max(len(text) - LONGEST_RECEIPT_LINE, 0))
     if found is None:
         return None

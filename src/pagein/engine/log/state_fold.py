@@ -200,6 +200,8 @@ def _worked_on(standing: ResidentSet, piece: WindowPiece, calls: Mapping[str, To
             changed = done and access.op != "read"
             whole = done and (access.op == "write" or (access.op == "read" and access.start is access.end is None))
             standing = standing.touch(access.path, piece.born, rules.residency.rules, edited=changed, whole=whole)
+    if not any(isinstance(block, Text) for block in piece.message.blocks):  # results alone are nobody's words
+        return standing
     words = words_said(piece.message)
     return standing if words is None else standing.spoken(piece.born, rules.residency.rules, words)
 

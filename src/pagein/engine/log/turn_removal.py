@@ -30,7 +30,8 @@ def is_spoken(message: Message) -> bool:
 
 
 def words_said(message: Message) -> str | None:
-    """Return the words of a person in the message, "" if they are not known any more; None where nobody spoke.
+    """Return a person's words in the message, "" for words no longer known; None for a message without a person's
+    words.
 
     A client may add a text of its own to every message with results: that is nobody's word.
     """

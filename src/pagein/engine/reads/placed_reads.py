@@ -1,4 +1,4 @@
-"""Reads of chosen lines: the lines of a symbol or of some matches, under a line that says where they stand.
+"""Reads of chosen lines: the lines of a symbol or of some matches, under a line with their place.
 
 The answer is proven and journaled like any other read (`session_reads`), so that lines which the model sees come back as
 markers, and later reads know what was shown here.
@@ -36,7 +36,7 @@ class PlacedReads:
         return self._reads.files.read(located, signal)
 
     def withhold(self, text: str) -> None:
-        """Keep a text that shows a file which must not be stored out of the store."""
+        """Keep an excluded file's text out of the store."""
         self._log.withhold(text)
 
     def symbol(

@@ -36,7 +36,7 @@ class Outside:
         return self.version if self.witness else None
 
     def version(self, name: ContentHash) -> bytes | None:
-        """Return a stored version; None if it is lost or the store fails."""
+        """Return a stored version; None for a lost version or a failed store."""
         try:
             return self.blobs.get(name)
         except StoreError:

@@ -1,4 +1,4 @@
-"""Guard the reads of a session: judge each read before it is answered, and count what was read and searched.
+"""Guard the reads of a session: judge each read before its answer, and count reads and searches.
 
 Rules of this file
 ------------------
@@ -24,9 +24,18 @@ from pagein.policy.guards import guard_state
 from pagein.policy.guards.aggregation import item_id
 from pagein.policy.guards.budgets import TOP_PATHS
 from pagein.policy.guards.guard_state import GuardState
-from pagein.policy.guards.judgement import Cut, NextCall, ReadAsk, Verdict, after_search, budget_state, complete, judge
+from pagein.policy.guards.judgement import (
+    Cut,
+    NextCall,
+    ReadAsk,
+    ReadVerdict,
+    after_search,
+    budget_state,
+    complete,
+    judge,
+)
 from pagein.policy.guards.limits import GuardSettings
-from pagein.policy.guards.metrics import NO_METRICS, Metrics
+from pagein.policy.guards.metrics import NO_METRICS, ReadMetrics
 from pagein.policy.guards.relevance import shown_path
 from pagein.ports import Files
 
@@ -110,7 +119,7 @@ class SessionGuards:
 
     @contextmanager
     def counted_in(self, tally: GuardTally) -> Iterator[None]:
-        """Count what this thread reads and searches in a tally, and judge it by that, instead of by the branch."""
+        """Count the reads and searches of this thread in a tally, and judge by the tally instead of by the branch."""
         self._here.tally = tally
         try:
             yield
@@ -156,7 +165,7 @@ class SessionGuards:
             "bundle_lines": state.bundle.distinct,
         }
 
-    def _all_metrics(self) -> Metrics:
+    def _all_metrics(self) -> ReadMetrics:
         metrics = NO_METRICS
         for name in self._log.journal.entries:
             body = self._log.journal.entry(name).body
@@ -169,12 +178,12 @@ class SessionGuards:
                     pass
         return metrics
 
-    def judge(self, ask: ReadAsk) -> Verdict:
+    def judge(self, ask: ReadAsk) -> ReadVerdict:
         """Return the judgement of a read. Its path may have any spelling. Changes nothing."""
         return judge(self.state, replace(ask, path=self.key_of(ask.path)), self.settings, self._root())
 
-    def note_read(self, verdict: Verdict, served: ServedRead) -> Verdict:
-        """Count an answered read. Returns its judgement with the warnings about what was shortened."""
+    def note_read(self, verdict: ReadVerdict, served: ServedRead) -> ReadVerdict:
+        """Count an answered read. Returns its judgement with warnings about shortened answers."""
         key, is_excluded = self._place(served.path)
         is_named = bool(key) and not is_excluded
         shown = shown_path(key, self._root())
@@ -193,7 +202,7 @@ class SessionGuards:
         self._note(note)
         return complete(verdict, served.cut)
 
-    def note_search(self, served: ServedSearch) -> Verdict:
+    def note_search(self, served: ServedSearch) -> ReadVerdict:
         """Count an answered search and record the found files. Return the judgement for the next step."""
         note = SearchMeasureNote(
             served.query, self._first_keys(served.paths), served.hits, served.where, served.scope, served.degraded
@@ -201,7 +210,7 @@ class SessionGuards:
         self._note(note)
         return after_search(self.state, served.query, self.settings, served.next_calls, found=served.hits > 0)
 
-    def stabilization(self, verdict: Verdict) -> dict[str, object]:
+    def stabilization(self, verdict: ReadVerdict) -> dict[str, object]:
         """Return `meta.stabilization` of an answer: the judgement, and the metrics of the branch as they are now."""
         state = self.state
         return {
@@ -218,7 +227,7 @@ class SessionGuards:
         }
 
     def key_of(self, path: str) -> str:
-        """Return the path key of a file; the path itself if it leads to no file that the session can name."""
+        """Return the path key of a file; the path itself for a path without a nameable file."""
         return self._place(path)[0]
 
     def _place(self, path: str) -> tuple[str, bool]:
@@ -233,7 +242,7 @@ class SessionGuards:
         return located.key, located.excluded
 
     def _first_keys(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Return the path keys of the first files that are not excluded. Looks at no more files than that takes."""
+        """Return the path keys of the first files without the excluded ones. Stops as soon as there are enough."""
         keys: dict[str, None] = {}
         for path in paths:
             if len(keys) == TOP_PATHS:

@@ -261,7 +261,7 @@ class SessionReads:
     # --- decisions ---
 
     def shorten(self, asked: RangeRead, signal: Signal | None = None, rehearse: Rehearse | None = None) -> ReadResult:
-        """Return the answer to a read of a text file that may be stored, and journal it.
+        """Return the answer to a read of a storable text file, and journal the read.
 
         rehearse: told of the answer instead, which is then the client's own; None to answer.
 

@@ -122,7 +122,7 @@ class ChildResults:
         return int(self._keeper.counter.count(text)) + 1
 
     def keep(self, draft: ChildResultDraft) -> StoredAnswer | None:
-        """Store an answer. Returns None for an answer that must not be stored. Raises StoreError."""
+        """Store an answer. Returns None for an answer with unstorable text. Raises StoreError."""
         if keys_in(draft.answer):
             return None
         artifact = _artifact_id(self._owner.session, draft.call) if draft.kind == "extract" else ""

@@ -1,9 +1,11 @@
 """The questions that a session may ask child models, for users of the library."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from pagein.errors import BadSetting
+from pagein.model.delegation_notes import DelegationKind
 from pagein.policy.delegation.reports import Confirm, Question, Report
 
 
@@ -19,106 +21,74 @@ class Delegate(Protocol):
         ...
 
 
+class QuestionOptions(TypedDict, total=False):
+    """The options of a question.
+
+    model: `provider/model`; "" for the one that is set.
+    find: targets in which this text, or `/expression/flags`, does not stand are not asked about.
+    confirm: asks a person above a number of children.
+    """
+
+    model: str
+    find: str | None
+    confirm: Confirm | None
+
+
 class _Recalls(Protocol):
     @property
     def delegate(self) -> Delegate | None: ...
 
 
-class DelegatedQuestions:
+class DelegatedQuestions(ABC):
     """The methods of a session by which child models are asked about stored objects.
 
-    targets: ids or names of objects. model: `provider/model`; "" for the one that is set. find: targets in which this text, or
-    `/expression/flags`, does not stand are not asked about. confirm: asks a person above a number of children.
+    targets: ids or names of objects. Each method takes the options of `QuestionOptions`.
     Raises BadSetting or HostError for a session without child models; everything else that goes wrong is told in the report.
     """
 
-    def query(
-        self,
-        instructions: str,
-        targets: Sequence[str],
-        *,
-        model: str = "",
-        find: str | None = None,
-        confirm: Confirm | None = None,
-    ) -> Report:
+    def query(self, instructions: str, targets: Sequence[str], **options: Unpack[QuestionOptions]) -> Report:
         """Ask one child about the targets together."""
-        question = Question("query", instructions, _named(targets), model, find, confirm=confirm)
-        return self._delegate().ask_now(self, question)
+        return self._ask_now("query", instructions, targets, options)
 
-    async def aquery(
-        self,
-        instructions: str,
-        targets: Sequence[str],
-        *,
-        model: str = "",
-        find: str | None = None,
-        confirm: Confirm | None = None,
-    ) -> Report:
+    async def aquery(self, instructions: str, targets: Sequence[str], **options: Unpack[QuestionOptions]) -> Report:
         """As `query`, for coroutines."""
-        question = Question("query", instructions, _named(targets), model, find, confirm=confirm)
-        return await self._delegate().ask(self, question)
+        return await self._ask("query", instructions, targets, options)
 
-    def batch(
-        self,
-        instructions: str,
-        targets: Sequence[str],
-        *,
-        model: str = "",
-        find: str | None = None,
-        confirm: Confirm | None = None,
-    ) -> Report:
+    def batch(self, instructions: str, targets: Sequence[str], **options: Unpack[QuestionOptions]) -> Report:
         """Ask one child about each target, several at the same time. The results have the order of the targets."""
-        question = Question("batch", instructions, _named(targets), model, find, confirm=confirm)
-        return self._delegate().ask_now(self, question)
+        return self._ask_now("batch", instructions, targets, options)
 
-    async def abatch(
-        self,
-        instructions: str,
-        targets: Sequence[str],
-        *,
-        model: str = "",
-        find: str | None = None,
-        confirm: Confirm | None = None,
-    ) -> Report:
+    async def abatch(self, instructions: str, targets: Sequence[str], **options: Unpack[QuestionOptions]) -> Report:
         """As `batch`, for coroutines."""
-        question = Question("batch", instructions, _named(targets), model, find, confirm=confirm)
-        return await self._delegate().ask(self, question)
+        return await self._ask("batch", instructions, targets, options)
 
-    def extract(
-        self,
-        instructions: str,
-        targets: Sequence[str],
-        *,
-        model: str = "",
-        find: str | None = None,
-        confirm: Confirm | None = None,
-    ) -> Report:
+    def extract(self, instructions: str, targets: Sequence[str], **options: Unpack[QuestionOptions]) -> Report:
         """Ask a child about the joined targets, and store the answer as an object with references to the targets."""
-        question = Question("extract", instructions, _named(targets), model, find, confirm=confirm)
-        return self._delegate().ask_now(self, question)
+        return self._ask_now("extract", instructions, targets, options)
 
-    async def aextract(
-        self,
-        instructions: str,
-        targets: Sequence[str],
-        *,
-        model: str = "",
-        find: str | None = None,
-        confirm: Confirm | None = None,
-    ) -> Report:
+    async def aextract(self, instructions: str, targets: Sequence[str], **options: Unpack[QuestionOptions]) -> Report:
         """As `extract`, for coroutines."""
-        question = Question("extract", instructions, _named(targets), model, find, confirm=confirm)
-        return await self._delegate().ask(self, question)
+        return await self._ask("extract", instructions, targets, options)
 
     @property
+    @abstractmethod
     def recalls(self) -> _Recalls:
         """The session's recall."""
-        raise NotImplementedError
 
     @property
     def delegate(self) -> Delegate | None:
         """The port to child models of this session, or None."""
         return self.recalls.delegate
+
+    def _ask_now(
+        self, kind: DelegationKind, instructions: str, targets: Sequence[str], options: QuestionOptions
+    ) -> Report:
+        return self._delegate().ask_now(self, _question(kind, instructions, targets, **options))
+
+    async def _ask(
+        self, kind: DelegationKind, instructions: str, targets: Sequence[str], options: QuestionOptions
+    ) -> Report:
+        return await self._delegate().ask(self, _question(kind, instructions, targets, **options))
 
     def _delegate(self) -> Delegate:
         delegate = self.delegate
@@ -127,5 +97,14 @@ class DelegatedQuestions:
         return delegate
 
 
-def _named(targets: Sequence[str]) -> tuple[str, ...]:
-    return (targets,) if isinstance(targets, str) else tuple(targets)
+def _question(
+    kind: DelegationKind,
+    instructions: str,
+    targets: Sequence[str],
+    *,
+    model: str = "",
+    find: str | None = None,
+    confirm: Confirm | None = None,
+) -> Question:
+    named = (targets,) if isinstance(targets, str) else tuple(targets)
+    return Question(kind, instructions, named, model, find, confirm=confirm)

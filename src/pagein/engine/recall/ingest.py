@@ -88,7 +88,7 @@ class Owner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class IngestLimits:
     """Limits of one ingest. Raises BadSetting for a limit below 1.
 
     files: number of files.
@@ -103,7 +103,7 @@ class Limits:
             raise BadSetting(f"an ingest takes 1 file and 1 byte or more, not {self.files} and {self.bytes}")
 
 
-WIDE: Final = Limits()
+WIDE: Final = IngestLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class _Batch:
 
 
 @dataclass(slots=True)
-class _Run:
+class _IngestRun:
     """An ingest in progress."""
 
     known: SharedMap[HeldObject]
@@ -209,7 +209,7 @@ class IngestStore:
 class Ingester:
     """Ingest files below a folder for a session."""
 
-    def __init__(self, owner: Owner, keeper: IngestStore, tree: IngestTree, limits: Limits) -> None:
+    def __init__(self, owner: Owner, keeper: IngestStore, tree: IngestTree, limits: IngestLimits) -> None:
         self._owner = owner
         self._keeper = keeper
         self._tree = tree
@@ -219,7 +219,7 @@ class Ingester:
         self,
         patterns: Sequence[str],
         *,
-        limits: Limits | None = None,
+        limits: IngestLimits | None = None,
         confirm: Callable[[int], bool] | None = None,
         tell: Tell | None = None,
         signal: Signal | None = None,
@@ -247,7 +247,7 @@ class Ingester:
         return report
 
     def _refusal(
-        self, matched: TreeMatches, bounds: Limits, confirm: Callable[[int], bool] | None
+        self, matched: TreeMatches, bounds: IngestLimits, confirm: Callable[[int], bool] | None
     ) -> IngestReport | None:
         count = len(matched.files)
         why = None
@@ -259,8 +259,10 @@ class Ingester:
             why = "Cancelled by user"
         return None if why is None else IngestReport(skipped=matched.left, refused=why, ignored=matched.ignored)
 
-    def _run(self, matched: TreeMatches, bounds: Limits, tell: Tell | None, signal: Signal | None) -> IngestReport:
-        run = _Run(self._owner.holdings.files, len(matched.files), tell)
+    def _run(
+        self, matched: TreeMatches, bounds: IngestLimits, tell: Tell | None, signal: Signal | None
+    ) -> IngestReport:
+        run = _IngestRun(self._owner.holdings.files, len(matched.files), tell)
         failure = None
         for batch in self._batches(matched.files, run, bounds, signal):
             try:
@@ -272,7 +274,9 @@ class Ingester:
         skipped = (*matched.left, *run.skipped)
         return IngestReport(tuple(run.done), skipped, ignored=matched.ignored, failure=failure)
 
-    def _batches(self, files: Sequence[TreeFile], run: _Run, bounds: Limits, signal: Signal | None) -> Iterator[_Batch]:
+    def _batches(
+        self, files: Sequence[TreeFile], run: _IngestRun, bounds: IngestLimits, signal: Signal | None
+    ) -> Iterator[_Batch]:
         batch = _Batch()
         for file in files:
             if signal is not None and signal.is_set():
@@ -289,7 +293,7 @@ class Ingester:
         if batch.files:
             yield batch
 
-    def _read(self, file: TreeFile, batch: _Batch, run: _Run, signal: Signal | None) -> None:
+    def _read(self, file: TreeFile, batch: _Batch, run: _IngestRun, signal: Signal | None) -> None:
         try:
             text = self._tree.text(file, signal)
         except BadInput as problem:
@@ -305,7 +309,7 @@ class Ingester:
         batch.size += file.size
         batch.files.append((file, text))
 
-    def _store(self, batch: _Batch, run: _Run) -> None:
+    def _store(self, batch: _Batch, run: _IngestRun) -> None:
         """Store the new files of a batch. Raises StoreError; then nothing of the batch is stored."""
         done: list[Done] = []
         with self._owner.turn():

@@ -125,7 +125,7 @@ def abbreviation(store: ObjectStore, meant: Version, name: str) -> str:
 
 
 def title_of(version: Version) -> str:
-    """Return what a person knows an object by: its path, nickname, title or call."""
+    """Return a person's name for an object: its path, nickname, title or call."""
     known = version.metadata
     for value in (known.get("path"), version.nickname, known.get("title"), known.get("session_id")):
         if isinstance(value, str) and value:
@@ -147,13 +147,15 @@ def _files_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
 
 
 def _known_place(found: Sequence[Version]) -> Sequence[Version]:
-    """Return the file whose machine is known, if there is one such file; another session may have met it unknown."""
+    """Return the only file with a known machine, if there is one; another session may have met the file without its
+    machine.
+    """
     known = [one for one in found if machine_in(one.metadata.get("home"))]
     return known if len(known) == 1 else found
 
 
 def _files_once_at(store: ObjectStore, name: str, paths: Paths) -> Sequence[Version]:
-    """Return the deleted files that had one of the paths."""
+    """Return the deleted files that once had this path."""
     meant = paths(name)
     for path in meant:
         if found := store.objects(Query(types=FILES, where={"last_path": path}, deleted=True, limit=_MOST)):
@@ -171,7 +173,7 @@ def _abbreviates(store: ObjectStore, name: str, meant: Version) -> bool:
 
 
 def _named_so(store: ObjectStore, name: str, _: Paths) -> Sequence[Version]:
-    """Return the files whose path ends with the name, and the sessions and nicknames that begin with it."""
+    """Return the files by the end of their path, and the sessions and nicknames by their beginning."""
     found = [*store.objects(Query(types=FILES, ending=("path", _path_end(name)), limit=_MOST))]
     if len(name) >= _SHORTEST:
         found += _main_session(store.objects(Query(types=SESSIONS, under=("session_id", name), limit=_MOST)))
@@ -202,7 +204,7 @@ _ABBREVIATIONS: Final = (_named_so, _files_once_named_so, _ids_beginning_so)
 
 
 def _main_session(found: Sequence[Version]) -> Sequence[Version]:
-    """Return the session whose sub-agents all the others are, or else all; a sub-agent is named `SESSION/AGENT`."""
+    """Return the common session of some sub-agents, else all; a sub-agent is named `SESSION/AGENT`."""
     names = {str(one.metadata["session_id"]): one for one in found}
     for name, version in names.items():
         if all(other == name or other.startswith(f"{name}/") for other in names):

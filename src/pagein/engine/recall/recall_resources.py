@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from pagein.engine.log.trajectory import Trajectory
 from pagein.engine.recall.delegated_questions import Delegate
-from pagein.engine.recall.ingest import WIDE, IngestTree, Limits
+from pagein.engine.recall.ingest import WIDE, IngestLimits, IngestTree
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.errors import BadSetting
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
@@ -79,7 +79,7 @@ class RecallResources:
     objects: StoredObjects | None = None
     trajectory: Trajectory | None = None
     bounds: Bounds = USUAL
-    limits: Limits = WIDE
+    limits: IngestLimits = WIDE
     code: Callable[[str], CodeSearcher] | None = None
     delegate: Delegate | None = None
 

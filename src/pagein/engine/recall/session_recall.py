@@ -275,7 +275,7 @@ class SessionRecall:
                 return
 
     def _source(self, name: str, session: str | None) -> tuple[str | None, str]:
-        """Return the session and the call that gave a text, if it is an evicted result; else the object itself."""
+        """Return the session and the call of an evicted result; for other objects, the object itself."""
         with contextlib.suppress(BadName, StoreError):
             stored = self._keeper.blobs.find(ObjectId.parse(name))
             if stored is not None:

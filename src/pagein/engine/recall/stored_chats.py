@@ -42,7 +42,7 @@ class TurnPlace:
 
 
 class TurnPlaces:
-    """Finds the turn of a chat to which a reference points. Caches the chats that it read."""
+    """Finds the turn of a chat by a reference. Caches the chats."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -51,7 +51,7 @@ class TurnPlaces:
         self._said: dict[ContentHash, str] = {}
 
     def place(self, reference: Reference, turn: int | None = None) -> TurnPlace | None:
-        """Return the turn that a reference to a chat means, or None for a reference that leads nowhere.
+        """Return the turn of a reference to a chat, or None for a broken reference.
 
         turn: if known; otherwise the field of the reference tells.
         """
@@ -110,7 +110,7 @@ def person_words(text: Text) -> str:
 
 
 def turn_in(field: str | None) -> int | None:
-    """Return the turn that a field of a chat, or a place in one, belongs to."""
+    """Return the turn around a field of a chat, or around a place in a field."""
     found = None if field is None else _PAGE.search(field)
     return None if found is None else int(found[1])
 
@@ -138,7 +138,7 @@ def read_turns(
 
 
 def later_calls(store: ObjectStore, chat: Version) -> tuple[ChatCall, ...]:
-    """Return the calls of a chat's last turn that came after its newest version; none for an older version.
+    """Return the calls of a chat's last turn after its newest version; no calls for an older version.
 
     A version holds several steps, so the last calls of a conversation may be in their own objects alone.
     """

@@ -87,7 +87,7 @@ class StoredObjects:
         return self._store.additional(version, name)
 
     def turns_text(self, chat: Version, first: int = 1, last: int | None = None) -> str:
-        """Return turns of a chat as text; "" if it has none of them. Raises BadInput for an unknown form, and StoreError."""
+        """Return turns of a chat as text; "" for absent turns. Raises BadInput for an unknown form, and StoreError."""
         return turns_as_text([turn for _, turn in read_turns(self._store, chat, first, last)])
 
     def summaries(self, chat: Version) -> tuple[str, str] | None:
@@ -107,7 +107,7 @@ class StoredObjects:
         return self._store.backlinks(name, ever=ever)
 
     def resolve(self, reference: Reference) -> Resolution | UnresolvedReference:
-        """Return the version that a reference means, a pinned version verified by its hashes. Raises StoreError."""
+        """Return the version of a reference, a pinned version verified by its hashes. Raises StoreError."""
         return self._store.resolve(reference)
 
     def select(self, version: Version, selection: Selection = ALL) -> tuple[Link, ...]:

@@ -78,6 +78,22 @@ class UndecidedRequests:
         self._kept: OrderedDict[str, tuple[LastSent, ...]] = OrderedDict()
         self.size = 0  # bytes of the remembered requests
 
+    def note_rendering(
+        self,
+        session: str,
+        call: PendingCall,
+        made: Bytes,
+        exchanges: Mapping[EntryId, Sequence[ExchangeNote]],
+        chosen: BreakpointChoice,
+    ) -> None:
+        """Remember a sent request by its rendering and its cache breakpoints.
+
+        exchanges: as in `LastSent`.
+        """
+        tools = call.recall.tools if call.own_tool_names else ()
+        size, deferred = len(call.original), call.recall.deferred
+        self.note_sent(session, LastSent(call.script, made.changes, size, exchanges, tools, chosen, deferred))
+
     def note_sent(self, session: str, last: LastSent) -> None:
         """Remember a sent request."""
         with self._lock:

@@ -1,4 +1,4 @@
-"""Inputs of a decision before a model call: large outputs, what they cost as previews, eviction candidates."""
+"""Inputs of a decision before a model call: large outputs, their cost as previews, eviction candidates."""
 
 from itertools import takewhile
 
@@ -31,13 +31,14 @@ def moment_of(state: State, at: float | None) -> Moment:
     shared, fresh = news_of(tip, state.sent)
     held, whole = shared.tokens if shared else 0, tip.tokens if tip else 0
     behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
+    with_text = (one for one in behind_the_answer if any(isinstance(block, Text) for block in one.message.blocks))
     return Moment(
         now=at,
         last=state.sent_at,
         size=whole,
         new=whole - held,
         replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
-        user_turn=any(is_spoken(piece.message) for piece in behind_the_answer),
+        user_turn=any(is_spoken(piece.message) for piece in with_text),
         floor=state.floor or 0.0,
         scale=state.scale,
         blocks=sum(len(piece.message.blocks) for piece in fresh),

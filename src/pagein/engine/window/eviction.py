@@ -257,7 +257,7 @@ def _frontier(leaving: Sequence[EvictionCandidate], whole: Sequence[TurnRemoval]
 
 
 def _turns(scene: Scene, paged: Sequence[PagedOut], whole: Sequence[TurnRemoval], pager: Pager) -> list[TurnsLeft]:
-    """Store turns that are evicted whole, in their form after the other evictions. Raises StoreError."""
+    """Store the turns to evict whole, in their form after the other evictions. Raises StoreError."""
     if not whole:
         return []
     state = scene.state

@@ -1,4 +1,4 @@
-"""Find texts that the host attaches to a conversation a second time, word for word, before a request shows them again."""
+"""Find texts attached by the host a second time, word for word, before a request shows the repetition."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

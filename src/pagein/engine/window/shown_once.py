@@ -1,4 +1,4 @@
-"""Results that a request shows once: their choice for a request, and their stubs in the next one.
+"""Results shown in a single request: their choice for a request, and their stubs in the next request.
 
 Rules of this file
 ------------------
@@ -129,7 +129,7 @@ def choose_one_shots(
 
 
 def with_shown_once(planned: EpochPlan, shown: OneShotNote, state: State, stays: Collection[str]) -> EpochPlan:
-    """Add the results that the last request showed once to a plan. Nothing cached changes, so they cost nothing.
+    """Add the one-shot results of the last request to a plan. Nothing cached changes, so they cost nothing.
 
     A result that no answer followed was not seen, and stays.
 

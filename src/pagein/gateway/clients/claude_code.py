@@ -30,7 +30,7 @@ _SETTINGS_OPTION: Final = "--settings"
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ClientSettings:
     """The settings of Claude Code from files and environment.
 
     variables: the environment, with the `env` of the settings files over it
@@ -70,7 +70,7 @@ def _read(client: Client, url: str, places: ConfigPlaces) -> ClientSetup:
     return ClientSetup(client, not problems, problems, remarks)
 
 
-def _told(places: ConfigPlaces) -> _Told:
+def _told(places: ConfigPlaces) -> _ClientSettings:
     folder = Path(places.environment.get("CLAUDE_CONFIG_DIR") or places.home / ".claude")
     project = places.workspace / ".claude"
     files = (folder / "settings.json", project / "settings.json", project / "settings.local.json", *_MANAGED)
@@ -85,7 +85,7 @@ def _told(places: ConfigPlaces) -> _Told:
             told[name], sources[name] = str(value), file
         model = str(settings.get("model") or model)
         has_key_helper = has_key_helper or bool(settings.get("apiKeyHelper"))
-    return _Told(told, sources, model, has_key_helper)
+    return _ClientSettings(told, sources, model, has_key_helper)
 
 
 def _endpoints(places: ConfigPlaces, _: Sequence[str]) -> Endpoints:
@@ -119,7 +119,7 @@ def _plan(asked: LaunchRequest) -> LaunchPlan:
     return LaunchPlan(environment, _outvoting(asked, found), remarks)
 
 
-def _outvoting(asked: LaunchRequest, found: _Told) -> tuple[str, ...]:
+def _outvoting(asked: LaunchRequest, found: _ClientSettings) -> tuple[str, ...]:
     """Return the arguments that override the address of a settings file."""
     file = found.sources.get(_ADDRESS)
     if file is None or is_same(found.variables[_ADDRESS], asked.url):
@@ -132,7 +132,7 @@ def _outvoting(asked: LaunchRequest, found: _Told) -> tuple[str, ...]:
     return (_SETTINGS_OPTION, json.dumps({"env": {_ADDRESS: asked.url}}))
 
 
-def _remarks(asked: LaunchRequest, found: _Told, *, keeps_window: bool) -> list[str]:
+def _remarks(asked: LaunchRequest, found: _ClientSettings, *, keeps_window: bool) -> list[str]:
     remarks = []
     model = option(asked.arguments, "--model") or found.model
     if not keeps_window and not model.endswith(_WHOLE_WINDOW):

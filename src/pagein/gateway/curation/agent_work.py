@@ -98,7 +98,7 @@ class AgentWork:
             return frozenset(one.session for one in self._conversations.values())
 
     def is_at_rest(self, others: Collection[str], patience: float) -> bool:
-        """Return whether no conversation is at work, apart from those of other sessions.
+        """Return whether no conversation is at work, except in other sessions.
 
         patience: seconds of silence after which nobody waits for a conversation any longer.
         """
@@ -111,7 +111,7 @@ class AgentWork:
             )
 
     def was_at_rest(self, moment: float, others: Collection[str]) -> bool:
-        """Return whether no conversation was at work at a moment, apart from those of other sessions."""
+        """Return whether no conversation was at work at a moment, except in other sessions."""
         with self._turn:
             return moment >= self._began and not any(
                 one.worked_at(moment) for one in self._conversations.values() if one.session not in others

@@ -1,4 +1,4 @@
-"""Note on which machine sessions work, and follow the files that they touch, in a thread beside the calls.
+"""Note the machine of each session, and follow the sessions' files, in a thread beside the calls.
 
 Rules of this file
 ------------------
@@ -159,7 +159,7 @@ class FileFollower:
 
     @staticmethod
     def _folder_in(store: WholeStore, session: str) -> str:
-        """Return the folder that the client's own texts name; "" if none does.
+        """Return the folder named in the client's own texts; "" if absent.
 
         The journal is read, and not the objects made from it: they may be far behind, and the session touches files soon.
         """
@@ -175,7 +175,7 @@ class FileFollower:
         return found.folder
 
     def _is_watched(self, store: WholeStore, folder: str, last: float) -> bool:
-        """Return whether a folder is watched, and begin to watch it if it may be."""
+        """Return whether a folder is watched; start the watch of a watchable folder."""
         if folder in self._folders:
             self._folders[folder].last = last
             return True
@@ -206,7 +206,7 @@ class FileFollower:
                 self._folders.pop(path).stop()
 
     def _is_person(self, store: WholeStore, others: frozenset[str]) -> Callable[[float], bool]:
-        """Return whether a change at a moment is a person's, for a folder in which other sessions do not work."""
+        """Return whether a change at a moment is a person's, for a folder without the work of other sessions."""
         sessions = self.work.sessions() - others
         asked = self._terms.follows == "person" and not self._background.runs_in(store, sessions)
         return lambda at: asked and self.work.was_at_rest(at, others)
@@ -217,7 +217,7 @@ class FileFollower:
 
 
 class _BackgroundCommands:
-    """Knows which sessions left a command running in the background, which may change files at any time."""
+    """Knows the sessions with a command left running in the background, which may change files at any time."""
 
     def __init__(self) -> None:
         self._read: dict[str, int] = {}
@@ -235,7 +235,7 @@ class _BackgroundCommands:
 
 
 class _WatchedFolder:
-    """A folder with the thread that hears of changes in it.
+    """A folder with the thread that watches its changes.
 
     last: time of the last request of its sessions. told: place of the journals up to which its files were told.
     due: time of the next comparison, at the earliest.

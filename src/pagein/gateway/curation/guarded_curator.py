@@ -317,7 +317,7 @@ class Guard:
 
     @property
     def unstored(self) -> float:
-        """Seconds for which calls could not be stored; 0.0 if all are stored."""
+        """Seconds since the store began to fail; 0.0 while calls are stored."""
         return 0.0 if self._stopped is None else time.monotonic() - self._stopped
 
     async def recall(self, curated: CuratedRequest, call: OwnCall) -> OwnToolResult:

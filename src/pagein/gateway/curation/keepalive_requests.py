@@ -224,7 +224,7 @@ class KeepAlive:
         return KeepAliveOutcome(now, session, "kept", status, cost)
 
     def _may_try(self, model: str, now: float) -> bool:
-        """Return whether no other trial with a model may still be undecided, and begin one."""
+        """Return whether no other trial with a model is still undecided, and begin a trial."""
         if now < self._trials.get(model, float("-inf")) + _HOUR:
             return False
         self._trials[model] = now

@@ -63,7 +63,7 @@ class OutgoingRequest:
 
     @property
     def tools(self) -> CuratedRequest | None:
-        """Return the decision if it offered recall tools, whose calls the client must not see."""
+        """Return the decision if it offered recall tools: their calls must stay hidden from the client."""
         return self.decision.curated if self.decision is not None and self.decision.curated.tools else None
 
     @property

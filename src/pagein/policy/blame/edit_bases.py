@@ -11,7 +11,7 @@ from pagein.policy.reads.own_writes import TextEdit
 
 
 def applied(lines: Sequence[str], edits: Sequence[TextEdit]) -> list[str] | None:
-    """Return the lines after these edits; None if an edit has no place here or several."""
+    """Return the lines after some edits; None for an edit with no place or several."""
     text = _framed(lines)
     for edit in edits:
         old, new = _ends(edit.old), _ends(edit.new)

@@ -23,7 +23,7 @@ def spaceless(line: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def plain_form(line: str) -> str:
-    """Return a line without blanks, with one kind of quotes and without commas that close a list."""
+    """Return a line without blanks, with a single kind of quotes and without commas at the end of a list."""
     return _COMMAS.sub("", _signs(line))
 
 

@@ -1,4 +1,4 @@
-"""One step of a file: from the lines of one state, with sources, to the lines of the next state.
+"""One step of a file: from the lines of a state, with sources, to the lines of the next state.
 
 Rules of this file
 ------------------
@@ -21,7 +21,7 @@ from typing import Final
 from pagein.policy.blame.known_states import Answer, Author
 from pagein.policy.blame.layouts import joined_sources, plain_form, spaceless
 from pagein.policy.blame.natural_changes import natural_changes
-from pagein.policy.blame.traced_lines import Found, LineCounts, LinePool, LineSource, LostRun, TracedLine
+from pagein.policy.blame.traced_lines import FoundLines, LineCounts, LinePool, LineSource, LostRun, TracedLine
 from pagein.policy.reads.line_diff import LineChange, changes
 
 HIDDEN: Final = "\0 a line that no known text shows"
@@ -104,14 +104,14 @@ class _Change:
         author = self._step.author
         return run.author == author and (author.maker == "agent" or run.step == self._step.number)
 
-    def _take_run(self, found: Found) -> None:
+    def _take_run(self, found: FoundLines) -> None:
         lines = found.run.lines[found.at : found.at + found.size]
         is_home = self._is_home(found)
         for j, line in enumerate(lines, start=found.first):
             match = line.match if is_home or line.match == "reformatted" else "moved"
             self._out[j] = line._replace(match=match)
 
-    def _is_home(self, found: Found) -> bool:
+    def _is_home(self, found: FoundLines) -> bool:
         """Whether a run stands again beside an old neighbour, and was not taken away by this step."""
         run, change = found.run, self._change
         if run.step == self._step.number and run.lines is not self._old:

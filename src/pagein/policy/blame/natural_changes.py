@@ -57,7 +57,7 @@ def _shift(lines: Sequence[str], first: int, stop: int, above: int, below: int) 
 
 
 def _badness(lines: Sequence[str], first: int, stop: int) -> tuple[int, int]:
-    """Return how unnatural it is that a part begins at `first` and another at `stop`."""
+    """Return how unnatural a division is with a part from `first` and another from `stop`."""
     ends = (_indentation(lines, first), _indentation(lines, stop))
     is_inside = sum(not _is_blank(lines, place - 1) or _is_blank(lines, place) for place in (first, stop))
     return sum(ends), is_inside

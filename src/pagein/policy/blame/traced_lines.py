@@ -59,7 +59,7 @@ class LostRun:
     step: int
 
 
-class Found(NamedTuple):
+class FoundLines(NamedTuple):
     """Lost lines found in new text: new lines `[first, first + size)` are those from `at` on in `run`."""
 
     first: int
@@ -107,12 +107,12 @@ class LinePool:
         for at, line in enumerate(lines):
             self._elsewhere[line.text] = (run, at)
 
-    def find(self, new: Sequence[str], here: LineCounts, wanted: Callable[[LostRun], bool]) -> list[Found]:
+    def find(self, new: Sequence[str], here: LineCounts, wanted: Callable[[LostRun], bool]) -> list[FoundLines]:
         """Return the lost runs in these new lines, in order, without overlaps.
 
         here: counts of the whole new state.
         """
-        found: list[Found] = []
+        found: list[FoundLines] = []
         done = 0
         for j, text in enumerate(new):
             if j < done:
@@ -124,12 +124,12 @@ class LinePool:
             run, at = place
             first, count = _extent(new, j, done, run.lines, at)
             if self._stands(new[first : first + count], here):
-                found.append(Found(first, run, at - (j - first), count))
+                found.append(FoundLines(first, run, at - (j - first), count))
                 done = first + count
         return found
 
     def holds(self, lines: Sequence[str], here: LineCounts) -> bool:
-        """Whether lines that stand where they stood are the same lines, and no chance of small words."""
+        """Whether unmoved lines are the same lines, and no chance of small words."""
         return any(self._is_unique(line, here) for line in lines) or letters(lines) >= _LEAST_LETTERS
 
     def _is_unique(self, text: str, here: LineCounts) -> bool:

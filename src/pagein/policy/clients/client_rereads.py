@@ -15,17 +15,18 @@ Rules of this file
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Final
 
 from pagein.model.documents import Document
-from pagein.model.messages import Message, Text, ToolCall, ToolResult
+from pagein.model.messages import FileAccess, Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileRead
 from pagein.model.spans import Spans
 from pagein.policy.clients.client_reads import (
+    START,
     ClientReads,
     forgotten,
     is_plain,
@@ -138,9 +139,9 @@ def _apply_result(
     if meaning == OTHERS_OUTPUT:
         return state
     if is_withheld(result) or call.withheld is not None:  # its text is unknown
-        return reduce(forgotten, (access.path for access in meaning.accesses), state)
+        return _forget(state, meaning.accesses)
     if call.id in state.files.path_of:  # an id used twice: a statement about one call would count for both
-        return reduce(forgotten, (access.path for access in meaning.accesses), state)
+        return _forget(state, meaning.accesses)
     if all(access.op == "read" for access in meaning.accesses):
         return _apply_read(state, reader, call, result, stands)
     return _apply_write(state, reader, call, stands == result.text)
@@ -169,6 +170,13 @@ def lost_base(state: ClientReads, reader: RereadRules, result: ToolResult) -> st
         return None
     base = state.asked.get(_words_of_call(call))
     return base if base in state.files.gone else None
+
+
+def _forget(state: ClientReads, accesses: Iterable[FileAccess]) -> ClientReads:
+    """Return the state without earlier texts of some files as bases."""
+    if state.texts is START.texts:  # no text was shown at all
+        return state
+    return reduce(forgotten, (access.path for access in accesses), state)
 
 
 def _words_of_call(call: ToolCall) -> str:
@@ -215,7 +223,7 @@ def _apply_read(
         state = replace(state, asked=state.asked.put(_words_of_call(call), call.id))
     if shown is None:
         # the window now shows unknown lines of these files
-        return reduce(forgotten, (access.path for access in reading.effect.accesses), state)
+        return _forget(state, reading.effect.accesses)
     path = path_key(shown.path)
     text = _with_shown(state, path, shown)
     if not is_plain(text):

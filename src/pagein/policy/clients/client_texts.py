@@ -29,7 +29,7 @@ class ClientText:
 
 
 def client_text(decision: ReadDecision, shown: ShownText, text: str) -> ClientText | None:
-    """Return the wording of a decision in place of these lines; None for plain lines or a missing wording."""
+    """Return the wording of a decision in place of some lines; None for plain lines or a missing wording."""
     event = decision.event
     total = event.total if shown.total is not None else None
     match event.mode:

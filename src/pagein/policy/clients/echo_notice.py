@@ -56,7 +56,7 @@ class EchoHit:
 
 
 def echo_hit(profile: Profile, call: ToolCall, result: ToolResult, owned: OwnTexts) -> EchoHit | None:
-    """Return the stubs and markers written into a file by a successful call; None for no such text."""
+    """Return the stubs and markers written into a file by a successful call; None for a clean text."""
     if not may_echo(call.arguments) or profile.is_failure(call, result):
         return None
     meaning = profile.effect_of(call)

@@ -90,7 +90,7 @@ def text_edits(arguments: str, path: str) -> tuple[TextEdit, ...]:
 
 
 def added_file(arguments: str, path: str) -> str | None:
-    """Return the whole text that a patch gives to a new file; None if the call is no such patch.
+    """Return the whole text of a new file in a patch; None for any other call.
 
     arguments: JSON text. path: of the file, as the patch names it.
     """
@@ -105,7 +105,7 @@ def added_file(arguments: str, path: str) -> str | None:
 
 
 def patch_moves(arguments: str) -> dict[str, str]:
-    """Return the files that a patch moves: the new path of each, as the patch names them."""
+    """Return the files moved by a patch, with their new paths as in the patch."""
     body = patch_body(arguments_of(arguments))
     found: dict[str, str] = {}
     source = ""
@@ -118,7 +118,7 @@ def patch_moves(arguments: str) -> dict[str, str]:
 
 
 def without_moves(arguments: str) -> str:
-    """Return the arguments of a patch that changes the same files, and leaves each at its path."""
+    """Return the arguments of a patch of the same files without moves."""
     body = patch_body(arguments_of(arguments)) or ""
     lines = (line for line in body.split("\n") if not line.startswith(_MOVE))
     return encode_json({"input": "\n".join(lines)}).decode()
@@ -159,7 +159,7 @@ def _of_patch(body: str, path: str) -> Iterator[TextEdit]:
 
 
 def _apply_edits(before: str, edits: Sequence[TextEdit], *, whole_lines: bool) -> str | None:
-    """Return the text after these replacements; None if a replacement has no place or several."""
+    """Return the text after some replacements; None for a replacement with no place or several."""
     if not edits:
         return None
     frame = "\n" if whole_lines else ""

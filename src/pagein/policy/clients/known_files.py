@@ -201,7 +201,7 @@ def _after_command(
 
 
 def _last_of_each_path(deeds: list[FileDeed]) -> Iterator[FileDeed]:
-    """Yield one deed per file. A call that reads and changes a file counts as a change."""
+    """Yield one deed per file. A call with a read and a change of a file counts as a change."""
     by_path: dict[str, FileDeed] = {}
     for one in deeds:
         before = by_path.get(one.path)

@@ -41,7 +41,7 @@ class ShownText:
 
     @property
     def length(self) -> int | None:
-        """Lines of the file, as far as the result proves it; None if unknown."""
+        """Lines of the file, as far as the result proves them; None if unknown."""
         return self.last if self.total is None and self.to_end else self.total
 
     def rows(self, text: str) -> list[str]:
@@ -61,7 +61,7 @@ class ShownText:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LineLayout:
     """One way to show lines.
 
     before: text in front of the first line; groups for a layout without gutter: `first` and `last` line shown, and
@@ -81,7 +81,7 @@ class Layout:
 
 
 def lines_shown_by(
-    layouts: Sequence[Layout], access: FileAccess, arguments: Mapping[str, object], text: str
+    layouts: Sequence[LineLayout], access: FileAccess, arguments: Mapping[str, object], text: str
 ) -> ShownText | None:
     """Return the lines in a read tool's result, by the first layout to fit."""
     if not _is_plain(arguments):
@@ -99,7 +99,7 @@ def _is_plain(arguments: Mapping[str, object]) -> bool:
     return all(one is None or (isinstance(one, int) and not isinstance(one, bool) and one > 0) for one in asked)
 
 
-def _numbered_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
+def _numbered_lines(layout: LineLayout, access: FileAccess, text: str) -> ShownText | None:
     head = layout.before.match(text)
     if head is None:
         return None
@@ -124,7 +124,7 @@ def _numbered_lines(layout: Layout, access: FileAccess, text: str) -> ShownText 
     return ShownText(access.path, first, tuple(rows), total, begin, len(text) - at, layout.gutter)
 
 
-def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | None:
+def _plain_lines(layout: LineLayout, access: FileAccess, text: str) -> ShownText | None:
     """Return unnumbered lines, without the notices around the lines; None if a notice contradicts them."""
     head = layout.before.match(text)
     if head is None or not text:
@@ -148,7 +148,7 @@ def _plain_lines(layout: Layout, access: FileAccess, text: str) -> ShownText | N
     return ShownText(access.path, first, lines, total, begin, len(text) - end)
 
 
-def _total(layout: Layout, tail: re.Match[str], access: FileAccess, first: int, count: int) -> int | None:
+def _total(layout: LineLayout, tail: re.Match[str], access: FileAccess, first: int, count: int) -> int | None:
     last = first + count - 1
     told, more = _number(tail, "total"), _number(tail, "more")
     if told is not None:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import Block, FileAccess, Message, ShownLines, ToolCall, ToolResult
 from pagein.policy.clients.file_accesses import accesses, arguments_of
-from pagein.policy.clients.line_layouts import Layout, ShownText, lines_shown_by, raw_text
+from pagein.policy.clients.line_layouts import LineLayout, ShownText, lines_shown_by, raw_text
 from pagein.policy.clients.shell_reads import ExactRead, exact_read
 
 Op: TypeAlias = Literal["read", "write", "edit", "list", "search", "exec", "other"]
@@ -52,17 +52,19 @@ class Profile:
     trims: whether blank lines around shell output are lost.
     counts_last: whether a trailing newline counts as one more line in its reads.
     repeat: its own answer to a read that it answered before; never matches if it has none.
+    proves: whether any of its results shows lines of a file for certain, so that a later read may be answered by them.
     """
 
     name: str
     ops: Mapping[str, Op] = field(default_factory=dict)
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[LineLayout, ...] = ()
     fails: Mapping[Op | Literal["any"], re.Pattern[str]] = field(default_factory=dict)
     envelope: re.Pattern[str] | None = None
     torn: re.Pattern[str] = _FAILS
     trims: bool = True
     counts_last: bool = True
     repeat: re.Pattern[str] = _FAILS
+    proves: bool = True
 
     def effect_of(self, call: ToolCall) -> CallEffect:
         """Return the effect of a call; a patch is an edit in any tool."""
@@ -119,7 +121,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class ResultReading:
-    """What a profile reads in a result and its call.
+    """A profile's reading of a result and its call.
 
     effect: the effect of the call.
     is_failure: whether the result reports a failure.
@@ -135,7 +137,7 @@ class ResultReading:
 
 @lru_cache(maxsize=32)  # asked when a result is answered and when it was sent
 def reading_of(profile: Profile, call: ToolCall, result: ToolResult) -> ResultReading:
-    """Return what a profile reads in a result and its call."""
+    """Return a profile's reading of a result and its call."""
     return ResultReading(
         profile.effect_of(call),
         profile.is_failure(call, result),

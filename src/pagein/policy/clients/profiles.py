@@ -12,7 +12,7 @@ from typing import Final
 from pagein.model.fields import object_at, objects, text
 from pagein.model.messages import ToolCall
 from pagein.policy.clients.file_accesses import EDITS, READS, SHELLS, WRITES, arguments_of
-from pagein.policy.clients.line_layouts import Layout
+from pagein.policy.clients.line_layouts import LineLayout
 from pagein.policy.clients.profile import Op, Profile
 
 _NOTHING: Final = re.compile(r"")
@@ -35,7 +35,7 @@ CLAUDE_CODE: Final = Profile(
         "Grep": "search",
     },
     layouts=(
-        Layout(
+        LineLayout(
             re.compile(r"(?:<system-reminder>[^\n]*</system-reminder>\n)?"),
             r"[ ]*(\d+)(?:\t|→|(?=\Z))",
             _REMINDERS,
@@ -94,7 +94,7 @@ OPENCODE: Final = Profile(
         "grep": "search",
     },
     layouts=(
-        Layout(
+        LineLayout(
             re.compile(r"<path>[^\n]*</path>\n<type>file</type>\n<content>\n?"),
             r"(\d+): ",
             re.compile(
@@ -104,7 +104,7 @@ OPENCODE: Final = Profile(
                 re.DOTALL,
             ),
         ),
-        Layout(  # its versions before 1.1
+        LineLayout(  # its versions before 1.1
             re.compile(r"<file>\n"),
             r"(\d{5,})\| ",
             re.compile(
@@ -141,7 +141,7 @@ PI: Final = Profile(
         "grep": "search",
     },
     layouts=(
-        Layout(
+        LineLayout(
             _NOTHING,
             "",
             re.compile(
@@ -180,7 +180,7 @@ GEMINI_CLI: Final = Profile(
         "search_file_content": "search",
     },
     layouts=(
-        Layout(  # a part of a file, or a file with lines that were cut
+        LineLayout(  # a part of a file, or a file with lines that were cut
             re.compile(
                 r"\nIMPORTANT: The file content has been truncated\.\n"
                 r"Status: Showing lines (?P<first>\d{1,9})-(?P<last>\d{1,9}) of (?P<total>\d{1,9}) total lines\.\n"
@@ -189,7 +189,7 @@ GEMINI_CLI: Final = Profile(
             "",
             _NEVER,
         ),
-        Layout(
+        LineLayout(
             re.compile(
                 r"(?!\nIMPORTANT: The file content has been truncated|\[File content truncated|Showing lines \d)"
             ),
@@ -228,7 +228,7 @@ def _by_names() -> Iterator[tuple[str, Op]]:
             yield name.capitalize(), op
 
 
-OTHER: Final = Profile("other", ops=dict(_by_names()), torn=_NOTHING)
+OTHER: Final = Profile("other", ops=dict(_by_names()), torn=_NOTHING, proves=False)
 """Any other client: tools of a known name touch the files that they name, and results prove nothing."""
 
 PROFILES: Final[Mapping[str, Profile]] = {

@@ -1,4 +1,4 @@
-"""Files that a shell command line deletes or moves, and whether it changes files at all, by a careful parse.
+"""Files deleted or moved by a shell command line, and whether the line changes files at all, by a careful parse.
 
 Rules of this file
 ------------------
@@ -173,6 +173,6 @@ def _is_harmless(words: Sequence[str]) -> bool:
 
 
 def _is_check(words: Sequence[str]) -> bool:
-    """Return whether a command only checks or tests: such tools leave the sources alone without other options."""
+    """Return whether a command only checks or tests, so that the sources stay unchanged without other options."""
     are_safe = all(_CHECK_OPTION.fullmatch(word) for word in words if word.startswith("-"))
     return are_safe and _CHECKS.match(" ".join(words)) is not None

@@ -53,7 +53,7 @@ class FileStatement:
 
     @property
     def stands_for_more(self) -> bool:
-        """True for a marker or a diff, which needs other text as proof."""
+        """True for a marker or a diff, because other text must prove the answer."""
         return isinstance(self.event, FileRead) and self.event.mode not in ("full", "baseline_fallback")
 
     @property
@@ -108,7 +108,7 @@ class FileChains:
         return [] if path is None else self.statements(path)
 
     def paths_of(self, calls: Iterable[str]) -> list[str]:
-        """Return the paths about which these calls make statements."""
+        """Return the paths in the statements of some calls."""
         return sorted({path for call in calls if (path := self.path_of.get(call)) is not None})
 
     def claims(self, path: str | None = None) -> dict[str, ReadClaim]:
@@ -172,7 +172,7 @@ class FileChains:
         return replace(self, chains=chains, path_of=self.path_of.put(made.call, path) if made.call else self.path_of)
 
     def with_chain(self, path: str, statements: Iterable[FileStatement]) -> "FileChains":
-        """Return the chains with these statements about a file in place of all earlier ones."""
+        """Return the chains with new statements about a file in place of all earlier statements."""
         left = list(statements)
         gone = {one.call for one in walk(self.chains.get(path))} - {one.call for one in left}
         path_of, chain = self.path_of, link_items(left)
@@ -212,7 +212,7 @@ class WindowFiles:
         return self.own.versions() | self.client.versions()
 
     def calls_depending_on(self, leaving: Iterable[str]) -> frozenset[str]:
-        """Return the calls with answers that the window does not prove without these results."""
+        """Return the calls with unproven answers in a window without some results."""
         gone = frozenset(leaving)
         return self.own.calls_depending_on(gone) | self.client.calls_depending_on(gone)
 

@@ -1,1 +1,1 @@
-"""Decisions on delegated questions: how targets are split, what an answer proves, and what children share."""
+"""Decisions on delegated questions: parts of targets, proof of answers, and shares of children."""

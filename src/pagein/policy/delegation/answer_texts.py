@@ -16,7 +16,7 @@ _FAILED = {
 
 
 def report_text(report: Report, caps: ReadCaps) -> str:
-    """Return a report within these caps. An answer is shown whole or not at all."""
+    """Return a report within its caps. An answer is shown whole or not at all."""
     if report.refused is not None:
         return report.refused
     heads = [f"[Partial: {report.partial}.]"] if report.partial is not None else []
@@ -55,7 +55,7 @@ def result_text(result: ChildResult, *, is_alone: bool) -> str:
 
 
 def _rest(left: Sequence[ChildResult]) -> str:
-    """Name what is not shown, as far as a line has room for it."""
+    """Name the hidden answers, as far as a line has room."""
     named: list[str] = []
     room = _ROOM_FOR_REST // 2
     for one in left:

@@ -50,7 +50,7 @@ class CallCost:
 
     @property
     def says(self) -> str:
-        """Return the cost in words. A cost that is not known is told as such."""
+        """Return the cost in words, an unknown cost as unknown."""
         told = [] if self.usd is None else [f"${self.usd:.4f}"]
         if self.unpriced:
             told.append(f"cost unknown for {self.unpriced:,} tokens of a model without a price")

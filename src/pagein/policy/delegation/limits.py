@@ -80,5 +80,5 @@ class DelegationSettings:
     remembers: bool = True
 
     def model_at(self, depth: int) -> str:
-        """Return the model that is set for children at this depth, from 1; "" if none is set."""
+        """Return the configured model for children at this depth, from 1; "" for no model."""
         return (self.deep_model or self.model) if depth > 1 else self.model

@@ -1,4 +1,4 @@
-"""System prompts of delegation, for the model that asks and for its children, and the block that holds the targets.
+"""System prompts of delegation, for the asking model and its children, and the block with the targets.
 
 Rules of this file
 ------------------

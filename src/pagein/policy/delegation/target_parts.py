@@ -103,7 +103,7 @@ def _cuts(text: str, edges: Edges, room: int) -> list[int]:
 
 
 def _cut(text: str, edges: Edges, start: int, room: int) -> int:
-    """Return where a part ends that begins at `start`: behind it, and within the room."""
+    """Return where the part from `start` ends: behind `start`, and within the room."""
     limit, half = start + room, start + room // 2
     for level in edges.levels:
         if (edge := _last_edge(level, limit)) > half:

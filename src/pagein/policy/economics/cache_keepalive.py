@@ -95,7 +95,7 @@ class Lifetimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class CacheLease:
     """Cache contents of a session and their expiry; immutable, each step is O(1).
 
     lifetime: TTL of the last request, seconds.
@@ -200,14 +200,16 @@ class Request:
     front: float = 0.0
 
 
-def feared_with(lease: Lease, lifetimes: Lifetimes, at: float, size: float, new: float, *, rewritten: bool) -> float:
+def feared_with(
+    lease: CacheLease, lifetimes: Lifetimes, at: float, size: float, new: float, *, rewritten: bool
+) -> float:
     """Return the cost of pauses since the last anchor on average, one after this request included, in BIT."""
     exposed = max(size - (0.0 if rewritten else lease.anchored_tokens(at)), new)
     before = 0.0 if rewritten else lease.feared
     return before + lease.pause_rate * (lifetimes.write - lifetimes.read) * exposed
 
 
-def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> Lease:
+def lease_after_request(lease: CacheLease, lifetimes: Lifetimes, request: Request) -> CacheLease:
     """Return the lease after a request."""
     now = request.at
     read = request.size - request.written
@@ -240,16 +242,16 @@ def lease_after_request(lease: Lease, lifetimes: Lifetimes, request: Request) ->
 
 
 def _short_since(since: float | None, lifetimes: Lifetimes, request: Request, gap: float) -> float | None:
-    """Return `Lease.short` after a request.
+    """Return `CacheLease.short` after a request.
 
-    since: `Lease.short` before it. gap: seconds since the request before.
+    since: `CacheLease.short` before it. gap: seconds since the request before.
     """
     if since is None:
         return request.at if request.lifetime <= lifetimes.short and request.written > 0 else None
     return request.at if request.rewritten or gap > lifetimes.short else since
 
 
-def _may_linger(lease: Lease, lifetimes: Lifetimes, request: Request) -> bool:
+def _may_linger(lease: CacheLease, lifetimes: Lifetimes, request: Request) -> bool:
     """Return whether a request may have read, and so renewed, a long-TTL entry other than the anchor of its end.
 
     The prompt may have shrunk in front of the anchor, or a rewrite may have left entries in front of its first change.
@@ -261,13 +263,13 @@ def _may_linger(lease: Lease, lifetimes: Lifetimes, request: Request) -> bool:
     return request.size - request.written > request.front + 1.0
 
 
-def _savings_of_request(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
+def _savings_of_request(lease: CacheLease, lifetimes: Lifetimes, request: Request) -> float:
     """Return the savings of a request against the client's own TTL; losses, but no savings, at the price above a cliff."""
     saved = _level_savings(lease, lifetimes, request)
     return saved if saved > 0.0 else lifetimes.steep(request.size) * saved
 
 
-def _level_savings(lease: Lease, lifetimes: Lifetimes, request: Request) -> float:
+def _level_savings(lease: CacheLease, lifetimes: Lifetimes, request: Request) -> float:
     """Return the savings at prices below a cliff; losses of the short TTL count against pagein."""
     theirs, ours = lifetimes.price(lifetimes.asked), lifetimes.price(request.lifetime)
     if lease.sent is None:
@@ -283,7 +285,7 @@ def _level_savings(lease: Lease, lifetimes: Lifetimes, request: Request) -> floa
     return (theirs - ours) * request.written + (theirs - lifetimes.read) * held
 
 
-def lease_after_restart(lease: Lease) -> Lease:
+def lease_after_restart(lease: CacheLease) -> CacheLease:
     """Return the lease after the client began its window anew: of the new window, the cache may hold the prompt prefix."""
     never = float("-inf")
     return replace(
@@ -299,7 +301,7 @@ def lease_after_restart(lease: Lease) -> Lease:
     )
 
 
-def lease_after_unreported(lease: Lease, lifetimes: Lifetimes, at: float, lifetime: float) -> Lease:
+def lease_after_unreported(lease: CacheLease, lifetimes: Lifetimes, at: float, lifetime: float) -> CacheLease:
     """Return the lease after a request without a reported reply: the cache may hold all of it, for its TTL."""
     lingers = lifetimes.asked > lifetimes.short and lease.may_hold_long_entry(at)
     return replace(
@@ -312,7 +314,7 @@ def lease_after_unreported(lease: Lease, lifetimes: Lifetimes, at: float, lifeti
     )
 
 
-def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
+def lease_after_switch(lease: CacheLease, lifetimes: Lifetimes) -> CacheLease:
     """Return the lease after the client switched to another model or prompt prefix, with a cache of its own.
 
     The client may come back. The exposed tokens are written off: a pause may lose them, and no request would report the
@@ -327,7 +329,7 @@ def lease_after_switch(lease: Lease, lifetimes: Lifetimes) -> Lease:
     return replace(lease_after_restart(lease), saved=saved, short=None, elsewhere=elsewhere)
 
 
-def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
+def keeps(lease: CacheLease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.0) -> bool:
     """Return whether to send a keep-alive request if no request came until the short TTL is nearly over.
 
     in_hand: as in `cache_lifetimes.chosen`.
@@ -346,7 +348,7 @@ def keeps(lease: Lease, lifetimes: Lifetimes, in_hand: float, answer: float = 0.
     return price <= covered and (is_worth_it or not is_covered(lease, lifetimes, in_hand))
 
 
-def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
+def is_covered(lease: CacheLease, lifetimes: Lifetimes, in_hand: float) -> bool:
     """Return whether the savings in hand pay for the loss that a pause now would add to the client's own.
 
     False only where the provider lost the anchor (`cache_lifetimes.chosen`).
@@ -357,7 +359,7 @@ def is_covered(lease: Lease, lifetimes: Lifetimes, in_hand: float) -> bool:
     return lifetimes.lost_with(exposed, lease.held) <= lease.saved + in_hand
 
 
-def lease_after_keepalive(lease: Lease, lifetimes: Lifetimes, now: float, cost: float) -> Lease:
+def lease_after_keepalive(lease: CacheLease, lifetimes: Lifetimes, now: float, cost: float) -> CacheLease:
     """Return the lease after a keep-alive request sent now at this cost."""
     return replace(
         lease, saved=lease.saved - cost, anchored=lease.held, until=now + lifetimes.long, feared=0.0, mixed=True

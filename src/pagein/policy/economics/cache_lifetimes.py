@@ -6,8 +6,8 @@ of pagein's own.
 Which requests are anchored
 ---------------------------
 Without an anchor a pause beyond the short TTL loses the window. What this costs on average, per request, is the share of
-requests that such a pause follows (`Lease.pause_rate`: the session's own, with a prior) times the price of writing the
-exposed tokens again. These sums add up since the last anchor (`Lease.feared`). A request is anchored when they reach the
+requests that such a pause follows (`CacheLease.pause_rate`: the session's own, with a prior) times the price of writing the
+exposed tokens again. These sums add up since the last anchor (`CacheLease.feared`). A request is anchored when they reach the
 price of the anchor, which is the long price for the request's own news: so anchors stand at requests with little news,
 and more often, the more a pause would lose (`_pays_to_anchor`).
 
@@ -28,14 +28,14 @@ somebody lets it wait (`STOP`), and not by a request that may have lost its cach
 A provider that is neither documented nor known to keep an anchor behind a five-minute prefix
 (`policy.economics.cache_trust`) could lose the whole window with its oldest short entry. So there the client's hour stays,
 and a session of five minutes buys one anchor. Not with a request whose window would have expired if reads did not renew it:
-that request would write the whole window at the long price (`Lease.is_surely_held`).
+that request would write the whole window at the long price (`CacheLease.is_surely_held`).
 
 Money is in BIT, sizes in tokens, times in seconds. Pure: the caller passes the time.
 """
 
 from dataclasses import dataclass, replace
 
-from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, feared_with
+from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, feared_with
 from pagein.policy.economics.rewrite_cost import CAUTION
 
 
@@ -57,7 +57,7 @@ class UpcomingRequest:
     is_found: bool = True
 
 
-def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
+def chosen(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
     """Return the cache TTL to ask for with a request.
 
     in_hand: BIT saved besides TTLs, plus the share of the bill that may be risked.
@@ -85,7 +85,7 @@ def chosen(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand
     return lifetimes.short if lifetimes.lost_with(exposed, request.size) <= covered else lifetimes.asked
 
 
-def _pays_to_anchor(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest) -> bool:
+def _pays_to_anchor(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest) -> bool:
     """Return whether pauses since the last anchor would have cost as much as an anchor with this request."""
     if not lifetimes.is_proven and lease.anchored > 0:
         return False  # the first one is not tested yet
@@ -93,7 +93,7 @@ def _pays_to_anchor(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest
     return feared >= (lifetimes.write_long - lifetimes.write) * request.new
 
 
-def chosen_rewritten(lease: Lease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
+def chosen_rewritten(lease: CacheLease, lifetimes: Lifetimes, request: UpcomingRequest, in_hand: float) -> float:
     """Return the cache TTL to ask for if the window is rewritten with this request.
 
     A rewrite loses the anchor with its contents, and first takes from `in_hand` as much as it may cost.

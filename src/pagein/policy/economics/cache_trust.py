@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.journal_notes import CachePractice
-from pagein.policy.economics.cache_keepalive import LATE, MISSED, Lease, Lifetimes
+from pagein.policy.economics.cache_keepalive import LATE, MISSED, CacheLease, Lifetimes
 
 TRIED_AGAIN: Final = 30 * 86_400.0
 """Seconds after which a practice that failed is tried again: the address or the provider may have changed."""
@@ -63,7 +63,7 @@ def _after_a_while(verdict: Verdict) -> Verdict:
     return "unknown" if verdict == "fails" else verdict
 
 
-def has_anchor_held(lease: Lease, lifetimes: Lifetimes, at: float, read: float, front: float = 0.0) -> bool | None:
+def has_anchor_held(lease: CacheLease, lifetimes: Lifetimes, at: float, read: float, front: float = 0.0) -> bool | None:
     """Return whether an anchor outlived a pause, from the tokens read by the first request after the pause.
 
     None if that request cannot show it: no pause between the two TTLs, or no anchor that is known to have an entry of the

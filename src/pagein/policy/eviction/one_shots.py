@@ -51,7 +51,7 @@ class OneShots:
 
 
 def one_shots(tail: Sequence[TailBlock], moment: Moment, economics: Economics, account: Account) -> OneShots | None:
-    """Return the outputs in the tail to show once; None if that does not pay or is more than may be risked.
+    """Return the outputs in the tail to show once; None for a choice without gain or beyond the allowed risk.
 
     Only for a cache with entries at breakpoints: elsewhere the provider caches the tail by itself.
     """

@@ -74,7 +74,7 @@ def is_document(path: str) -> bool:
 
 
 def shown_later(reads: Sequence[tuple[int, int]]) -> list[bool]:
-    """Return for each read of a file, given by its first and its last line, whether one of the later reads shows these lines."""
+    """Return for each read of a file, given by its first and its last line, whether a later read shows the same lines."""
     found, firsts, lasts = list[bool](), list[int](), list[int]()  # the outermost ranges so far, ascending by both ends
     for first, last in reversed(reads):
         at = bisect_right(firsts, first)
@@ -176,7 +176,7 @@ def odds_from(text: str) -> QuoteOdds:
 
 
 def packaged_odds() -> QuoteOdds | None:
-    """Return the model of this version; None without its file, or where the file holds another model."""
+    """Return the model of this version; None for a missing file, or a file with another model."""
     try:
         return odds_from(resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""The eviction decision, made before each model call: does it pay to evict the results that are old enough?
+"""The eviction decision, made before each model call: does the eviction of old enough results pay?
 
 Results grow old by the rows of `residency_rules`; `resident_set` keeps them by age. Evictions go in one batch, when the
 prices say that the batch is worth it (`policy.economics.rewrite_cost`). One batch is one rewrite of the window, which
@@ -155,7 +155,7 @@ def removable(result: ToolResult, tokens: int, settings: Residency) -> bool:
 def resident_kind(
     call: ToolCall, result: ToolResult, tokens: int, settings: Residency
 ) -> tuple[ResidentKind, str] | None:
-    """Return the kind of a removable result, and the first file that the call read, where its rows hold by file.
+    """Return the kind of a removable result, and the first file in its call, for kinds with a row by file.
 
     The path is "" if no file counts. None for a result that is not removable, or for which no row holds.
     """

@@ -238,7 +238,7 @@ _ODDS: Final = Layer("odds", "a read leaves sooner where an edit will hardly quo
 
 
 def judged_reads(odds: QuoteOdds | None) -> tuple[ResidencyRule, ...]:
-    """Return the row by which the odds of a quote decide; none without odds."""
+    """Return the row with a decision by the odds of a quote; empty without odds."""
     if odds is None:
         return ()
     return (

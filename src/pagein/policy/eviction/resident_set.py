@@ -64,7 +64,7 @@ class _OldResidents:
         return _OldResidents(newest, tokens, gain, since, before or 0)
 
     def split(self, test: Callable[[_OldResident], bool], since: int) -> "tuple[_OldResidents, list[Resident]]":
-        """Remove and return those that pass a test, among those that became old at call number `since` or later."""
+        """Remove and return the residents that pass a test and became old at call number `since` or later."""
         newest, stay, gone = self.newest, list[_OldResident](), list[_OldResident]()
         while newest is not None and newest.last.since >= since:
             (gone if test(newest.last) else stay).append(newest.last)
@@ -84,7 +84,7 @@ class _OldResidents:
         ), back
 
     def __iter__(self) -> Iterator[_OldResident]:
-        """Yield the residents in the order in which they became old enough."""
+        """Yield the residents in the order of becoming old enough."""
         yield from walk(upside_down(self.newest))
 
 
@@ -120,7 +120,7 @@ class ResidentSet:
         return self._waiting.work
 
     def with_work(self, work: SessionWork) -> "ResidentSet":
-        """Set what the session has done, where its window was built anew."""
+        """Set the session's work for a window built anew."""
         return replace(self, _waiting=replace(self._waiting, work=work))
 
     def born(self, resident: Resident, rules: ResidencyRules) -> "ResidentSet":
@@ -151,7 +151,9 @@ class ResidentSet:
         return self._with_work_of(self._waiting.spoken(call, rules, words), rules)
 
     def _with_work_of(self, waiting: WaitingResidents, rules: ResidencyRules) -> "ResidentSet":
-        """Set the waiting residents; where the session reads no more alone, those that may leave for that wait again."""
+        """Set the waiting residents; once the session does more than read, the residents freed by reading alone wait
+        again.
+        """
         now = replace(self, _waiting=waiting)
         if not self.work.only_reads or waiting.work.only_reads:
             return now

@@ -74,7 +74,7 @@ class SessionWork:
 
 
 def words_of_person(text: str) -> str:
-    """Return a text without what clients put around the person's words; "" where nothing else is in it.
+    """Return a person's words without the client's text around them; "" for a text of the client alone.
 
     Takes linear time: an end that is missing once is not looked for again.
     """

@@ -55,7 +55,7 @@ class SharedQueue(Generic[W]):
         return SharedQueue(self._front, back)
 
     def split_until(self, last: int) -> "tuple[SharedQueue[W], list[W]]":
-        """Return the queue without the items at its head that wait since call number `last` or before, and these items."""
+        """Return the queue without the items waiting since call number `last` or before, and the removed items."""
         front, back, out = self._front, self._back, list[W]()
         while True:
             if front is None:

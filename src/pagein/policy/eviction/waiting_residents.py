@@ -63,7 +63,7 @@ class _RuleQueue:
         return _RuleQueue(waiting, ripe, self.ripe_gain + _gain(ripened) - _gain(due)), due
 
     def without(self, gone: Collection[tuple[int, int]], before: Mapping[int, int]) -> "_RuleQueue":
-        """Remove the residents at these places, and update the tokens in front of the others."""
+        """Remove the residents at some places, and update the tokens in front of the rest."""
         ripe = SharedQueue.of(_waits_left(self.ripe, gone, before))
         return _RuleQueue(SharedQueue.of(_waits_left(self.waiting, gone, before)), ripe, _gain(ripe))
 
@@ -86,7 +86,7 @@ def holds(rule: ResidencyRule, born: int, *, edited: int, work: SessionWork) -> 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The residents of one kind that wait for the accesses to a file.
+    """The residents of a kind that waits for the accesses to a file.
 
     touched, edited, shown: calls that first saw its last access, its last edit, its last whole text.
     left: whether some of its residents may leave by now.
@@ -227,7 +227,7 @@ class WaitingResidents:
         return replace(self, _queues=queues, _fresh=None, work=work)
 
     def at_call(self, call: int, rules: ResidencyRules) -> "tuple[WaitingResidents, list[tuple[Resident, str]]]":
-        """Remove and return the residents that may leave before call number `call`, each with the name of its row.
+        """Remove and return the residents free to leave before call number `call`, each with the name of its row.
 
         A resident whose every file text may leave no longer waits for its replaced text alone.
         """
@@ -271,7 +271,9 @@ class WaitingResidents:
     def _judge(
         self, due: Iterable[_Wait], rule: ResidencyRule, limit: QuoteLimit, call: int
     ) -> "tuple[WaitingResidents, list[Resident]]":
-        """Remove and return the residents that few edits will quote; the others are judged again after as many calls."""
+        """Remove and return the residents with few expected quotes by edits; the rest is judged again after as many
+        calls.
+        """
         files = {
             key: file
             for wait in due
@@ -355,7 +357,7 @@ class WaitingResidents:
         return (one for one in self if one.kind == kind)
 
     def __iter__(self) -> Iterator[Resident]:
-        """Yield every waiting resident, those that wait for files last."""
+        """Yield every waiting resident, residents of files last."""
         for queue in self._queues.values():
             yield from _residents_in(queue.ripe)
             yield from _residents_in(queue.waiting)

@@ -1,4 +1,4 @@
-"""Consecutive reads as one bundle: named by what they show, with each line counted once.
+"""Consecutive reads as one bundle: named by the files shown, with each line counted once.
 
 Rules of this file
 ------------------

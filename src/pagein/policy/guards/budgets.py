@@ -1,4 +1,4 @@
-"""The read budget: what was spent since it was last restored, and what restores it.
+"""The read budget: reads and lines since the last restoration, and the events that restore the budget.
 
 Rules of this file
 ------------------
@@ -23,7 +23,7 @@ NEAR_LINES: Final = "Total read lines near budget. Prefer targeted reads."
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What was spent of a budget: reads with new lines, and the new lines in them."""
+    """The spent part of a budget: reads with new lines, and their new lines."""
 
     reads: int = 0
     lines: int = 0
@@ -33,7 +33,7 @@ class Spent:
         return self if note.new <= 0 else Spent(self.reads + 1, self.lines + note.new)
 
     def exceeds(self, limits: Limits) -> bool:
-        """Return whether a total is used up, so that no further read with new lines is answered."""
+        """Return whether a total is used up, so that further reads with new lines are refused."""
         return _reaches(self.reads, limits.reads) or _reaches(self.lines, limits.total_lines)
 
     def warnings(self, limits: Limits) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ UNSPENT: Final = Spent()
 
 
 def narrows(before: SearchMeasureNote | None, now: SearchMeasureNote) -> bool:
-    """Return whether a search narrows what is to be read, after the search before it."""
+    """Return whether a search narrows the question of the search before it."""
     if now.hits < 1 or not now.paths:
         return False
     if before is not None and (now.query, now.where, now.scope) == (before.query, before.where, before.scope):

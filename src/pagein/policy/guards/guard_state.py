@@ -9,14 +9,14 @@ from pagein.model.messages import Message, Text
 from pagein.model.shared_map import SharedMap
 from pagein.policy.guards.aggregation import EMPTY, Bundle
 from pagein.policy.guards.budgets import UNSPENT, Spent, narrows
-from pagein.policy.guards.metrics import NO_METRICS, Metrics
+from pagein.policy.guards.metrics import NO_METRICS, ReadMetrics
 
 NO_FILES: Final = SharedMap[bool]()
 
 
 @dataclass(frozen=True, slots=True)
 class GuardState:
-    """What the guards know at one point of a branch.
+    """The guards' knowledge at a point of a branch.
 
     metrics: counts over the whole branch.
     spent: what was spent since the budget was last restored.
@@ -26,7 +26,7 @@ class GuardState:
     files: path keys of the files that were read since the last compaction.
     """
 
-    metrics: Metrics = NO_METRICS
+    metrics: ReadMetrics = NO_METRICS
     spent: Spent = UNSPENT
     search: SearchMeasureNote | None = None
     bundle: Bundle = EMPTY

@@ -1,4 +1,4 @@
-"""The judgement of a read: whether it is answered, up to which size, and what the model is told beside the answer."""
+"""The judgement of a read: whether to answer, up to which size, and with which words to the model."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -76,7 +76,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReadVerdict:
     """The judgement of a read.
 
     ask: the read.
@@ -103,13 +103,13 @@ class Verdict:
     is_unrelated: bool = False
 
 
-def judge(state: GuardState, ask: ReadAsk, settings: GuardSettings, root: str = "") -> Verdict:
+def judge(state: GuardState, ask: ReadAsk, settings: GuardSettings, root: str = "") -> ReadVerdict:
     """Return the judgement of a read.
 
     root: the workspace's folder, as a path key.
     """
     limits = settings.limits
-    verdict = Verdict(ask, limits=_allowed(ask, limits))
+    verdict = ReadVerdict(ask, limits=_allowed(ask, limits))
     folder = None if settings.folders == "off" else excluded_folder(ask.path, root)
     if folder is not None:
         said = f"Files in {folder}/ are excluded from reads."
@@ -145,7 +145,7 @@ def _is_unrelated(state: GuardState, ask: ReadAsk) -> bool:
     return is_unrelated(ask.mode, ask.path, state.search, since=state.since, known=state.files)
 
 
-def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
+def complete(verdict: ReadVerdict, cut: Collection[Cut]) -> ReadVerdict:
     """Return the judgement after the answer is made, with the warnings about what was shortened.
 
     cut: what of the answer a budget shortened.
@@ -158,13 +158,15 @@ def complete(verdict: Verdict, cut: Collection[Cut]) -> Verdict:
 
 def after_search(
     state: GuardState, query: str, settings: GuardSettings, next_calls: tuple[NextCall, ...], *, found: bool
-) -> Verdict:
+) -> ReadVerdict:
     """Return the judgement for the next step after a search: reads of the matches, or another search.
 
     next_calls: the calls to make next.
     """
     ask, limits, spent = ReadAsk("snippet", query), settings.limits, state.spent
-    verdict = Verdict(ask, limits=_allowed(ask, limits), action="read" if found else "search", next_calls=next_calls)
+    verdict = ReadVerdict(
+        ask, limits=_allowed(ask, limits), action="read" if found else "search", next_calls=next_calls
+    )
     if spent.exceeds(limits):
         return replace(_with_reason(verdict, HARD_REASON), state="HARD_LIMIT", warnings=(EXCEEDED,), action="search")
     near = spent.warnings(limits)
@@ -207,27 +209,27 @@ def _lines_text(ask: ReadAsk) -> str:
     return FEWER_LINES if ask.has_limit else DEFAULT_LINES
 
 
-def _shorten(verdict: Verdict, texts: Collection[str]) -> Verdict:
+def _shorten(verdict: ReadVerdict, texts: Collection[str]) -> ReadVerdict:
     if not texts:
         return verdict
     return replace(_warn(verdict, tuple(texts), SOFT_REASON), state="SOFT_LIMIT")
 
 
-def _warn(verdict: Verdict, texts: tuple[str, ...], reason: str) -> Verdict:
+def _warn(verdict: ReadVerdict, texts: tuple[str, ...], reason: str) -> ReadVerdict:
     warned = replace(verdict, warnings=(*verdict.warnings, *texts), action="search")
     return replace(_with_reason(warned, reason), next_calls=verdict.next_calls or _next_calls(verdict))
 
 
-def _refuse(verdict: Verdict, refusal: Refusal, reason: str) -> Verdict:
+def _refuse(verdict: ReadVerdict, refusal: Refusal, reason: str) -> ReadVerdict:
     refused = replace(_with_reason(verdict, reason), refusal=refusal, action="search")
     return replace(refused, next_calls=_next_calls(verdict))
 
 
-def _with_reason(verdict: Verdict, reason: str) -> Verdict:
+def _with_reason(verdict: ReadVerdict, reason: str) -> ReadVerdict:
     return verdict if reason in verdict.reasons else replace(verdict, reasons=(*verdict.reasons, reason))
 
 
-def _next_calls(verdict: Verdict) -> tuple[NextCall, ...]:
+def _next_calls(verdict: ReadVerdict) -> tuple[NextCall, ...]:
     """Return the next calls: a search for the target's name, then reads of the alternatives."""
     name = verdict.ask.target.rstrip("/").rpartition("/")[2].partition(":")[0].strip()[:_LONGEST_WORD]
     return (search_call(name), *map(read_call, verdict.alternatives))

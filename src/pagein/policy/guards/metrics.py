@@ -9,7 +9,7 @@ _DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class ReadMetrics:
     """Counts of a branch. Reads that were refused are not counted.
 
     reads, lines, chars: answered reads, with the lines of files and the characters sent in them.
@@ -28,7 +28,7 @@ class Metrics:
     longest: int = 0
     degraded: int = 0
 
-    def with_read(self, note: ReadMeasureNote) -> "Metrics":
+    def with_read(self, note: ReadMeasureNote) -> "ReadMetrics":
         """Return the metrics after a further read."""
         span = span_of(note)
         return replace(
@@ -42,7 +42,7 @@ class Metrics:
             degraded=self.degraded + note.degraded,
         )
 
-    def with_search(self, note: SearchMeasureNote) -> "Metrics":
+    def with_search(self, note: SearchMeasureNote) -> "ReadMetrics":
         """Return the metrics after a further search."""
         return replace(self, searches=self.searches + 1, degraded=self.degraded + note.degraded)
 
@@ -60,7 +60,7 @@ class Metrics:
         }
 
 
-NO_METRICS: Final = Metrics()
+NO_METRICS: Final = ReadMetrics()
 
 
 def span_of(note: ReadMeasureNote) -> int:

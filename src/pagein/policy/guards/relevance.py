@@ -44,7 +44,7 @@ def alternatives(search: SearchMeasureNote | None) -> tuple[str, ...]:
 
 
 def excluded_folder(path: str, root: str) -> str | None:
-    """Return the name of the excluded folder that a file is in, or None.
+    """Return the name of the excluded folder around a file, or None.
 
     root: the workspace. The folders above it do not count.
     """

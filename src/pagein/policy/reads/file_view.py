@@ -56,7 +56,7 @@ class ViewPiece:
         return replace(self, first=first, last=first + self.count - 1, told=told)
 
     def is_of(self, version: ContentHash) -> bool:
-        """Return whether the model was told of these lines, under these numbers, for this version."""
+        """Return whether the model was shown these lines, under the same numbers, for this version."""
         return self.told == version or (self.source == version and self.start == self.first)
 
 

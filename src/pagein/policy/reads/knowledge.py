@@ -159,7 +159,7 @@ def step(state: Knowledge, event: ReadEvent) -> Knowledge:
 
 
 def refold_path(state: Knowledge, path: str, events: Iterable[ReadEvent]) -> Knowledge:
-    """Return the state with the knowledge of one path folded anew, from these events of the path."""
+    """Return the state with the knowledge of a path folded anew, from the events of the path."""
     folded = fold(events)
     known = folded.paths.get(path)
     paths = state.paths.without(path) if known is None else state.paths.put(path, known)

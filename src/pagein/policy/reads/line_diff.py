@@ -208,7 +208,7 @@ def unified_diff(
 
 
 def hunk_groups(found: Sequence[LineChange], context: int) -> list[list[LineChange]]:
-    """Return the changes by hunk: changes whose context lines touch are in one."""
+    """Return the changes by hunk: changes with touching context lines share a hunk."""
     groups: list[list[LineChange]] = []
     for change in found:
         if groups and change.i1 - groups[-1][-1].i2 <= 2 * context:

@@ -50,7 +50,7 @@ def decide_lines(
     fetch: Callable[[ContentHash], bytes | None],
     settings: ReadingSettings = DEFAULTS,
 ) -> ReadDecision:
-    """Decide on a read of some runs of lines, which the answer shows with a line for what is left out between them.
+    """Decide on a read of some runs of lines. The answer has a line for each gap between runs.
 
     request: from the first of these lines to the last.
     wanted: at least two runs.

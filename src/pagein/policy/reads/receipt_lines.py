@@ -1,4 +1,4 @@
-"""The line with a receipt below the text of a read, by which a model proves later that it still sees the text."""
+"""The line with a receipt below the text of a read: a model's later proof of the text in its window."""
 
 import re
 from typing import Final

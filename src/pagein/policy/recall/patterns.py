@@ -99,14 +99,14 @@ def grams_needed(pattern: str, *, ignore_case: bool = False) -> Need:
 
 
 def every_need(needs: Iterable[Need]) -> Need:
-    """Return the need of texts that meet all of these."""
+    """Return the need of a text for several needs together."""
     flat = (part for need in needs for part in (need.needs if isinstance(need, Every) else (need,)))
     parts = tuple(dict.fromkeys(flat))
     return parts[0] if len(parts) == 1 else Every(parts)
 
 
 def some_need(needs: Iterable[Need]) -> Need:
-    """Return the need of texts that meet one of these."""
+    """Return the need of a text for any of several needs."""
     parts = tuple(dict.fromkeys(needs))
     if NO_NEED in parts:
         return NO_NEED

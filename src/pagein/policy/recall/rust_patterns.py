@@ -1,4 +1,4 @@
-r"""Translate an expression of RE2 for ripgrep, so that ripgrep finds each line that RE2 finds.
+r"""Translate an expression of RE2 for ripgrep, so that ripgrep finds every line of RE2.
 
 ripgrep only chooses files; RE2 then finds the places. So the translation may match more than RE2, never less.
 
@@ -22,15 +22,15 @@ _POSIX: Final = re.compile(r"\[:[a-z]+:\]")
 _OPERATIONS: Final = ("&&", "--", "~~")
 
 
-class _Doubt(Exception):
+class _DialectDoubt(Exception):
     """Something in the expression is not known to mean the same in both dialects."""
 
 
 def rust_pattern(expression: str) -> str | None:
-    """Return the expression for ripgrep, or None if it must not be given to it. RE2 must accept the expression."""
+    """Return the expression for ripgrep, or None for an expression beyond ripgrep. RE2 must accept the expression."""
     try:
         return _translate(expression)
-    except _Doubt:
+    except _DialectDoubt:
         return None
 
 
@@ -44,7 +44,7 @@ def _translate(expression: str) -> str:
 
 
 def _piece(expression: str, at: int) -> tuple[str, int]:
-    """Return the translation of the part that begins at a place, and the place behind it."""
+    """Return the translation of the part from a place on, and the next place."""
     character = expression[at]
     if character == "\\":
         return _escape(expression, at)
@@ -57,7 +57,7 @@ def _piece(expression: str, at: int) -> tuple[str, int]:
     if character == "{":
         return _match(_REPEAT, expression, at)
     if character == "\n":
-        raise _Doubt
+        raise _DialectDoubt
     return character, at + 1
 
 
@@ -79,7 +79,7 @@ def _plain_escape(letter: str) -> str:
     if letter in _CONTROLS and letter not in ("", "n"):
         return f"\\{letter}"
     if letter.isalnum() or not letter.isascii() or not letter or letter == "\n":
-        raise _Doubt
+        raise _DialectDoubt
     return f"\\x{ord(letter):02x}"
 
 
@@ -94,10 +94,10 @@ def _bracket(expression: str, at: int) -> tuple[str, int]:
         piece, after = _member(expression, place)
         # what a negated class leaves out, RE2 and Rust may fold differently
         if negated and not (after == place + 1 and expression[place].isascii()):
-            raise _Doubt
+            raise _DialectDoubt
         out.append(piece)
         place = after
-    raise _Doubt
+    raise _DialectDoubt
 
 
 def _member(expression: str, at: int) -> tuple[str, int]:
@@ -109,7 +109,7 @@ def _member(expression: str, at: int) -> tuple[str, int]:
     if posix is not None:
         return posix[0], posix.end()
     if expression.startswith(_OPERATIONS, at) or character == "\n":
-        raise _Doubt
+        raise _DialectDoubt
     return f"\\x{ord(character):02x}" if character in "&~^[]" else character, at + 1
 
 
@@ -125,5 +125,5 @@ def _escaped_member(expression: str, at: int) -> tuple[str, int]:
 def _match(known: re.Pattern[str], expression: str, at: int) -> tuple[str, int]:
     found = known.match(expression, at)
     if found is None:
-        raise _Doubt
+        raise _DialectDoubt
     return found[0], found.end()

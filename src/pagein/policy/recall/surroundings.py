@@ -87,7 +87,7 @@ def _stands_at(text: str, start: int, wanted: Sequence[str]) -> bool:
 
 
 def _start(text: str, at: int, lines: int) -> int:
-    """Return where the line begins that is so many lines before an offset."""
+    """Return the beginning of the line some lines before an offset."""
     start = text.rfind("\n", 0, at) + 1
     for _ in range(lines):
         if start == 0:

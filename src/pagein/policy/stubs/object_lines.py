@@ -1,4 +1,4 @@
-"""Lines that say what a stored object is, without its content."""
+"""Lines about a stored object, without its content."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ def object_line(version: Version) -> str:
 
 
 def target_line(target: Resolution | UnresolvedReference) -> str:
-    """Return what a reference leads to, and how that is known."""
+    """Return the target of a reference, and the source of that knowledge."""
     if isinstance(target, UnresolvedReference):
         return f"{target.reference.target}: {target.why}"
     return f"{object_line(target.version)} ({'pinned, verified' if target.reference.pin is not None else 'newest'})"

@@ -1,1 +1,1 @@
-"""Decisions about symbols: which definition a name means, which files a map shows first, and what it shows of them."""
+"""Decisions about symbols: the definition of a name, the files in front of a map, and the lines of a file in the map."""

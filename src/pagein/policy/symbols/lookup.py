@@ -87,7 +87,7 @@ def similar_names(names: Iterable[str], asked: str) -> tuple[str, ...]:
 
 
 def similar_ids(files: Files, names: Names, similar: Iterable[str], path: str | None = None) -> tuple[str, ...]:
-    """Return ids of definitions with these names, the first few, those at the path in front."""
+    """Return ids of definitions by their names, the first few, definitions at the path in front."""
     found = [one for name in similar for one in find_symbols(files, names, name)[:_MOST_SIMILAR]]
     found.sort(key=lambda one: path is not None and not is_at(one.path, path, files))
     return tuple(one.id for one in found)[:_MOST_SIMILAR]

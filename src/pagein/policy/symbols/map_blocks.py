@@ -1,4 +1,4 @@
-"""What a symbol map shows of a file: a compact block of its imports, definitions with signatures, and reference counts.
+"""A file in a symbol map: a compact block of its imports, definitions with signatures, and reference counts.
 
 The block depends on the contents of files alone, never on who asks, so that it stays the same while they do, and can be cached.
 """
@@ -20,7 +20,7 @@ _CLOSER: Final = re.compile(r"\s*(?:\{|:|=>|\bdo)$")
 
 @dataclass(frozen=True, slots=True)
 class MapBlock:
-    """What a map shows of one file.
+    """A file's part of a map.
 
     text: the block. signatures: of the definitions, in their order.
     into: references from other files. out_of: references to other files.
@@ -38,7 +38,7 @@ class MapBlock:
 
 
 def signature_of(content: bytes, definition: Definition) -> str:
-    """Return the signature of a definition in one line, cut if it is long."""
+    """Return the signature of a definition in one line, cut if too long."""
     text = " ".join(content[definition.start : definition.head_end].decode("utf-8", "replace").split())
     if definition.head_end < definition.end:  # a body follows
         text = _CLOSER.sub("", text)
@@ -74,7 +74,7 @@ def _lines(symbols: FileSymbols, modules: Sequence[str], signatures: Sequence[st
 
 
 def _depths(definitions: Sequence[Definition]) -> list[int | None]:
-    """Return how deep each definition stands; None for what is local to a function, which a map leaves out."""
+    """Return the depth of each definition; None for definitions local to a function, which a map leaves out."""
     depths: list[int | None] = []
     for one in definitions:
         if one.parent < 0:
@@ -86,7 +86,7 @@ def _depths(definitions: Sequence[Definition]) -> list[int | None]:
 
 
 def blocks_within(blocks: Iterator[MapBlock], characters: int | None) -> tuple[tuple[MapBlock, ...], bool]:
-    """Return as many blocks as fit, in order, and whether all did. The last one may be cut, and then says so."""
+    """Return as many blocks as fit, in order, and whether every block did. The last block may be cut, and says so."""
     taken: list[MapBlock] = []
     left = math.inf if characters is None else characters
     for block in blocks:

@@ -1,4 +1,4 @@
-"""How often the files of a workspace refer to what other files define. Counted by name alone, so approximate."""
+"""The number of references between the files of a workspace. Counted by name alone, so approximate."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The words in identifiers and paths, so that `parseHTTPRequest` is found by "http request"."""
+"""The words in identifiers and paths, for finding `parseHTTPRequest` by "http request"."""
 
 import functools
 import re

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
-from pagein.policy.tiers.reference_seeding import Referenced, seeded_tiers
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
 from pagein.policy.tiers.tier_rules import TierRules
 from pagein.policy.tiers.tier_values import BAND_OF, BANDS, Sighting, Tier, TierItem, TierState, tier_for
-from pagein.policy.tiers.tracker import Move, Tracked, is_different
+from pagein.policy.tiers.tracker import Move, TierOutcome, is_different
 from pagein.policy.tiers.transitions import moved
 
 _RANK: Final[Mapping[Tier, int]] = {band.tier: place for place, band in enumerate(BANDS)}
@@ -28,7 +28,7 @@ _NEW_ENTRIES: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class CacheTerms:
-    """What a provider's cache costs, and how it finds an entry.
+    """The costs of a provider's cache, and its way to find an entry.
 
     read, write: prices of a token, as multiples of uncached input.
     anywhere: whether every prefix of an earlier prompt can be read, not only those with a breakpoint.
@@ -40,7 +40,7 @@ class CacheTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class TierSurroundings:
     """What stands around the items in a request.
 
     behind: tokens of the conversation behind them, which a rewrite writes again.
@@ -61,10 +61,10 @@ def place_items(
     given: Sequence[Sighting],
     rules: TierRules,
     terms: CacheTerms,
-    around: Surroundings,
+    around: TierSurroundings,
     *,
     modified: Collection[str] = (),
-) -> Tracked:
+) -> TierOutcome:
     """Place the items of a request, changing nothing that the cache can read.
 
     given: every item of the request. Others are forgotten.
@@ -94,7 +94,7 @@ def place_items(
     after = TierState(
         items, _active(items, sizes), frozenset(), state.responses + 1, state.order, state.entries, regret=regret
     )
-    return Tracked(after, _moves(state, items))
+    return TierOutcome(after, _moves(state, items))
 
 
 def _aged(known: TierItem | None, one: Sighting, rules: TierRules, modified: Collection[str]) -> TierItem:
@@ -108,11 +108,11 @@ def _aged(known: TierItem | None, one: Sighting, rules: TierRules, modified: Col
     return replace(aged, digest=digest, changes=known.changes + is_changed)
 
 
-def _first(state: TierState, given: Sequence[Sighting], rules: TierRules, around: Surroundings) -> Tracked:
+def _first(state: TierState, given: Sequence[Sighting], rules: TierRules, around: TierSurroundings) -> TierOutcome:
     """Place all items of a first request by their references: nothing is cached yet."""
     references = around.references or {}
     known = [one for one in given if one.digest is not None]
-    ranks = [Referenced(one.key, references.get(one.key, 0), one.tokens) for one in known]
+    ranks = [TierSeed(one.key, references.get(one.key, 0), one.tokens) for one in known]
     seeded = seeded_tiers(ranks, 0.0, rules.seeding) if any(rank.references for rank in ranks) else {}
     lowest = TierItem("", BAND_OF["L3"].entry_n, "L3")
     items = {one.key: replace(seeded.get(one.key, lowest), digest=one.digest or "") for one in known}
@@ -127,14 +127,14 @@ def _unchanged_prefix(state: TierState, items: Mapping[str, TierItem]) -> int:
 
 
 def _waiting(items: Mapping[str, TierItem]) -> list[str]:
-    """The items outside the cache that may enter it."""
+    """The uncached items that may enter the cache."""
     least = BAND_OF["L3"].entry_n
     return [key for key, one in items.items() if one.tier == "active" and (one.n >= least or not one.changes)]
 
 
 def _rewritten(
     state: TierState, items: dict[str, TierItem], entry: int, moving: Sequence[str], sizes: Mapping[str, float]
-) -> Tracked:
+) -> TierOutcome:
     """Put items behind the last readable entry, and choose the entries among them."""
     kept = state.order[:entry]
     placed = _sorted(moving, items, sizes)
@@ -151,11 +151,11 @@ def _rewritten(
     entries = tuple(sorted({*old, *new, *([len(order)] if order else [])}))
     after = TierState(items, _active(items, sizes), frozenset(), state.responses + 1, order, entries, rewritten=True)
     moves = _moves(state, items)
-    return Tracked(after, moves, frozenset(items[key].tier for key in placed))
+    return TierOutcome(after, moves, frozenset(items[key].tier for key in placed))
 
 
 def _splits(fronts: Sequence[float], risks: Sequence[float], entry: int, count: int) -> list[int]:
-    """The places that spare most where an item behind them changes, one after the other.
+    """The places with the greatest savings when an item behind them changes, chosen in turn.
 
     fronts: tokens in front of each place. risks: how likely each item is to change, in any unit.
     """
@@ -175,7 +175,7 @@ def _splits(fronts: Sequence[float], risks: Sequence[float], entry: int, count: 
 
 
 def _active(items: Mapping[str, TierItem], sizes: Mapping[str, float]) -> tuple[str, ...]:
-    """The items outside the cache: those that enter next stand first."""
+    """The uncached items: the next to enter stand first."""
     return tuple(_sorted([key for key, one in items.items() if one.tier == "active"], items, sizes))
 
 

@@ -72,7 +72,7 @@ def graduated_history(
 
 
 def oldest(sizes: Sequence[float], keep: float) -> range:
-    """The places of messages that go, where the newest stay as long as they fit into `keep` tokens.
+    """The places of leaving messages, while the newest within `keep` tokens stay.
 
     The first that does not fit goes, with all before it.
     """

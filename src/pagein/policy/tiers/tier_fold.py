@@ -40,7 +40,7 @@ NO_TIERS: Final = Tiers()
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TierInput:
     """What a caller gives for a request.
 
     items: all items of the request: files, symbol entries, pages, messages.
@@ -56,7 +56,7 @@ class Given:
     cold: bool = False
 
 
-def difference(before: Tiers, given: Given, rules: TierRules, terms: CacheTerms) -> TierNote:
+def difference(before: Tiers, given: TierInput, rules: TierRules, terms: CacheTerms) -> TierNote:
     """The note of a request behind these tiers."""
     now = {one.key: (one.digest or "", one.tokens) for one in given.items}
     seen = tuple((key, *value) for key, value in now.items() if before.seen.get(key) != value)

@@ -1,4 +1,4 @@
-"""The choices behind stability tiers, each by its name: as the seed design has it, or corrected.
+"""The choices behind stability tiers, each by its name: after the seed design, or corrected.
 
 `PRESETS` has two points among them. `seed` is the design to the letter. `pagein` keeps what the provider has cached:
 an item moves only into what is rewritten anyway, or where the price of moving it is earned back.
@@ -72,7 +72,7 @@ class TierRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TierChoice:
     """What a choice decides.
 
     seed, corrected: what holds in the seed design, and with the correction.
@@ -86,79 +86,79 @@ class Choice:
 
 
 CHOICES: Final = (
-    Choice(
+    TierChoice(
         "promotion",
         "`ripple`: whatever enters a tier moves those in it",
         "`rewritten`: items move only behind the first changed block, or when it pays",
         "a promotion into a stable tier rewrites it, and all behind it",
     ),
-    Choice(
+    TierChoice(
         "leaving",
         "`any` item that leaves the active list enters L3",
         "`aged`: only with N of 3 or more; a younger one is forgotten",
         "a file that was selected for one request is cached",
     ),
-    Choice(
+    TierChoice(
         "placeholder",
         "`differs`: the first real content of an item that was placed by its references counts as a change",
         "`matches`: it is no change",
         "the first request undoes the whole initialisation",
     ),
-    Choice(
+    TierChoice(
         "history_age",
         "`aged`: a message may enter a tier with N of 3",
         "`at once`",
         "a message never changes, so its age says nothing",
     ),
-    Choice(
+    TierChoice(
         "history_place",
         "`tiers`: old messages move into tiers",
         "`conversation`: messages stay where they are, cached behind the tiers",
         "each message that moves rewrites a tier and all behind it",
     ),
-    Choice(
+    TierChoice(
         "absent",
         "`stays`: what the caller no longer gives stays tracked in its tier",
         "`leaves`: it is removed, and its tier counts as changed",
         "deleted files stay in cached tiers",
     ),
-    Choice(
+    TierChoice(
         "seeding",
         "`count`: 20 %, 30 % and 50 % of the items enter L1, L2 and L3",
         "`tokens`: the same shares of their tokens",
         "equal counts put most tokens into one tier",
     ),
-    Choice(
+    TierChoice(
         "anchors",
         "`True`: a tier keeps items until it is as large as the provider's minimum",
         "`False`",
         "the minimum holds for the whole prefix, not for each block",
     ),
-    Choice(
+    TierChoice(
         "history_form",
         "`markdown` in a tier's block",
         "`messages`: pairs of user and assistant",
         "the conversation is harder to follow, and its bytes change when it moves",
     ),
-    Choice(
+    TierChoice(
         "marks",
         "`tiers`: one cache breakpoint on each tier",
         "`provider`: at the end of the conversation, at the last place that can be read, in front of what may change",
         "four breakpoints on tiers leave none for the conversation",
     ),
-    Choice(
+    TierChoice(
         "tail",
         "`files first`: active files stand in front of the conversation",
         "`history first`",
         "each edit of an active file voids the cached conversation",
     ),
-    Choice(
+    TierChoice(
         "blocks",
         "`tier`: one block for each tier",
         "`item`: one block for each item",
         "one change rewrites the whole tier, also in front of the change",
     ),
-    Choice(
+    TierChoice(
         "inside",
         "`n`: items of a tier stand by N",
         "`entry`: by their time of entry",

@@ -1,4 +1,4 @@
-"""One request's step of the tiers: from what is known and what the request has to what is known after it.
+"""One request's step of the tiers: from the knowledge before the request to the knowledge after it.
 
 A fold over the requests of a session. Everything that a step depends on is in its arguments.
 """
@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.policy.tiers.frozen_order import CacheTerms, Surroundings, place_items
+from pagein.policy.tiers.first_tiers import TierSeed, seeded_tiers
+from pagein.policy.tiers.frozen_order import CacheTerms, TierSurroundings, place_items
 from pagein.policy.tiers.graduation import active_list
-from pagein.policy.tiers.reference_seeding import Referenced, seeded_tiers
 from pagein.policy.tiers.tier_rules import TierRules
 from pagein.policy.tiers.tier_values import PLACEHOLDER, SYMBOL, Sighting, TierItem, TierState, symbol_key
-from pagein.policy.tiers.tracker import Tracked, track, with_symbols, without_absent
+from pagein.policy.tiers.tracker import TierOutcome, track, with_symbols, without_absent
 
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -53,12 +53,12 @@ class TierStep:
     ripple: whether the set of active files and symbols changed, so that a rewrite was due anyway.
     """
 
-    tracked: Tracked
+    tracked: TierOutcome
     ripple: bool = False
 
     @property
     def state(self) -> TierState:
-        """All that is known after the request."""
+        """The whole knowledge after the request."""
         return self.tracked.state
 
 
@@ -96,7 +96,9 @@ def _listed(state: TierState, facts: TierFacts, changed: Collection[str]) -> lis
 
 
 def _has_changed(known: TierItem, one: Sighting) -> bool:
-    """Whether an item in a cached tier has new content. A placeholder is not compared: nobody measured its content."""
+    """Whether an item in a cached tier has new content. A placeholder is not compared, because its content was never
+    measured.
+    """
     return one.digest is not None and known.digest != one.digest and not known.digest.startswith(PLACEHOLDER)
 
 
@@ -116,7 +118,7 @@ def _initial(facts: TierFacts, rules: TierRules) -> dict[str, TierItem]:
     entries = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in facts.selected]
     if not facts.references:
         return {}
-    ranks = [Referenced(one.key, facts.references.get(one.key.removeprefix(SYMBOL), 0), one.tokens) for one in entries]
+    ranks = [TierSeed(one.key, facts.references.get(one.key.removeprefix(SYMBOL), 0), one.tokens) for one in entries]
     return seeded_tiers(ranks, rules.target_tokens, rules.seeding)
 
 
@@ -137,13 +139,15 @@ def _step_rewritten(
 
 def _placed(
     state: TierState, facts: TierFacts, deselected: frozenset[str], rules: TierRules, terms: CacheTerms
-) -> tuple[Tracked, frozenset[str]]:
-    """Place the selected files and the deselected ones that may stay, the symbol entries of all others, and the pages."""
+) -> tuple[TierOutcome, frozenset[str]]:
+    """Place the selected files, the deselected files that may stay, the symbol entries of all other files, and the
+    pages.
+    """
     shown = facts.selected | deselected
     files = [one for one in facts.files if one.key in shown]
     symbols = [one for one in facts.symbols if one.key.removeprefix(SYMBOL) not in shown]
     given = (*symbols, *files, *facts.urls)
     references = {key: count for path, count in facts.references.items() for key in (path, symbol_key(path))}
-    around = Surroundings(sum(one.tokens for one in facts.history), facts.cold, references, deselected)
+    around = TierSurroundings(sum(one.tokens for one in facts.history), facts.cold, references, deselected)
     changed = with_symbols(facts.modified)
     return place_items(state, given, rules, terms, around, modified=changed), frozenset(one.key for one in given)

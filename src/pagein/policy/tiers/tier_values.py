@@ -1,4 +1,4 @@
-"""The values of stability tiers: tiers, tracked items, and what is known of them after a request.
+"""The values of stability tiers: tiers, tracked items, and the knowledge of them after a request.
 
 An item is a file, the symbol entry of a file, a page from the web, or a message of the history. Its N counts the
 requests since it last changed. Items with a high N are cached in front of the others.
@@ -79,7 +79,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class TierState:
-    """All that is known of the items after a request. Replaced as a whole, never changed.
+    """The knowledge of every item after a request. Replaced as a whole, never changed.
 
     items: the tracked items, by key, in the order of their first appearance.
     last_active: keys of the active list of the last request, history included.

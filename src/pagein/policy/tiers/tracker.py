@@ -35,7 +35,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Tracked:
+class TierOutcome:
     """The tiers after a request.
 
     moves: promotions and demotions, in their order.
@@ -54,7 +54,7 @@ def track(
     *,
     modified: Collection[str] = (),
     tokens: Callable[[str], float] | None = None,
-) -> Tracked:
+) -> TierOutcome:
     """Track a request by its active list.
 
     active: the items in the active list; one without a digest is skipped.
@@ -92,7 +92,7 @@ def track(
     last = tuple(dict.fromkeys(one.key for one in active))
     after = replace(state, items=items, last_active=last, responses=state.responses + 1)
     broken = frozenset(tier for one in moves for tier in (one.before, one.after) if tier != "active")
-    return Tracked(after, tuple(moves), broken)
+    return TierOutcome(after, tuple(moves), broken)
 
 
 def _ripple(
@@ -101,7 +101,7 @@ def _ripple(
     target: float,
     tokens: Callable[[str], float] | None,
 ) -> list[Move]:
-    """Let the items of each tier meet those that enter it, tier by tier, until none is promoted."""
+    """Let the items of each tier meet the entering items, tier by tier, until no item is promoted."""
     moves: list[Move] = []
     tier: Tier | None = "L3"
     while entering and tier is not None:
@@ -126,7 +126,7 @@ def _anchors(
     target: float,
     tokens: Callable[[str], float] | None,
 ) -> set[str]:
-    """The items that fill a tier to its target behind those that enter, those with the lowest N first."""
+    """The items that fill a tier to its target behind the entering items, lowest N first."""
     if not target or tokens is None:
         return set()
     filled = sum(tokens(key) for key in entering)
@@ -140,7 +140,7 @@ def _anchors(
 
 
 def is_different(known: TierItem, digest: str, rules: TierRules) -> bool:
-    """Whether an item has other content than the tracked one."""
+    """Whether an item's content differs from its tracked content."""
     if rules.placeholder == "matches" and known.digest.startswith(PLACEHOLDER):
         return False
     return known.digest != digest
@@ -153,7 +153,7 @@ def with_symbols(modified: Iterable[str]) -> frozenset[str]:
 
 
 def without_prefix(state: TierState, prefix: str) -> tuple[TierState, tuple[str, ...]]:
-    """Forget every item whose key begins so, and return their keys. For a history that was compacted or cleared."""
+    """Forget every item by the beginning of its key, and return the keys. For a compacted or cleared history."""
     gone = tuple(key for key in state.items if key.startswith(prefix))
     kept = {key: item for key, item in state.items.items() if not key.startswith(prefix)}
     last = tuple(key for key in state.last_active if not key.startswith(prefix))

@@ -25,6 +25,11 @@ def text_at(value: Json, name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def texts_at(value: Json, *names: str) -> list[str]:
+    """The strings under some names, each as `text_at` finds it."""
+    return [text_at(value, name) for name in names]
+
+
 def json_text(value: object) -> str:
     """Encode a value as JSON text, in key order of the value."""
     return encode_json(value).decode("utf-8", "surrogatepass")

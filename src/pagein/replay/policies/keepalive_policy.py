@@ -13,7 +13,7 @@ from dataclasses import replace
 from pagein.engine.engine import Settings
 from pagein.model.journal_notes import CachedPrefixNote
 from pagein.policy.economics import cache_keepalive, cache_lifetimes
-from pagein.policy.economics.cache_keepalive import Lease, Lifetimes, Request
+from pagein.policy.economics.cache_keepalive import CacheLease, Lifetimes, Request
 from pagein.policy.economics.cache_trust import CacheTrust, has_anchor_held, trust_after
 from pagein.policy.economics.rewrite_cost import Economics, at_risk
 from pagein.providers.cache_simulator import CacheUsage
@@ -46,7 +46,7 @@ class KeepAlivePagein(PageinPolicy):
         self.lifetimes = Lifetimes(
             float(recording.ttl), prices.read, prices.write_5m, prices.write_1h, rules.ttl, rules.long_ttl, prices.cliff
         )
-        self.lease = Lease(self.lifetimes.asked)
+        self.lease = CacheLease(self.lifetimes.asked)
         self._asking = self._rewriting = self.lifetimes.asked
         self._fresh, self._rewrites = 0.0, False
         self._uncached = 0.0  # tokens behind the last breakpoint of the request
@@ -136,7 +136,7 @@ class KeepAlivePagein(PageinPolicy):
             return
         self.trust = trust_after(self.trust, "keep_alive" if bridged else "hour", held=held)
         if self.trust.hour == "fails":
-            self._works, self.lease = False, Lease(self.lifetimes.asked)
+            self._works, self.lease = False, CacheLease(self.lifetimes.asked)
 
     def keeps(self, sized: SizedCall, answered: Sequence[Block]) -> bool:  # noqa: ARG002 -- the keeper's interface
         """Return whether to keep the window alive after this answer."""

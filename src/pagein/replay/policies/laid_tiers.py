@@ -15,7 +15,7 @@ from pagein.policy.layouts.pool_lines import reference_line
 from pagein.policy.layouts.tiered import TieredLayout
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS, START, PoolFold
 from pagein.policy.tiers.frozen_order import CacheTerms
-from pagein.policy.tiers.tier_fold import NO_TIERS, Given, apply_note, difference
+from pagein.policy.tiers.tier_fold import NO_TIERS, TierInput, apply_note, difference
 from pagein.policy.tiers.tier_rules import PAGEIN
 from pagein.policy.tiers.tier_values import HISTORY, Sighting
 from pagein.providers.prices.price_lookup import Prices
@@ -101,7 +101,7 @@ class TieredSession:
             Sighting(f"{HISTORY}{number}", self._digest(one.text), self._talk.count(one.text))
             for number, one in enumerate(self._said[:-1])
         ]
-        given = Given(tuple(items), modified=changed, cold=cold)
+        given = TierInput(tuple(items), modified=changed, cold=cold)
         note = difference(self._tiers, given, PAGEIN, self._terms)
         self._covered = self._tiers.covered
         self._tiers, step = apply_note(self._tiers, note)

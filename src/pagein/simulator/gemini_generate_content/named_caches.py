@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from pagein.providers.wire.gemini_generate_content.cache import EXPLICIT
-from pagein.simulator.model_call import Body, ProviderCall, Refusal
+from pagein.simulator.model_call import Body, ProviderCall, SimulatedRefusal
 from pagein.simulator.named_prompts import NamedPromptRequest, StoredPrompt
 
 NAMED: Final = "G8"
@@ -48,7 +48,7 @@ class NamedCaches:
         self._least = least
         self._caches: dict[str, _Cache] = {}
 
-    def answer(self, asked: NamedPromptRequest) -> Body | Refusal | None:
+    def answer(self, asked: NamedPromptRequest) -> Body | SimulatedRefusal | None:
         """Answer a request for caches; None for another path."""
         found = _PATH.search(asked.path)
         if found is None:
@@ -61,12 +61,12 @@ class NamedCaches:
             case "GET" | "PATCH" | "DELETE", str() as name:
                 return self._answer_one(f"cachedContents/{name}", asked)
             case _:
-                return Refusal(NAMED, 404, f"no such endpoint: {asked.method} {asked.path}")
+                return SimulatedRefusal(NAMED, 404, f"no such endpoint: {asked.method} {asked.path}")
 
-    def _answer_one(self, name: str, asked: NamedPromptRequest) -> Body | Refusal:
+    def _answer_one(self, name: str, asked: NamedPromptRequest) -> Body | SimulatedRefusal:
         held = self._caches.get(name)
         if held is None or not _is_there(held, asked):
-            return Refusal(NAMED, 403, NOT_FOUND)
+            return SimulatedRefusal(NAMED, 403, NOT_FOUND)
         if asked.method == "DELETE":
             self._caches[name] = replace(held, until=asked.at)
             return {}
@@ -74,27 +74,27 @@ class NamedCaches:
             self._caches[name] = held = replace(held, changed=asked.at, until=_end(asked.body, asked.at))
         return _shown(name, held)
 
-    def _create(self, asked: NamedPromptRequest) -> Body | Refusal:
+    def _create(self, asked: NamedPromptRequest) -> Body | SimulatedRefusal:
         model = str(asked.body.get("model", "")).removeprefix("models/")
         call = replace(asked.call, path_model=model)
         tokens, least = self._count(call), self._least(call)
         if tokens < least:
-            return Refusal(NAMED, 400, TOO_SMALL.format(tokens=tokens, least=least))
+            return SimulatedRefusal(NAMED, 400, TOO_SMALL.format(tokens=tokens, least=least))
         name = f"cachedContents/{len(self._caches) + 1:012x}"
         until = _end(asked.body, asked.at)
         self._caches[name] = _Cache(asked.body, asked.call.key, model, tokens, asked.at, asked.at, until)
         return _shown(name, self._caches[name])
 
-    def resolve_call(self, call: ProviderCall) -> ProviderCall | Refusal:
+    def resolve_call(self, call: ProviderCall) -> ProviderCall | SimulatedRefusal:
         """Give a call the prompt of the cache that it names."""
         name = call.body.get(EXPLICIT.field)
         if not name:
             return call
         held = self._caches.get(str(name))
         if held is None or held.key != call.key or held.until <= call.at:
-            return Refusal(NAMED, 403, NOT_FOUND)
+            return SimulatedRefusal(NAMED, 403, NOT_FOUND)
         if held.model != call.model:
-            return Refusal(NAMED, 400, OTHER_MODEL.format(asked=call.model, held=held.model))
+            return SimulatedRefusal(NAMED, 400, OTHER_MODEL.format(asked=call.model, held=held.model))
         return replace(call, stored=held.body)
 
     def stored(self, now: float) -> list[StoredPrompt]:

@@ -1,4 +1,4 @@
-"""Tell the objects that an export leaves out, because they follow from the journals in it.
+"""Find the objects to leave out of an export, because the exported journals make them again.
 
 Rules of this file
 ------------------

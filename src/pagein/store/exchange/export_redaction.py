@@ -1,4 +1,4 @@
-"""Redact an export: leave out content of files that must not be stored, wherever a message quotes it (law 9).
+"""Redact an export: leave out content of excluded files, wherever a message quotes the content (law 9).
 
 Stores never contain excluded files. But the list of excluded names may have grown since, and an export travels further than
 a store. So the export leaves out results and arguments of calls that may show an excluded file, and every record of its reads.

@@ -135,7 +135,7 @@ def _versions(
 
 
 class _Blobs:
-    """The blobs of an export. Each blob is written once, before the first record that needs it."""
+    """The blobs of an export. Each blob is written once, before the first record with the blob."""
 
     def __init__(self, store: WholeStore, hidden: set[ContentHash], done: ExportReport) -> None:
         self._store = store
@@ -200,7 +200,7 @@ def _log(store: WholeStore, done: ExportReport | None = None, page: int = _PAGE)
 
 
 def _withheld_objects(store: WholeStore) -> frozenset[str]:
-    """Return the ids of excluded files, and of the calls that touched them."""
+    """Return the ids of excluded files, and of the calls on excluded files."""
     files = {version.id for version in _log(store) if is_withheld(version)}
     calls = {version.id for version in _log(store) if not files.isdisjoint(_touched_files(version))} if files else set()
     return frozenset(files | calls)
@@ -213,7 +213,7 @@ def _touched_files(version: Version) -> Iterator[str]:
 
 
 def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: DerivedObjects) -> set[ContentHash]:
-    """Return the hashes of withheld content: content of excluded files that no other record needs."""
+    """Return the hashes of withheld content: content of excluded files without any other record."""
     hidden = blobs_of_excluded(store.journal_lines())
     others: set[ContentHash] = {stored.content for stored in store.paged_objects()}
     for version in _log(store):
@@ -226,7 +226,7 @@ def _withheld_hashes(store: WholeStore, withheld: frozenset[str], derived: Deriv
 
 
 def _shared_hashes(store: WholeStore, derived: DerivedObjects) -> set[ContentHash]:
-    """Return the hashes of content that only the lines of journals need, which contain it in an export."""
+    """Return the hashes of content in the lines of journals alone; an export has the content in the lines."""
     shared = {name for line in store.journal_lines() for name in line.texts}
     if not shared:
         return shared
@@ -282,7 +282,7 @@ def _object_out(stored: StoredObject) -> Fields:
 
 
 def record_kind(fields: Fields) -> str:
-    """Return as what a record is counted: its type; pagein's own journals are no sessions."""
+    """Return the type under which a record is counted: pagein's own journals are no sessions."""
     kind = str(fields["type"])
     return OWN_JOURNAL if kind == "session" and str(fields["name"]).startswith(OWN_JOURNALS) else kind
 

@@ -255,7 +255,7 @@ class _ImportReader:
         self._put_waiting()
 
     def _name_here(self, version: Version, requests: Sequence[str]) -> str:
-        """Return the id of an object in this store: another one for a call whose id another call has here."""
+        """Return the id of an object in this store: a new id where another call has the same id here."""
         for one in requests:
             if (known := self._store.answered(one)) is not None:
                 return known.id

@@ -58,7 +58,7 @@ class Matcher:
         if self._compiled.search(data) is None:
             return []
         wanted = min((one for one in (most, self._most) if one is not None), default=None)
-        place = _Place(data, self._context)
+        place = _MatchPlace(data, self._context)
         return [place.match(start, end) for start, end in islice(self._lines(data), wanted)]
 
     def found_in(self, content: bytes) -> bool:
@@ -94,7 +94,7 @@ class Matcher:
         return None
 
 
-class _Place:
+class _MatchPlace:
     """A counter of lines and characters that continues from the last match, to handle many matches in a single pass."""
 
     def __init__(self, data: bytes, context: int) -> None:

@@ -68,7 +68,7 @@ def unpack_record(stored: str | bytes) -> str:
         raise DamagedBlob(str(problem)) from problem
 
 
-class _Tools:
+class _RecordTools:
     """What a thread needs to pack and unpack records. Making it anew for each record would cost more than the work."""
 
     def __init__(self) -> None:
@@ -78,8 +78,8 @@ class _Tools:
         self.decompressor: Any = zstandard.ZstdDecompressor(dict_data=dictionary)
 
 
-def _tools() -> _Tools:
-    found: _Tools | None = getattr(_mine, "tools", None)
+def _tools() -> _RecordTools:
+    found: _RecordTools | None = getattr(_mine, "tools", None)
     if found is None:
-        found = _mine.tools = _Tools()
+        found = _mine.tools = _RecordTools()
     return found

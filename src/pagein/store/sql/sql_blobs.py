@@ -144,9 +144,14 @@ def is_shared(rows: Rows, name: ContentHash) -> bool:
     return rows.execute("SELECT 1 FROM object WHERE hash = ? LIMIT 1", (raw(name),)).fetchone() is None
 
 
-def put_blob(rows: Rows, content: bytes, base: ContentHash | None = None) -> ContentHash:
-    """Store bytes, as a delta if there is a base and the delta is much smaller."""
-    name = ContentHash.of(content)
+def put_blob(
+    rows: Rows, content: bytes, base: ContentHash | None = None, name: ContentHash | None = None
+) -> ContentHash:
+    """Store bytes, as a delta if there is a base and the delta is much smaller.
+
+    name: hash of the bytes; None to compute it.
+    """
+    name = name or ContentHash.of(content)
     try:
         load_blob(rows, name)
     except MissingBlob:
@@ -184,7 +189,7 @@ def load_blob(rows: Rows, name: ContentHash) -> bytes:
     """Return the verified bytes under a hash. Raises MissingBlob or DamagedBlob."""
     chain = rows.execute(_CHAIN, (raw(name),)).fetchall()
     if not chain:
-        raise MissingBlob(f"the store has nothing under {name}")
+        raise MissingBlob(f"the store has nothing under {name.hex}")
     content: bytes | None = None
     try:
         for codec, data in chain:

@@ -64,7 +64,7 @@ def change_line(rows: Rows, number: int, line: bytes, *, without: ContentHash | 
 def put_texts(rows: Rows, number: int, packed: PackedLine) -> None:
     """Store the texts of a line that was stored under this number."""
     for name, content in packed.texts.items():
-        put_blob(rows, content)
+        put_blob(rows, content, name=name)
         rows.execute(_NOTE_TEXT, (number, raw(name)))
 
 

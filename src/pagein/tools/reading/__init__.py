@@ -1,1 +1,1 @@
-"""The tool `read` with its modes: arguments, the modes themselves, and what a call is answered with."""
+"""The tool `read` with its modes: arguments, the modes themselves, and the answer to a call."""

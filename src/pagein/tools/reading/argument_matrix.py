@@ -1,4 +1,4 @@
-"""The argument matrix of `read`: which argument is valid in which mode, with type, bounds and default.
+"""The argument matrix of `read`: the valid arguments of each mode, with type, bounds and default.
 
 The table is the only place with these facts. Validation, the JSON schema of the tool and a table of docs/read.md come from it.
 """
@@ -216,7 +216,7 @@ class ReadArguments:
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """Everything that is wrong with the arguments of a call, in words; at least one."""
+    """Every error in the arguments of a call, in words; at least one."""
 
     problems: tuple[str, ...]
 

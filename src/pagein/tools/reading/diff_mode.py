@@ -9,10 +9,10 @@ from pagein.engine.reads.session_guards import ServedRead
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.errors import NotRecallable
 from pagein.model.read_contract import NextCall, ReadPlace
-from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
+from pagein.policy.guards.judgement import Cut, ReadAsk
 from pagein.policy.reads.hunk_budget import Hunk, HunkChoice, choose_hunks, hunks_of
 from pagein.tools.reading.link_diff import read_link
-from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text, served_facts
+from pagein.tools.reading.mode_answers import JudgedRoom, ModeAnswer, ReadCall, head_text, served_facts
 from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
 from pagein.tools.reading.targets import NamedFile, check_state, find_target
 from pagein.workspace.git_versions import GitProblem, GitVersion, git_version, pointer_of, submodule_commit
@@ -71,19 +71,11 @@ def read_diff(call: ReadCall) -> ModeAnswer:
         why = f"Hunk {asked.offset} is behind the last of {len(found.hunks)} hunks."
         raise ReadRefusal("OUT_OF_RANGE", why, _again(call, named, 1))
     more: dict[str, Any] = {"against": asked.against, "base": old.state, **found.figures}
-    return _answer(call, named, found, Judged(verdict, room), more)
+    return _answer(call, named, found, JudgedRoom(verdict, room), more)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """The judgement of the guards, and the allowed sizes."""
-
-    verdict: Verdict
-    room: Room
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class SideComparison:
     """Two sides compared.
 
     facts: lines about the whole file, the first one a summary. labels: the names of both sides, as a diff gives them.
@@ -95,13 +87,13 @@ class Comparison:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
+def _compare(old: Side, new: Side, named: NamedFile) -> SideComparison:
     is_same, facts = old.content == new.content, tuple(_facts(old, new, named))
     texts = _texts(old, new)
     if texts is None:
         kind = "binary files" if _is_binary(old) or _is_binary(new) else "files that are not UTF-8"
         said = "" if is_same else f"{kind} differ: {_size(old)} became {_size(new)}"
-        return Comparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
+        return SideComparison((_summary(old, new, (), is_same=is_same), *facts, *([said] if said else [])), "")
     hunks = hunks_of(*texts)
     errors = _errors(named, new, texts[1])
     figures = {
@@ -111,10 +103,12 @@ def _compare(old: Side, new: Side, named: NamedFile) -> Comparison:
         "syntax_errors": errors,
     }
     summary = _summary(old, new, hunks, is_same=is_same)
-    return Comparison((summary, *facts, *_syntax(errors)), _labels(old, new), hunks, figures)
+    return SideComparison((summary, *facts, *_syntax(errors)), _labels(old, new), hunks, figures)
 
 
-def _answer(call: ReadCall, named: NamedFile, found: Comparison, judged: Judged, more: dict[str, Any]) -> ModeAnswer:
+def _answer(
+    call: ReadCall, named: NamedFile, found: SideComparison, judged: JudgedRoom, more: dict[str, Any]
+) -> ModeAnswer:
     asked, room, hunks = call.asked, judged.room, found.hunks
     head = head_text(judged.verdict, "\n".join(found.facts), room) or found.facts[0][: room.chars // 2] + "\n"
     choice, tail = HunkChoice(), ""
@@ -202,7 +196,7 @@ def _on_disk(call: ReadCall, named: NamedFile, state: str) -> Side:
 
 
 def _texts(old: Side, new: Side) -> tuple[str, str] | None:
-    """Return both sides as text; None if one is binary, or is no UTF-8."""
+    """Return both sides as text; None for a binary side, or a side outside UTF-8."""
     sides = []
     for side in (old, new):
         if _is_binary(side):
@@ -258,7 +252,7 @@ def _labels(old: Side, new: Side) -> str:
 
 
 def _errors(named: NamedFile, new: Side, text: str) -> list[dict[str, Any]] | None:
-    """Return the places where the new text cannot be parsed; None if it was not parsed."""
+    """Return the unparsable places of the new text; None for an unparsed text."""
     if new.content is None:
         return None
     found = syntax_faults(named.shown, text)
@@ -276,7 +270,9 @@ def _whole_lines(text: str, room: int) -> str:
 
 
 def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
-    """Return the same call from another hunk on; none for a proposed text, which would have to be repeated in it."""
+    """Return the same call from another hunk on; None for a proposed text, because the call would repeat the whole
+    text.
+    """
     asked = call.asked
     if asked.content is not None:
         return []
@@ -286,7 +282,7 @@ def _again(call: ReadCall, named: NamedFile, offset: int) -> list[NextCall]:
 def _left_out(
     call: ReadCall, named: NamedFile, hunks: tuple[Hunk, ...], choice: HunkChoice
 ) -> tuple[str, list[NextCall]]:
-    """Return the note on omitted hunks, with the calls that show them."""
+    """Return the note on omitted hunks, with the calls to show them."""
     if choice.next_offset is None:
         return "", []
     first, last = choice.left[0], choice.left[-1]

@@ -9,15 +9,15 @@ from pagein.engine.reads.session_reads import ReadResult
 from pagein.model.documents import Document
 from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import Spans
-from pagein.policy.guards.judgement import ReadAsk, Verdict, complete, search_call
+from pagein.policy.guards.judgement import ReadAsk, ReadVerdict, complete, search_call
 from pagein.policy.reads.fitting_lines import size_of
 from pagein.policy.recall.line_search import LineMatch, match_lines
 from pagein.tools.reading.mode_answers import (
     MOST_RESULTS,
+    AnswerRoom,
     ModeAnswer,
     OpenText,
     ReadCall,
-    Room,
     head_text,
     open_text,
     served_facts,
@@ -126,7 +126,7 @@ def read_places(call: ReadCall, named: NamedFile) -> ModeAnswer:
     return show_lines(call, text, LinesDraft(found.lines, first, head, verdict, room, cut, more, column))
 
 
-def _fitting(text: OpenText, found: Places, context: int, room: Room, verdict: Verdict) -> Places:
+def _fitting(text: OpenText, found: Places, context: int, room: AnswerRoom, verdict: ReadVerdict) -> Places:
     """Return as many of the places as fit under their title."""
     shown, total = text.named.shown, len(text.lines)
     fitting = _fitting_windows(text.document, found, context, room.lines, room.chars - room.chars // 4)

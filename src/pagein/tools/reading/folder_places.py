@@ -20,12 +20,12 @@ from pagein.errors import BadInput
 from pagein.model.code_search import CodeHit, CodeQuery, CodeResults
 from pagein.model.read_contract import ReadPlace, target_of
 from pagein.model.spans import Spans
-from pagein.policy.guards.judgement import ReadAsk, Verdict, complete, read_call
+from pagein.policy.guards.judgement import ReadAsk, complete, read_call
 from pagein.policy.guards.relevance import EXCLUDED_FOLDERS
 from pagein.policy.reads.fitting_lines import count_fitting
 from pagein.tools.code_search import next_calls
 from pagein.tools.reading.file_places import read_places
-from pagein.tools.reading.mode_answers import ModeAnswer, ReadCall, Room, head_text
+from pagein.tools.reading.mode_answers import JudgedRoom, ModeAnswer, ReadCall, head_text
 from pagein.tools.reading.pattern_words import (
     behind_the_last,
     count_of,
@@ -68,13 +68,13 @@ def read_folder(call: ReadCall, named: NamedFile) -> ModeAnswer:
         alone = find_target(call.session, target_of(found.files[0].path), offset=1)
         answer = read_places(call, alone)
         return replace(answer, more={**answer.more, "engine": found.engine}, search=search)
-    page = Page(found, start, found.hits[start : start + count])
-    return replace(_answer(call, named, page, Judged(verdict, room)), search=search, is_read=has_lines)
+    page = PlacesPage(found, start, found.hits[start : start + count])
+    return replace(_answer(call, named, page, JudgedRoom(verdict, room)), search=search, is_read=has_lines)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What a search found, and the places that an answer may show, from number `start` on, counted from 0."""
+class PlacesPage:
+    """The hits of a search, and the places for an answer, from number `start` on, counted from 0."""
 
     found: CodeResults
     start: int
@@ -96,15 +96,7 @@ class Page:
         return f"{which} in {files}{time}{further_places(last, total)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The judgement of the guards, and the allowed sizes."""
-
-    verdict: Verdict
-    room: Room
-
-
-def _answer(call: ReadCall, named: NamedFile, page: Page, judged: Judged) -> ModeAnswer:
+def _answer(call: ReadCall, named: NamedFile, page: PlacesPage, judged: JudgedRoom) -> ModeAnswer:
     asked, room, found = call.asked, judged.room, page.found
     wished = asked.context_lines or 0
     context = min(wished, room.context)
@@ -155,7 +147,7 @@ def _search(call: ReadCall, named: NamedFile, count: int) -> CodeResults:
 
 
 def _served_search(call: ReadCall, named: NamedFile, found: CodeResults) -> ServedSearch:
-    """Return what the guards count of the search, as of one by the tool `search`."""
+    """Return the guards' measure of the search, the same as for the tool `search`."""
     scope = "" if named.shown == "." else named.shown
     pattern = call.asked.pattern or ""
     return ServedSearch(

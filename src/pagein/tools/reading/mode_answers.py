@@ -1,4 +1,4 @@
-"""What a mode of `read` gets and gives: the call with its guards, and the answer before it becomes the contract."""
+"""The input and the output of a mode of `read`: the call with its guards, and the answer in front of the contract."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ from pagein.model.read_contract import ReadPlace
 from pagein.model.read_events import FileRead
 from pagein.model.read_records import decode
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.guards.judgement import Cut, ReadAsk, Verdict
+from pagein.policy.guards.judgement import Cut, ReadAsk, ReadVerdict
 from pagein.ports import Signal
 from pagein.tools.reading.argument_matrix import ReadArguments
 from pagein.tools.reading.read_problems import ReadRefusal
@@ -29,7 +29,7 @@ _LINES: Final = re.compile(r".+?:\d+-\d+ of \d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class AnswerRoom:
     """The sizes that an answer may have: lines, characters, matches, and lines around a match."""
 
     lines: int
@@ -43,6 +43,14 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedRoom:
+    """The judgement of the guards, and the allowed sizes."""
+
+    verdict: ReadVerdict
+    room: AnswerRoom
+
+
+@dataclass(frozen=True, slots=True)
 class ReadCall:
     """A call of `read` with valid arguments."""
 
@@ -50,7 +58,7 @@ class ReadCall:
     asked: ReadArguments
     signal: Signal | None = None
 
-    def judge(self, ask: ReadAsk) -> tuple[Verdict, Room]:
+    def judge(self, ask: ReadAsk) -> tuple[ReadVerdict, AnswerRoom]:
         """Return the judgement of the guards with the allowed sizes. Raises ReadRefusal for a refusal."""
         guards = self.session.guards
         verdict = guards.judge(ask)
@@ -58,7 +66,7 @@ class ReadCall:
             code, message = verdict.refusal.code, verdict.refusal.message
             raise ReadRefusal(code, message, verdict.next_calls, guards.stabilization(verdict))
         limits = verdict.limits
-        return verdict, Room(
+        return verdict, AnswerRoom(
             min(limits.lines or MOST_LINES, MOST_LINES),
             min(limits.chars or MOST_CHARS, MOST_CHARS),
             min(limits.results or MOST_RESULTS, MOST_RESULTS),
@@ -78,7 +86,7 @@ class ModeAnswer:
 
     result: ReadResult
     location: ReadPlace
-    verdict: Verdict
+    verdict: ReadVerdict
     served: ServedRead
     truncated: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -86,14 +94,14 @@ class ModeAnswer:
     is_read: bool = True
 
 
-def warnings_text(verdict: Verdict) -> str:
+def warnings_text(verdict: ReadVerdict) -> str:
     """Return the warnings of the guards as lines in front of an answer; "" for none."""
     more = f" Related: {', '.join(verdict.alternatives)}." if verdict.alternatives else ""
     lines = [f"[pagein: {warning}{more if place == 0 else ''}]\n" for place, warning in enumerate(verdict.warnings)]
     return "".join(lines)
 
 
-def head_text(verdict: Verdict, place: str, room: Room) -> str:
+def head_text(verdict: ReadVerdict, place: str, room: AnswerRoom) -> str:
     """Return what stands in front of an answer: the warnings and the place, as far as half of the room takes them.
 
     The lines are the last to go, since nothing else tells which they are.
@@ -105,7 +113,7 @@ def head_text(verdict: Verdict, place: str, room: Room) -> str:
 
 
 def part_of_line(document: Document, number: int, room: int, column: int = 1) -> str:
-    """Return one line where not more has room, or the part of it around a column. No such text is ever taken for known."""
+    """Return one line where more has no room, or its part around a column. The text is never taken for known."""
     line = document.lines[number - 1]
     whole = f"{line}\n\n[Line {number} of {len(document.lines)}.]"
     if len(whole) <= room:

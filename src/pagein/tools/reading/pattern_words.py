@@ -4,12 +4,12 @@ from pagein.errors import BadInput
 from pagein.model.read_contract import NextCall
 from pagein.policy.guards.judgement import Cut
 from pagein.policy.recall.pattern_search import Pattern, parse_pattern
-from pagein.tools.reading.mode_answers import ReadCall, Room
+from pagein.tools.reading.mode_answers import AnswerRoom, ReadCall
 from pagein.tools.reading.read_problems import ReadRefusal, next_read, short_name
 
 
 def pattern_of(call: ReadCall) -> Pattern:
-    """Return the pattern of a call. Raises ReadRefusal for one that cannot be used."""
+    """Return the pattern of a call. Raises ReadRefusal for an unusable pattern."""
     try:
         return parse_pattern(call.asked.pattern or "")
     except BadInput as problem:
@@ -45,7 +45,7 @@ def behind_the_last(call: ReadCall, shown: str, matches: int) -> ReadRefusal:
     return ReadRefusal("OUT_OF_RANGE", why, (again,))
 
 
-def results_cut(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
+def results_cut(call: ReadCall, room: AnswerRoom, *, is_more: bool) -> set[Cut]:
     """Return whether the budget, and not the call, bounds the number of places.
 
     is_more: whether there are more places than are shown.
@@ -55,7 +55,7 @@ def results_cut(call: ReadCall, room: Room, *, is_more: bool) -> set[Cut]:
 
 
 def further_places(shown: int, total: int) -> str:
-    """Return the words that tell how to go on behind a place; "" behind the last one."""
+    """Return the words about the way on behind a place; "" behind the last place."""
     return f". Use offset={shown + 1} for more" if shown < total else ""
 
 

@@ -44,7 +44,7 @@ CODES: Final[Mapping[str, str]] = {
 
 
 class ReadRefusal(CallerError):
-    """A call of `read` that fails, with code, message and calls that would help.
+    """A failed call of `read`, with code, message and helpful calls.
 
     stabilization: what the guards say of it; None for an error that they did not judge.
     """
@@ -62,7 +62,7 @@ class ReadRefusal(CallerError):
 
 
 def short_name(name: str) -> str:
-    """Return a name for a message: a long one without its middle, because each character is sent to the model."""
+    """Return a name for a message: a long name without its middle, because the model is sent every character."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME // 2]}…{name[-LONGEST_NAME // 2 :]}"
 
 

@@ -1,4 +1,4 @@
-"""Chosen lines of a file as an answer: a proven read under a line that says where they stand."""
+"""Chosen lines of a file as an answer: a proven read under a line with the place of the lines."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +7,8 @@ from pagein.engine.reads.placed_reads import chosen_lines, plain_text
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.model.read_contract import ReadPlace
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.guards.judgement import Cut, Verdict
-from pagein.tools.reading.mode_answers import ModeAnswer, OpenText, ReadCall, Room, part_of_line, served_lines
+from pagein.policy.guards.judgement import Cut, ReadVerdict
+from pagein.tools.reading.mode_answers import AnswerRoom, ModeAnswer, OpenText, ReadCall, part_of_line, served_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class LinesDraft:
     lines: Spans
     first: int
     head: str
-    verdict: Verdict
-    room: Room
+    verdict: ReadVerdict
+    room: AnswerRoom
     cut: set[Cut]
     more: dict[str, Any]
     column: int = 1

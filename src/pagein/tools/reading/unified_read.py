@@ -17,7 +17,7 @@ from pagein.engine.session import Session
 from pagein.errors import Aborted, HostError
 from pagein.model.guard_notes import ReadMode
 from pagein.model.read_contract import ReadError, ReadMeta, ReadReply, contract_fields
-from pagein.policy.guards.judgement import Verdict, complete
+from pagein.policy.guards.judgement import ReadVerdict, complete
 from pagein.ports import Signal
 from pagein.tools.calls import Arguments
 from pagein.tools.reading.argument_matrix import MATRIX, InvalidArguments, ReadArguments, parse_arguments
@@ -72,7 +72,7 @@ def answer_unified_read(session: Session, arguments: Arguments, signal: Signal |
     return _result(session, reply, made.result, made.result.details)
 
 
-def _count(session: Session, made: ModeAnswer) -> Verdict:
+def _count(session: Session, made: ModeAnswer) -> ReadVerdict:
     """Count an answer. Return the judgement, with warnings about shortened parts."""
     guards, verdict = session.guards, made.verdict
     if made.search is not None:  # first, since what it restores pays for the lines

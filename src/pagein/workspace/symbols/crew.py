@@ -40,7 +40,7 @@ class ParseOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParserAnswer:
     """The answer to an order: the symbols, or in words why there are none."""
 
     path: str
@@ -48,8 +48,9 @@ class Parsed:
     answer: FileSymbols | str
 
 
-class Crew:
-    """Processes that parse. They start when there is work for them; one stays for the next work. Used by one thread at a time.
+class ParserCrew:
+    """Processes that parse. They start with the first work; one stays for later work. Used by a single thread at a
+    time.
 
     jobs: number of processes; 0: one per core
     seconds: how long a file may take
@@ -60,13 +61,13 @@ class Crew:
         self._seconds = seconds
         self._idle: list[_Process] = []
 
-    def parse(self, orders: Iterator[ParseOrder], stop: Signal | None = None) -> Iterator[Parsed]:
-        """Yield the answers, in the order in which they come. `orders` is read only as far as there are hands for it.
+    def parse(self, orders: Iterator[ParseOrder], stop: Signal | None = None) -> Iterator[ParserAnswer]:
+        """Yield the answers in order of arrival. `orders` is read only as fast as processes are free.
 
         Raises Aborted once `stop` is set; the processes are then ended.
         """
         inbox: queue.SimpleQueue[ParseOrder | None] = queue.SimpleQueue()
-        outbox: queue.SimpleQueue[Parsed] = queue.SimpleQueue()
+        outbox: queue.SimpleQueue[ParserAnswer] = queue.SimpleQueue()
         hands: list[_Process] = []
         given = done = 0
         try:
@@ -95,7 +96,9 @@ class Crew:
             for _ in hands:
                 inbox.put(None)
 
-    def _next(self, outbox: "queue.SimpleQueue[Parsed]", hands: "list[_Process]", stop: Signal | None) -> Parsed:
+    def _next(
+        self, outbox: "queue.SimpleQueue[ParserAnswer]", hands: "list[_Process]", stop: Signal | None
+    ) -> ParserAnswer:
         while True:
             check(stop)
             try:
@@ -111,15 +114,15 @@ class Crew:
 
 
 def _work(
-    process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[Parsed]"
+    process: "_Process", inbox: "queue.SimpleQueue[ParseOrder | None]", outbox: "queue.SimpleQueue[ParserAnswer]"
 ) -> None:
     while (order := inbox.get()) is not None:
-        outbox.put(Parsed(order.path, order.hash, process.ask(order)))
+        outbox.put(ParserAnswer(order.path, order.hash, process.ask(order)))
     process.end_if_unwanted()
 
 
 class _Process:
-    """A process that parses one file after the other. It is started again when it died or was ended for being slow."""
+    """A process that parses files in turn. It is started again after a crash, or after its end for slowness."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -162,7 +165,7 @@ class _Process:
         self.end_if_unwanted()
 
     def end_if_unwanted(self) -> None:
-        """End the process if `end` was called; also one that was about to start then."""
+        """End the process after a call of `end`, also a process about to start."""
         process = self._process
         if self._is_unwanted and process is not None:
             _end(process)

@@ -1,4 +1,4 @@
-"""Keep the symbols of a workspace in a store: a blob for each part, and a layer that names it.
+"""Keep the symbols of a workspace in a store: a blob for each part, and a layer with the parts' names.
 
 Nothing refers to these blobs, so that garbage collection may take them at any time; then the files are parsed again. Only names and
 places are kept, no text of a file.
@@ -24,7 +24,7 @@ class KeptSymbols:
         self._name = f"symbols:{ContentHash.of(workspace.encode('utf-8', 'surrogateescape'))}"
 
     def load(self, part: int) -> bytes | None:
-        """Return a part as it was kept; None where the store has none, or fails."""
+        """Return a stored part; None for a missing part or a failed store."""
         try:
             found = self._store.layer(f"{self._name}:{part}")
             return None if found is None else self._store.get(ContentHash.parse(found[1]))

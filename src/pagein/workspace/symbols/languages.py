@@ -1,4 +1,4 @@
-"""The languages whose symbols can be found: how their files are named, and which grammar and queries they take."""
+"""The languages with symbols: their file names, grammars and queries."""
 
 import functools
 import importlib.util

@@ -1,4 +1,4 @@
-"""The form in which symbols are kept between processes: parts by path, so that one edit rewrites one part.
+"""The stored form of symbols: parts by path, so that an edit rewrites a single part.
 
 A part names the grammars and queries that made it. With others it counts as missing.
 """
@@ -22,7 +22,9 @@ _PARTS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What is known of a file's content: its symbols, or the reason why there are none. hash: of the content; "" if unread."""
+    """The knowledge of a file's content: its symbols, or the reason for their absence. hash: of the content; "" if
+    unread.
+    """
 
     hash: str
     symbols: FileSymbols | None
@@ -43,7 +45,7 @@ class SymbolShelf:
         self._kept: dict[str, KnownFile] = {}
 
     def load(self) -> dict[str, KnownFile]:
-        """Return the files that were kept. What is damaged, or was made otherwise, is missing."""
+        """Return the stored files, without damaged files and files of another version."""
         if self._cache is None:
             return {}
         for number in range(_PARTS):

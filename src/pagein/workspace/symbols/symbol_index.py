@@ -19,7 +19,7 @@ from pagein.model.symbols import FileSymbols, SymbolScan
 from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import Signal, SymbolCache
-from pagein.workspace.symbols.crew import Crew, ParseOrder
+from pagein.workspace.symbols.crew import ParseOrder, ParserCrew
 from pagein.workspace.symbols.grammars import check_grammars
 from pagein.workspace.symbols.languages import Language, has_breadth, language_of
 from pagein.workspace.symbols.stored_form import KnownFile, SymbolShelf
@@ -46,7 +46,7 @@ class IndexState:
 
 
 class SymbolIndex:
-    """The symbols of a folder's files. Thread-safe; looks wait for one another. `close` ends its processes.
+    """The symbols of a folder's files. Thread-safe; looks wait for each other. `close` ends its processes.
 
     folder: absolute
     excluded: name patterns of files that are never read
@@ -65,7 +65,7 @@ class SymbolIndex:
     ) -> None:
         check_grammars()
         self.tree = FileTree(folder, excluded)
-        self._crew = Crew(jobs, seconds)
+        self._crew = ParserCrew(jobs, seconds)
         self._shelf = SymbolShelf(cache)
         self._lock = threading.Lock()
         self._known: dict[str, KnownFile] | None = None
@@ -77,13 +77,13 @@ class SymbolIndex:
         return self._state
 
     def refresh(self, signal: Signal | None = None, tell: Tell | None = None) -> SymbolScan:
-        """Look at all files. Raises Aborted; what was parsed until then is kept."""
+        """Look at all files. Raises Aborted; the files parsed before are kept."""
         with self._lock:
             matches = self.tree.match(["."], signal)
             return self._look(matches, lambda _: True, signal, tell)
 
     def update(self, changed: Iterable[str], signal: Signal | None = None) -> SymbolScan:
-        """Look at the files at these absolute paths and below them, and at no other file. Raises Aborted."""
+        """Look at the files at some absolute paths and below, and at no other file. Raises Aborted."""
         paths = set(changed)
         if any(path.endswith("/.gitignore") for path in paths):
             return self.refresh(signal)
@@ -111,7 +111,7 @@ class SymbolIndex:
     def _look(
         self, matches: TreeMatches, concerns: Callable[[str], bool], signal: Signal | None, tell: Tell | None = None
     ) -> SymbolScan:
-        """Look at the matched files; of the files known before, forget those that it concerns and that are not matched."""
+        """Look at the matched files, and forget the known files in question without a match."""
         before = self._shelf.load() if self._known is None else self._known
         known = {path: one for path, one in before.items() if not concerns(path)}
         look = _Look(self.tree, before, known)
@@ -146,7 +146,7 @@ class SymbolIndex:
 
 
 class _Look:
-    """One look at files: which need to be parsed, and what is known of them afterwards."""
+    """One look at files: the files to parse, and the knowledge of the files afterwards."""
 
     def __init__(self, tree: FileTree, before: Mapping[str, KnownFile], known: dict[str, KnownFile]) -> None:
         self._tree, self._before, self._known = tree, before, known

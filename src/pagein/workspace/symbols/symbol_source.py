@@ -10,7 +10,7 @@ from pagein.policy.privacy.exclusions import EXCLUDED
 from pagein.ports import Signal
 from pagein.workspace.symbols.kept_symbols import KeptSymbols, LayeredBlobs
 from pagein.workspace.symbols.symbol_index import SymbolIndex
-from pagein.workspace.symbols.symbol_reading import SymbolReader
+from pagein.workspace.symbols.symbol_reader import SymbolReader
 
 _REST: Final = 20.0  # a look at all files may take a twentieth of the time, so that many questions are quick
 _MOST_FOLDERS: Final = 8
@@ -24,7 +24,7 @@ class _Folder:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class SymbolSource:
+class WorkspaceSymbols:
     """The definitions of folders. Thread-safe.
 
     excluded: name patterns of files that are never read.

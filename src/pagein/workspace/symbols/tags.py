@@ -34,7 +34,7 @@ _QUOTES: Final = "\"'`<>"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _TaggedScope:
     """A definition or a named scope, before its neighbours are known. kind: "" for a scope."""
 
     start: int
@@ -53,7 +53,7 @@ def extract_symbols(grammar: Grammar, content: bytes) -> FileSymbols:
     from tree_sitter import QueryCursor
 
     root = grammar.parser.parse(content).root_node
-    found: dict[int, _Found] = {}  # by the place of the name
+    found: dict[int, _TaggedScope] = {}  # by the place of the name
     imports: list[ImportLine] = []
     heads: dict[int, int] = {}
     prefix = ""
@@ -81,7 +81,7 @@ def extract_symbols(grammar: Grammar, content: bytes) -> FileSymbols:
     )
 
 
-def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tuple[int, _Found]]:
+def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tuple[int, _TaggedScope]]:
     key, node = next((key, nodes[0]) for key, nodes in captures.items() if key == "scope" or key.startswith("def."))
     kind = key.partition(".")[2]
     start, first = _own_start(node)
@@ -98,12 +98,12 @@ def _definitions(order: int, captures: Captures, content: bytes) -> Iterator[tup
     for name in captures["name"]:
         yield (
             name.start_byte,
-            _Found(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end),
+            _TaggedScope(start, end, order, kind, _dotted(_text(name, content)), owner, first, last, head_end),
         )
 
 
 def _own_start(node: "Node") -> tuple[int, int]:
-    """Return where a definition itself starts: its byte and its line."""
+    """Return the start of the definition itself: its byte and its line."""
     ahead = node.child(0) if node.child_count else node
     if ahead.type != "modifiers" and ahead.type not in _LEADING and not ahead.is_extra:
         return _place(node)
@@ -117,10 +117,12 @@ def _place(node: "Node") -> tuple[int, int]:
     return node.start_byte, node.start_point.row + 1
 
 
-def _nested(found: Iterable[_Found], heads: Mapping[int, int], prefix: str) -> list[Definition]:
+def _nested(found: Iterable[_TaggedScope], heads: Mapping[int, int], prefix: str) -> list[Definition]:
     """Return the definitions with their parents and qualified names. `found` is sorted by place, outer ones first."""
     out: list[Definition] = []
-    around: list[tuple[_Found, str, int]] = []  # with the qualified name, and the place of the definition that holds it
+    around: list[
+        tuple[_TaggedScope, str, int]
+    ] = []  # with the qualified name, and the place of the definition that holds it
     seen: set[tuple[int, str]] = set()
     for one in found:
         while around and not (one.end <= around[-1][0].end and (one.start, one.end) != _extent(around[-1][0])):
@@ -146,11 +148,11 @@ def _nested(found: Iterable[_Found], heads: Mapping[int, int], prefix: str) -> l
     return out
 
 
-def _extent(one: _Found) -> tuple[int, int]:
+def _extent(one: _TaggedScope) -> tuple[int, int]:
     return one.start, one.end
 
 
-def _settled_kind(one: _Found, outer: _Found | None) -> SymbolKind:
+def _settled_kind(one: _TaggedScope, outer: _TaggedScope | None) -> SymbolKind:
     """Return the kind; a function in a type is a method."""
     is_member = outer is not None and (outer.kind == "" or outer.kind in CONTAINERS - {"module", "namespace"})
     if one.kind == "function" and (is_member or ("." in one.name and outer is None)):
@@ -166,7 +168,7 @@ def _whole(first: int, heads: Mapping[int, int]) -> int:
 
 
 def _add_head(heads: dict[int, int], captures: Captures, content: bytes) -> None:
-    """Note the lines of a comment, decorator or template head that begins its line, by its last line."""
+    """Note the lines of a comment, decorator or template head at the beginning of its line, by its last line."""
     node = captures["head"][0]
     start, until = node.start_byte, captures.get("head.end", (node,))[0]
     line = content.rfind(b"\n", 0, start) + 1

@@ -1,4 +1,4 @@
-"""A process that parses files: each question is a language and a content, each answer the symbols or why there are none.
+"""A process that parses files: from a language and a content to the symbols, or the reason for their absence.
 
 Parsing holds the interpreter lock, so it has a process of its own. The process is started by `crew.py`, and ends when its input ends.
 A frame is its length in four bytes, then MessagePack.

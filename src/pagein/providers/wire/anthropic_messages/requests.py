@@ -26,6 +26,7 @@ from pagein.providers.wire.json_values import (
     result_parts,
     role_and_parts,
     text_at,
+    texts_at,
     with_field,
 )
 from pagein.providers.wire.message_texts import MessageTexts, blocks_of, with_content_words
@@ -72,6 +73,11 @@ def _block(part: Json) -> Block:
     return read(part) if read is not None else Other(kind, json_text(part))
 
 
+def _tool_use(part: Json) -> ToolCall:
+    call_id, name = texts_at(part, "id", "name")
+    return ToolCall(call_id, name, json_text(part.get("input", {})))
+
+
 def _result(part: Json) -> ToolResult:
     text, images = result_parts(part.get("content"))
     return ToolResult(text_at(part, "tool_use_id"), text, is_error=part.get("is_error") is True, images=images)
@@ -79,7 +85,7 @@ def _result(part: Json) -> ToolResult:
 
 _READERS: Final[Mapping[str, Callable[[Json], Block]]] = {
     "text": lambda part: Text(text_at(part, "text")),
-    "tool_use": lambda part: ToolCall(text_at(part, "id"), text_at(part, "name"), json_text(part.get("input", {}))),
+    "tool_use": _tool_use,
     "tool_result": _result,
     "thinking": lambda part: Thinking(text_at(part, "thinking"), text_at(part, "signature") or None),
     "redacted_thinking": lambda part: Thinking("", text_at(part, "data") or None, redacted=True),

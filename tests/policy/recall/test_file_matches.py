@@ -1,7 +1,7 @@
 """The order of the files that a search found."""
 
 from pagein.model.code_search import CodeFile
-from pagein.policy.recall.file_ranking import rank_files, words_of
+from pagein.policy.recall.file_matches import rank_files, words_of
 
 
 def order(query: str, *files: tuple[str, int, int]) -> list[str]:

@@ -21,9 +21,9 @@ from pagein.model.symbols import (
     UnknownSymbol,
 )
 from pagein.model.trees import TreeFile
+from pagein.policy.symbols.file_ranks import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.lookup import Names, find_symbols, is_at, names_in, similar_ids, similar_names
 from pagein.policy.symbols.map_blocks import MapBlock, blocks_within, map_block, signature_of
-from pagein.policy.symbols.ranking import FileWords, file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import ReferenceCounts, count_references
 from pagein.policy.symbols.words import words_of
 from pagein.ports import Signal
@@ -49,7 +49,7 @@ class SymbolMap:
 
 
 @dataclass(frozen=True, slots=True)
-class _Derived:
+class _IndexViews:
     """What is derived from a state of the index, once."""
 
     number: int
@@ -62,7 +62,7 @@ class SymbolReader:
 
     def __init__(self, index: SymbolIndex) -> None:
         self._index = index
-        self._derived: _Derived | None = None
+        self._derived: _IndexViews | None = None
         self._words: dict[str, tuple[FileSymbols, FileWords]] = {}
 
     def read(
@@ -123,11 +123,11 @@ class SymbolReader:
         """Return the number of references from other files to the definitions of each file, for the first order of a tiered prompt."""
         return self._of(self._index.state).references.into
 
-    def _of(self, state: IndexState) -> _Derived:
+    def _of(self, state: IndexState) -> _IndexViews:
         derived = self._derived
         if derived is None or derived.number != state.number:
             names = names_in(state.files)
-            derived = self._derived = _Derived(state.number, names, count_references(state.files, names))
+            derived = self._derived = _IndexViews(state.number, names, count_references(state.files, names))
         return derived
 
     def _scores(self, state: IndexState, paths: Sequence[str], question: str) -> Mapping[str, float]:
@@ -159,7 +159,9 @@ class SymbolReader:
             yield map_block(path, symbols, signatures, references.into.get(path, 0), references.out_of.get(path, 0))
 
     def _look_again(self, path: str, signal: Signal | None) -> tuple[FileSymbols, bytes] | None:
-        """Return the symbols and the content of a file that has changed since the last look; None if it changes still."""
+        """Return the symbols and the content of a file changed since the last look; None for a file that is still
+        changing.
+        """
         self._index.update([f"{self._index.tree.root}/{path}"], signal)
         state = self._index.state
         try:

@@ -6,7 +6,7 @@ from tests.workspace.symbols.conftest import Write
 from pagein.errors import BadInput
 from pagein.model.symbols import AmbiguousSymbol, SymbolText, UnknownSymbol
 from pagein.workspace.symbols.symbol_index import SymbolIndex
-from pagein.workspace.symbols.symbol_reading import SymbolReader
+from pagein.workspace.symbols.symbol_reader import SymbolReader
 
 APP = """import os
 from near import (

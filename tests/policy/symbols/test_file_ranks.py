@@ -3,8 +3,8 @@ from collections.abc import Mapping
 import pytest
 
 from pagein.model.symbols import Definition, FileSymbols
+from pagein.policy.symbols.file_ranks import file_words, rank_files, score_files
 from pagein.policy.symbols.lookup import names_in, similar_names
-from pagein.policy.symbols.ranking import file_words, rank_files, score_files
 from pagein.policy.symbols.reference_counts import count_references
 from pagein.policy.symbols.words import words_of
 

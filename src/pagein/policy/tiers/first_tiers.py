@@ -10,7 +10,7 @@ _FIFTH, _HALF = 5, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Referenced:
+class TierSeed:
     """An item before its first request.
 
     references: how often other files refer to it.
@@ -22,7 +22,7 @@ class Referenced:
     tokens: float = 0.0
 
 
-def seeded_tiers(items: Sequence[Referenced], target: float = 0.0, seeding: Seeding = "count") -> dict[str, TierItem]:
+def seeded_tiers(items: Sequence[TierSeed], target: float = 0.0, seeding: Seeding = "count") -> dict[str, TierItem]:
     """Place items by their references, the most referenced first.
 
     target: size of a tier in tokens; L1 is filled to it, then L2, and L3 takes the rest. 0: by shares of 20, 30 and 50 %.
@@ -38,7 +38,7 @@ def seeded_tiers(items: Sequence[Referenced], target: float = 0.0, seeding: Seed
     }
 
 
-def _filled(ranked: Sequence[Referenced], target: float) -> list[Tier]:
+def _filled(ranked: Sequence[TierSeed], target: float) -> list[Tier]:
     tiers: list[Tier] = []
     levels: list[Tier] = ["L1", "L2", "L3"]
     filled = 0.0
@@ -51,7 +51,7 @@ def _filled(ranked: Sequence[Referenced], target: float) -> list[Tier]:
     return tiers
 
 
-def _shared(ranked: Sequence[Referenced], seeding: Seeding) -> list[Tier]:
+def _shared(ranked: Sequence[TierSeed], seeding: Seeding) -> list[Tier]:
     if seeding == "count" or not any(one.tokens for one in ranked):
         total = len(ranked)
         return ["L1" if place < total // _FIFTH else "L2" if place < total // _HALF else "L3" for place in range(total)]

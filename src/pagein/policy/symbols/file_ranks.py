@@ -1,4 +1,4 @@
-"""In which order a symbol map shows its files: by BM25 over the words of their definitions and paths.
+"""The order of files in a symbol map: by BM25 over the words of their definitions and paths.
 
 What counts was measured: an index of definitions with split identifiers and weighted path words finds the files that are needed;
 ranks from the graph of references add nothing to it. References only break ties, and order a map without a question.

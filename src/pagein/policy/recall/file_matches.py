@@ -32,7 +32,7 @@ def rank_files(query: str, files: Sequence[CodeFile]) -> list[CodeFile]:
 
 
 def rank_names(text: str, files: Iterable[CodeFile]) -> list[CodeFile]:
-    """Return the first files whose path has a text, in upper or lower case: those of just this name, then other names."""
+    """Return the first files with a text in their path, in upper or lower case: exact names first, then other names."""
     wanted = text.strip().lower()
     if not wanted or "\n" in wanted:
         return []
@@ -61,7 +61,7 @@ def _score(file: CodeFile, words: frozenset[str], mean: float) -> float:
 
 
 def _is_akin(one: str, other: str) -> bool:
-    """Return whether two words are the same, or one begins with the other, as `judgement` with `judge`."""
+    """Return whether two words are the same, or one is the beginning of the other, as in `judgement` and `judge`."""
     return one == other or (min(len(one), len(other)) >= _STEM and (one.startswith(other) or other.startswith(one)))
 
 
