@@ -165,7 +165,7 @@ def _write_and_cut(postgres: str, store: PostgresStore) -> None:
 
 def test_an_error_within_a_write_undoes_only_that_write(postgres: str, name: str, store: PostgresStore) -> None:
     store.put(b"first")
-    admin(postgres, f"ALTER TABLE {name}.blob ADD CONSTRAINT small CHECK(length(data) < 1000)")
+    admin(postgres, f"ALTER TABLE {name}.alone ADD CONSTRAINT small CHECK(length(packed) < 1000)")
     with store.exclusive():
         store.put(b"second")
         with pytest.raises(StoreError, match="small"):

@@ -34,6 +34,10 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
     LEFT JOIN alone ON alone.number = blob.number WHERE chain.place <= {DEEPEST})
   SELECT codec, data FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
 
+# bytes may stay behind where rows of a damaged file were lost
+_WAIT: Final = """INSERT INTO alone(number, packed) SELECT number, ? FROM blob WHERE hash = ?
+  ON CONFLICT(number) DO UPDATE SET packed = excluded.packed"""
+
 
 class SqlBlobs:
     """A BlobStore in a SQL database, except for the parts that depend on the database."""
@@ -165,9 +169,7 @@ def put_blob(
             (raw(name), codec, NO_PLACE if waits else data, number, depth),
         )
         if waits:
-            rows.execute(
-                "INSERT INTO alone(number, packed) SELECT number, ? FROM blob WHERE hash = ?", (data, raw(name))
-            )
+            rows.execute(_WAIT, (data, raw(name)))
     except DamagedBlob:
         free_member(rows, name)
         rows.execute("DELETE FROM alone WHERE number = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))

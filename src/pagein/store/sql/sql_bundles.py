@@ -34,6 +34,9 @@ _READY: Final = (
 _WAITING: Final = """SELECT alone.number, hash, codec, packed FROM alone JOIN blob ON blob.number = alone.number
   ORDER BY alone.number LIMIT ?"""
 
+_WAIT: Final = """INSERT INTO alone(number, packed) VALUES(?, ?)
+  ON CONFLICT(number) DO UPDATE SET packed = excluded.packed"""
+
 
 def bundle_blobs(rows: Rows) -> int:
     """Store the oldest waiting blobs in one bundle, and return how many; 0 while they do not fill a bundle."""
@@ -95,5 +98,5 @@ def dissolve_bundle(rows: Rows, bundle: int) -> None:
         except DamagedBlob:
             codec, data = AS_IT_IS, NO_PLACE  # damaged as before, and found by its hash
         rows.execute("UPDATE blob SET codec = ?, data = ?, base = NULL WHERE number = ?", (codec, NO_PLACE, number))
-        rows.execute("INSERT INTO alone(number, packed) VALUES(?, ?)", (number, data))
+        rows.execute(_WAIT, (number, data))
     rows.execute("DELETE FROM blob WHERE number = ?", (bundle,))
