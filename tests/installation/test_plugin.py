@@ -54,7 +54,8 @@ def test_the_command_puts_the_server_and_all_hooks_in_and_takes_them_out(tmp_pat
         )
         return done.stdout
 
-    assert "nothing was written" in run("install", "claude-code")
+    planned = run("install", "claude-code")
+    assert ("nothing was written" in planned, "start it by `pagein run claude`" in planned) == (True, True)
     assert file.exists() is (settings is not None)
     run("install", "claude-code", "--yes")
     assert file.read_text().count("hook claude-code") == 3

@@ -39,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
     """Tell an agent of pagein's MCP server (`pagein mcp`), in the agent's own configuration file.
 
-    For pi, puts pagein's extension into pi's folder instead.
+    Also says how the agent's requests pass the gateway, where they can. For pi, puts pagein's extension into pi's folder instead.
 
     For Claude Code also the hooks that keep pagein's stubs and markers out of files, and its sessions in the store (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
     """
@@ -53,6 +53,8 @@ def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, 
         one.plan_install(command)  # nothing is written where one of them is refused
     for one in installers:
         _carry_out(one, one.plan_install(command), agent, yes=yes, as_json=as_json)
+    if not as_json:
+        _offer_gateway(agent)
 
 
 def uninstall(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
@@ -146,6 +148,16 @@ def _carry_out(installer: "Installer", change: "Change", name: str, *, yes: bool
         sys.stdout.write(f"\n{'removed' if change.after is None else 'wrote'} {file}. {after}\n")
     else:
         sys.stdout.write("\nnothing was written; --yes makes this change\n")
+
+
+def _offer_gateway(name: str) -> None:
+    """Say how the agent's requests pass the gateway as well, where they can."""
+    from pagein.installation.agents import AGENTS
+
+    if AGENTS[name].gateway:
+        sys.stdout.write(
+            f"To have the gateway keep the window small as well, start it by `{AGENTS[name].gateway}`; no file changes for that.\n"
+        )
 
 
 def _difference(change: "Change") -> list[str]:

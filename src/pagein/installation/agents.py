@@ -55,6 +55,7 @@ class Agent:
 
     user, project: its files for all folders, and for one; None if it has none.
     after: what a person has to do then.
+    gateway: the command that starts it behind a gateway; "" where its requests cannot pass one.
     user_hooks, project_hooks: its files for the hooks (see `pagein hook`), in the order in which they are put in.
     """
 
@@ -63,6 +64,7 @@ class Agent:
     user: AgentFile | None
     project: AgentFile | None
     after: str
+    gateway: str = ""
     user_hooks: tuple[AgentFile, ...] = ()
     project_hooks: tuple[AgentFile, ...] = ()
 
@@ -133,6 +135,7 @@ AGENTS: Final = {
                 lambda command: {**_stdio(command), "alwaysLoad": True},
             ),
             "Start claude anew; `/mcp` shows the server, `/hooks` the hooks.",
+            "pagein run claude",
             _hooks(lambda at: at.named("CLAUDE_CONFIG_DIR", at.home / ".claude") / "settings.json"),
             _hooks(lambda at: at.project / ".claude" / "settings.json"),
         ),
@@ -147,6 +150,7 @@ AGENTS: Final = {
             ),
             None,
             "Start codex anew; `/mcp` shows the server.",
+            "pagein run codex",
         ),
         Agent(
             "cursor",
@@ -171,6 +175,7 @@ AGENTS: Final = {
                 lambda command: {"type": "local", "command": command, "enabled": True},
             ),
             "Start opencode anew; `opencode mcp list` shows the server.",
+            "pagein run opencode",
         ),
         Agent(
             "vscode",
