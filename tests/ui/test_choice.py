@@ -34,8 +34,10 @@ def test_the_newest_are_listed_and_the_rest_counted() -> None:
     found = [
         ReplayableSession("codex", Path(f"s{number}.jsonl"), number * 3600.0, 4_000_000, "") for number in range(30)
     ]
+    found[0] = ReplayableSession("codex", Path("a.jsonl"), 1.0, 9, "mend the tax" * 30, "/home/ada/shop")
     show_candidates(Console(file=out, width=100), found, 20)
     text = out.getvalue()
+    assert "1 1 s 9B codex shop mend the tax" in " ".join(text.split())
     assert "s19.jsonl" in text
     assert "s20.jsonl" not in text
     assert "and 10 older ones" in text

@@ -315,7 +315,8 @@ def _candidates() -> "list[ReplayableSession]":
             path=path,
             age=now - some[0].mtime,
             size=some[0].size,
-            title=(some[0].title or some[0].cwd or "") if len(some) == 1 else plural(len(some), "session"),
+            title=(some[0].title or "") if len(some) == 1 else plural(len(some), "session"),
+            project=(some[0].cwd or "") if len(some) == 1 else "",
         )
         for path, some in files.items()
     ]

@@ -27,7 +27,7 @@ from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.pooled_stages import PooledStages
-from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate
+from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
 from pagein.engine.request_call import RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints
@@ -102,9 +102,7 @@ class CallStages:
             self.validate_request,
         )
 
-    def run(
-        self, pending: PendingCall, at: float | None, claim: DecisionClaim | None = None, most: Gate = OPEN_GATE
-    ) -> RequestCall:
+    def run(self, pending: PendingCall, at: float | None, claim: DecisionClaim | None = None) -> RequestCall:
         """Run a request through its stages, in one turn of the session. Raises GivenUp if the caller no longer waits.
 
         A retried request is rendered as it was sent, and a request of a client that rephrases its conversation goes
@@ -112,7 +110,8 @@ class CallStages:
         """
         with self._log.turn():
             self._log.now = at
-            call, units = self.find_branch(RequestCall(pending=pending, asked_at=at, most=most)), pending.script.units
+            most, units = OPEN_GATE if pending.facts.curates else CLOSED_GATE, pending.script.units
+            call = self.find_branch(RequestCall(pending=pending, asked_at=at, most=most))
             sent = self._index.places.request_at(units[-1].name) if call.known == len(units) else None
             if sent is not None:
                 stages: tuple[Stage, ...] = (self.find_sent_request, *self.sending)
@@ -166,7 +165,7 @@ class CallStages:
         before, marked_before = log.states[call.parent], self._marking[call.parent]
         is_new_prefix = self._fronts.is_new(call.parent, pending.head, pending.script.format)
         self._note_client(pending)
-        if pending.guarded and not before.guarded:  # before its messages: the hook looked at the calls in them
+        if pending.facts.guarded and not before.guarded:  # before its messages: the hook looked at the calls in them
             log.note(notes.GuardReportNote())
         for unit in pending.script.units[call.known :]:
             self._window.append(unit.message, name=unit.name)
@@ -347,7 +346,7 @@ class CallStages:
         switched = prompt_prefix.is_switched(self._index.heads[parent], head)
         last = self._choices[parent]
         asking = cache_ttl.TtlQuery(
-            head.model, long, pending.lasting, last.short, last.long, switched, pending.documented
+            head.model, long, pending.lasting, last.short, last.long, switched, pending.facts.documented
         )
         return self.leases.terms(parent, here, asking, at, anew=call.placed in ("new", "compacted"))
 

@@ -23,6 +23,7 @@ from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.ingest import WIDE, IngestLimits, IngestStore
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall
+from pagein.engine.send.call import NO_FACTS, RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
 from pagein.engine.session import Session
@@ -228,10 +229,8 @@ class Engine:
         offers: Sequence[ToolOffer] | None = None,
         path_model: str = "",
         lasting: float | None = None,
-        documented: bool = False,
-        guarded: bool = False,
+        facts: RequestFacts = NO_FACTS,
         claim: DecisionClaim | None = None,
-        curates: bool = True,
     ) -> PreparedRequest:
         """Return the request to send for a client's request, after its session has decided (law 7).
 
@@ -242,9 +241,8 @@ class Engine:
         path_model: the model's name, if the path of the request has it.
         lasting: most that a keep-alive request may cost, in BIT, if the caller sends those of `Observation.keep` and
             reports them by `note_keepalive`; 0 if it sends none; None to leave the cache TTLs to the client as well.
-        documented: True if the provider documents how long it keeps cache entries. guarded: True if a hook stops masks in files.
+        facts: what the caller knows of the request beside its body.
         claim: lets the caller give up the decision; `forward` then returns the request to send.
-        curates: False if the client decides on its window itself: then only measured, and its cache breakpoints placed.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up; `failure` has the rest.
         """
@@ -256,18 +254,7 @@ class Engine:
         except Exception as problem:  # noqa: BLE001 -- law 7: a failure of pagein must not reach the agent
             forwarded = self.forward(body, api, at=at, hint=hint, context=context, path_model=path_model)
             return replace(forwarded, failure=f"{type(problem).__name__}: {problem}")
-        return session.traffic.prepare(
-            body,
-            envelope,
-            at,
-            context,
-            offers,
-            lasting=lasting,
-            documented=documented,
-            guarded=guarded,
-            claim=claim,
-            curates=curates,
-        )
+        return session.traffic.prepare(body, envelope, at, context, offers, lasting=lasting, facts=facts, claim=claim)
 
     def forward(
         self,

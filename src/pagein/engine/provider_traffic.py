@@ -30,10 +30,10 @@ from pagein.engine.intake.recall_tools import split_offers
 from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
-from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Observation, PreparedRequest
+from pagein.engine.prepared_request import Observation, PreparedRequest
 from pagein.engine.request_call import prepared_request
 from pagein.engine.send import recall_exchanges
-from pagein.engine.send.call import PendingCall
+from pagein.engine.send.call import NO_FACTS, PendingCall, RequestFacts
 from pagein.engine.send.outgoing_body import Bytes, thoughtless
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.window_stages import WindowStages
@@ -91,16 +91,14 @@ class Traffic:
         offers: Sequence[ToolOffer] | None = None,
         *,
         lasting: float | None = None,
-        documented: bool = False,
-        guarded: bool = False,
+        facts: RequestFacts = NO_FACTS,
         claim: DecisionClaim | None = None,
-        curates: bool = True,
     ) -> PreparedRequest:
         """Return the request to send for a client's request.
 
         offers: recall tools; None if recall is the caller's own business.
         lasting: most that a keep-alive request may cost, in BIT; 0 for none; None to leave the cache TTLs to the client.
-        documented, guarded, curates: as in `Engine.prepare`.
+        facts: what the caller knows of the request beside its body.
         claim: lets the caller give up the decision; None if the caller waits.
 
         Raises BadInput for a body that no provider would read, and GivenUp if the caller gave up. Other failures are
@@ -131,15 +129,24 @@ class Traffic:
                 head = head_of(envelope, script, context)
                 inline, pools = split_offers(offers)
                 pending = PendingCall(
-                    script, envelope, body, head, inline, envelope, body, lasting, documented, guarded, context=context
+                    script,
+                    envelope,
+                    body,
+                    head,
+                    inline,
+                    envelope,
+                    body,
+                    lasting,
+                    facts,
+                    context=context,
+                    pool_offers=pools,
                 )
-                pending = replace(pending, pool_offers=pools)
                 script = self._index.restore_lost(script, envelope)
                 asked = replace(asked, last=script.units[-1].name)
                 pending = replace(pending, script=script)
                 if problem is not None:  # another attempt would wait for the store again
                     return self._fallen_back(asked, pending, _problem_words(problem))
-                call = self._stages.run(pending, at, claim, OPEN_GATE if curates else CLOSED_GATE)
+                call = self._stages.run(pending, at, claim)
                 if call.placed == "passed":
                     offered = call.pending.own_tool_names
                     return replace(asked, body=call.pending.body, offered=offered, changed_by_client=("messages",))

@@ -11,18 +11,23 @@ from rich.text import Text
 from pagein.errors import BadInput
 from pagein.ui.figures import ABSENT, amount, plain, plural
 
+_PROJECT = 20
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayableSession:
-    """A recorded session available for a replay: agent, path, age in seconds and size in bytes (0: unknown)."""
+    """A recorded session available for a replay.
+
+    age: seconds. size: bytes (0: unknown). title: the user's first words. project: the folder worked in; "" if unknown.
+    """
 
     agent: str
     path: Path
     age: float
     size: int
     title: str
+    project: str = ""
 
 
 def show_candidates(console: Console, candidates: Sequence[ReplayableSession], limit: int) -> None:
@@ -33,15 +38,18 @@ def show_candidates(console: Console, candidates: Sequence[ReplayableSession], l
         header_style="dim",
         title="Sessions on this machine, newest first",
         title_justify="left",
+        expand=True,
     )
     for title in ("#", "age", "size"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("agent", no_wrap=True)
+    table.add_column("project", no_wrap=True, overflow="ellipsis", max_width=_PROJECT)
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     for number, candidate in enumerate(candidates[:limit], start=1):
         size = f"{amount(candidate.size)}B" if candidate.size else ABSENT
         label = Text(plain(candidate.title or candidate.path.name))
-        table.add_row(str(number), age(candidate.age), size, Text(plain(candidate.agent)), label)
+        project = Text(plain(candidate.project.replace("\\", "/").rstrip("/").rpartition("/")[2]))
+        table.add_row(str(number), age(candidate.age), size, Text(plain(candidate.agent)), project, label)
     console.print(table)
     if len(candidates) > limit:
         console.print(Text(f"and {plural(len(candidates) - limit, 'older one', 'older ones')}", style="dim"))

@@ -11,6 +11,7 @@ from tests.policy.clients.client_requests import APIS, body
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.call import RequestFacts
 from pagein.model.codec import decode_entry, encode_entry
 from pagein.model.entries import Entry, EpochEntry, PagedOut
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
@@ -65,7 +66,7 @@ class Client:
         made = body(self.name, self.said)
         if self.model:
             made = json.dumps({**json.loads(made), "model": self.model}).encode()
-        prepared = self.engine.prepare(made, APIS[self.name], at=None, hint="s1", guarded=guarded)
+        prepared = self.engine.prepare(made, APIS[self.name], at=None, hint="s1", facts=RequestFacts(guarded=guarded))
         assert prepared.failure is None
         assert check_body(json.loads(prepared.body), APIS[self.name]) == []
         self.sent.append(prepared)

@@ -77,7 +77,11 @@ def test_unreadable_files_are_left_to_the_reader_to_report(tmp_path: Path) -> No
     database.parent.mkdir(parents=True)
     database.write_bytes(b"SQLite format 3\0 and no more")
     (folder / "named.jsonl").write_text(json.dumps({"type": "custom-title", "customTitle": "Tax", "sessionId": "s"}))
+    asked = [{"type": "user", "isMeta": True, "message": {"role": "user", "content": "Caveat"}}]
+    asked += [{"type": "user", "message": {"role": "user", "content": "<system-reminder>x</system-reminder>mend  it"}}]
+    (folder / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)))
     assert {session.path.name: session.title for session in discover(tmp_path, {})} == {
         "torn.jsonl": None,
+        "asked.jsonl": "mend it",
         "named.jsonl": "Tax",
     }

@@ -2,12 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import NO_WORD, RecallOffer, Settled
 from pagein.model.journal_notes import PrefixDigests
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer, names_of, search_tool, with_deferral, with_tools
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFacts:
+    """What is known of a request beside its body.
+
+    documented: True if the provider documents how long it keeps cache entries, so that this need not be shown first.
+    guarded: True if the agent has a hook that stops calls which would write a mask into a file.
+    curates: False if the client decides on its window itself: then it is only measured, and its cache breakpoints placed.
+    """
+
+    documented: bool = False
+    guarded: bool = False
+    curates: bool = True
+
+
+NO_FACTS: Final = RequestFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +39,7 @@ class PendingCall:
     pool_offers: the tools for a pooled window; empty if the conversation shall not be pooled.
     envelope, body: the client's version plus the recall tools, with deferred tools.
     lasting: the most that a keep-alive request may cost, in BIT; None to leave the cache TTLs to the client.
-    documented: True if the provider documents how long it keeps cache entries.
-    guarded: True if the agent has a hook that stops calls which quote a mask.
+    facts: what is known of the request beside its body.
     recall: the recall tools and recall way of the request.
     context: as in `Engine.prepare`.
     own_tool_names: names of pagein's tools in the request.
@@ -36,8 +53,7 @@ class PendingCall:
     envelope: Envelope
     body: bytes
     lasting: float | None = None
-    documented: bool = False
-    guarded: bool = False
+    facts: RequestFacts = NO_FACTS
     recall: RecallOffer = NO_WORD
     context: str = ""
     own_tool_names: tuple[str, ...] = ()

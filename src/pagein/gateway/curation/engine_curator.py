@@ -8,6 +8,7 @@ from pagein.engine.cache.cache_evidence import words_of
 from pagein.engine.conversation import ClientAnswer
 from pagein.engine.engine import Engine, Hint
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.send.call import RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.gateway.curation.agent_work import AgentWork
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, UsageAccount
@@ -76,6 +77,7 @@ class EngineCurator:
 
         Raises BadInput for a body that providers would refuse to parse.
         """
+        is_guarded = asked.hint is not None and self._is_guarded(asked.hint.name)
         prepared = self._engine.prepare(
             asked.body,
             asked.api,
@@ -85,10 +87,8 @@ class EngineCurator:
             offers=self._offers_for(asked),
             path_model=asked.model,
             lasting=asked.lasting,
-            documented=asked.documented,
-            guarded=asked.hint is not None and self._is_guarded(asked.hint.name),
+            facts=RequestFacts(asked.documented, is_guarded, asked.curates),
             claim=asked.claim,
-            curates=asked.curates,
         )
         self._tell_of(asked, prepared)
         return _curated_request(asked, prepared)

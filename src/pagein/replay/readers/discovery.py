@@ -7,12 +7,15 @@ from typing import Final
 
 from pagein.errors import BadInput
 from pagein.model.messages import UnreadableLine
+from pagein.policy.clients.client_prompts import is_client_prompt
+from pagein.policy.eviction.session_work import words_of_person
 from pagein.replay.readers.opencode import database_sessions
-from pagein.replay.readers.row_fields import Row, object_at, text
+from pagein.replay.readers.row_fields import Row, object_at, objects, text
 from pagein.replay.readers.rows import DAMAGE, decode, decode_json, raw_lines
 from pagein.replay.readers.source import Source
 
-_LOOKED_AT: Final = 12
+_LOOKED_AT: Final = 24
+_LONGEST: Final = 200
 
 AGENTS: Final = "Claude Code, codex, pi, opencode, Gemini CLI or Copilot CLI"
 """The agents whose sessions are found."""
@@ -24,7 +27,7 @@ class FoundSession:
 
     mtime: last change, seconds since 1970.
     size: bytes; 0 for a file with many sessions.
-    title, cwd: None where not cheap to find.
+    title: its name, else the user's first words. title, cwd: None where not cheap to find.
     """
 
     source: Source
@@ -156,15 +159,29 @@ def _looked_at(path: Path, agent: str, titles: bool) -> Iterator[FoundSession]: 
 def _title_and_cwd(path: Path) -> tuple[str | None, str | None]:
     """Return title and folder from the first lines of a file. Damage is left for the reader to report."""
     title: str | None = None
+    words: str | None = None
     cwd: str | None = None
     try:
         for place, item in enumerate(raw_lines(Source(path.name, path))):
             row = item if isinstance(item, UnreadableLine) else decode(*item)
-            if isinstance(row, UnreadableLine) or place >= _LOOKED_AT or (title and cwd):
+            if isinstance(row, UnreadableLine) or place >= _LOOKED_AT or ((title or words) and cwd):
                 break
             title = title or text(row, "customTitle", "summary", "name")
+            words = words or _first_words(row)
             cwd = cwd or text(row, "cwd") or text(object_at(row, "payload"), "cwd")
             cwd = cwd or text(object_at(object_at(row, "data"), "context"), "cwd")
     except DAMAGE:
         return None, None
-    return title, cwd
+    return title or words, cwd
+
+
+def _first_words(row: Row) -> str | None:
+    """Return the user's own words in a line of Claude Code, codex or pi; None if it has none."""
+    for said in (object_at(row, "message"), object_at(row, "payload")):
+        if text(said, "role") != "user" or row.get("isMeta"):
+            continue
+        content = said.get("content")
+        for part in [content] if isinstance(content, str) else [text(one, "text") for one in objects(content)]:
+            if part and not is_client_prompt(part) and (words := words_of_person(part)):
+                return " ".join(words.split())[:_LONGEST]
+    return None
