@@ -64,8 +64,8 @@ BLOCKED = {
     "here document": call("Bash", command=f"cat > b.py <<'E'\n{MARKER}\nE"),
     "patch": call("Bash", command=f"apply_patch '*** Begin Patch\n*** Add File: b.py\n+{MARKER}\n*** End Patch'"),
 }
+PLAIN = call("Write", file_path="b.py", content=LINES)
 LET_THROUGH: dict[str, object] = {
-    "plain text": call("Write", file_path="b.py", content=LINES),
     "a marker that nobody served": call("Write", file_path="b.py", content="[readcache: unchanged, 77 lines]"),
     "a foreign stub": call("Write", file_path="b.py", content="[pagein: pg-01234567-89abcdef | x]"),
     "text that is in the file": call("Write", file_path="has.md", content=f"all about {MARKER}\n"),
@@ -99,7 +99,7 @@ def test_without_a_store_and_while_off_calls_are_let_through_and_no_guard_is_rep
     assert not reports.is_guarded("x", store)
     assert ask(served, BLOCKED["write"], PAGEIN_OFF="1", **home) == ""
     assert not reports.is_guarded("x", store)
-    assert ask(served, LET_THROUGH["plain text"], **home) == ""
+    assert ask(served, PLAIN, **home) == ""
     assert reports.is_guarded("x", store)
 
 
