@@ -3,7 +3,6 @@
 Heavy imports are inside the commands, as in `cli`.
 """
 
-import json
 import os
 import socket
 import sys
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from pagein.cli.gateway_addresses import greeting_of
 from pagein.cli.options import Store, Upstreams, Workspace, with_upstream_options
 from pagein.errors import BadInput, BadSetting
 
@@ -357,7 +357,7 @@ def _run(
 
     def tell(gateway: "Gateway") -> None:
         announce(gateway.url)
-        told = _greet(gateway, as_json=as_json, curates=parts.curator is not None)
+        told = greeting_of(gateway, as_json=as_json, curates=parts.curator is not None)
         if gateway.is_open:
             typer.echo(
                 f"warning: other machines may reach this gateway at {settings.host}. It answers nobody who does not show its token, "
@@ -383,20 +383,3 @@ def _run(
     if told := at_the_end(gateway.board.bound()):
         typer.echo(told, err=True)
     return whole
-
-
-def _greet(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
-    from pagein.gateway.client_setup import CLIENTS
-
-    url, base = gateway.url, gateway.base_url
-    if as_json:
-        clients = {one.name: {"where": one.where, "settings": list(one.settings(base))} for one in CLIENTS}
-        told = {"url": url, "base_url": base, "dashboard": gateway.page, "token": gateway.token}
-        return json.dumps({**told, "pid": os.getpid(), "curates": curates, "clients": clients})
-    lines = [f"pagein gateway at {url}{'' if curates else ', measuring only'}"]
-    for one in CLIENTS:
-        lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(base))]
-        lines += [f"  ({note})" for note in one.notes]
-    lines += ["", f"dashboard {gateway.page} (this link opens it for whoever has it)"]
-    lines += [f"tools over MCP at {url}/mcp, with the token as a bearer token"] if curates else []
-    return "\n".join([*lines, f"health {url}/healthz, figures {url}/metrics with the token; all off: pagein off"])
