@@ -26,7 +26,7 @@ from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
-from pagein.engine.pooled_stages import PooledStages
+from pagein.engine.pooled_stages import POOLED, PooledStages
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
 from pagein.engine.request_call import RequestCall
 from pagein.engine.send.call import PendingCall
@@ -66,7 +66,7 @@ class CallStages:
             journal, AS_THE_CLIENT, cache_breakpoints.step, "chosen", takes=(BreakpointChoice, RequestSent)
         )
         self.pools = PooledStages(window, index)
-        showing = SentHistory(journal, index.heads, index.settled, self.pools.render)
+        showing = SentHistory(journal, index.heads, index.settled, self.pools.render, POOLED)
         self.renderer = RequestRenderer(
             journal, showing, index.settled, index.places, marks=marks, deferral=index.deferral
         )
@@ -118,7 +118,8 @@ class CallStages:
             elif self._index.reader.is_retold(units, call.known):
                 stages = (self.pass_through, self.validate_request)
             else:
-                call = self.pools.choose_layout(call)
+                if pending.pool_offers or POOLED in self._log.journal.kinds:
+                    call = self.pools.choose_layout(call)
                 stages = (*(self.pooled if call.is_pooled else self.decision), *self.sending)
             for stage in stages:
                 call = stage(call)

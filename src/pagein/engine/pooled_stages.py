@@ -40,7 +40,8 @@ from pagein.providers.wire.breakpoint_edits import Address
 from pagein.providers.wire.tool_offers import names_of
 from pagein.providers.wire.ttl_edits import blocks_in
 
-_POOLED: Final = kind_of(PooledRequestNote)
+POOLED: Final = kind_of(PooledRequestNote)
+"""Kind of the note that each journal with a pooled conversation has."""
 _CHARS: Final = 4
 """Characters of a token, about."""
 _TAKEN: Final = "the client has tools of its own with the names of those for pools: {}"
@@ -58,7 +59,7 @@ class PooledStages:
 
     def at(self, entry: EntryId | None) -> PooledBranch | None:
         """Return the pooled window at an entry; None for a conversation of another layout."""
-        if _POOLED not in self._log.journal.kinds:
+        if POOLED not in self._log.journal.kinds:
             return None
         branch = self._branches[entry]
         return branch if branch.is_pooled else None

@@ -127,7 +127,7 @@ class Traffic:
             try:
                 self._window.model = asked.model or self._window.model
                 head = head_of(envelope, script, context)
-                inline, pools = split_offers(offers)
+                inline, pools = (offers, ()) if self._window.parts.pooled is None else split_offers(offers)
                 pending = PendingCall(
                     script,
                     envelope,

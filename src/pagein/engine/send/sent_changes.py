@@ -132,9 +132,10 @@ class SentHistory:
         heads: Fold[PrefixDigests],
         settled: Fold[Settled],
         other: OtherLayout = lambda *_: None,
+        other_kind: str = "",
     ) -> None:
         self._journal = journal
-        self._other = other
+        self._other, self._other_kind = other, other_kind  # the kind of note that a journal with such requests has
         self._heads = heads
         self._settled = settled
         self._known: OrderedDict[EntryId, tuple[RenderedWindow, Splicer]] = OrderedDict()
@@ -181,7 +182,8 @@ class SentHistory:
                 exchanges,
             )
             said = units[: state.draft.said - base]
-            before = self._other(one.name, window, said, before) or render_window(window, said, before)
+            other = self._other(one.name, window, said, before) if self._other_kind in self._journal.kinds else None
+            before = other or render_window(window, said, before)
             since = min(since, before.since)
         self._known[entry] = before, splicer
         self._known.move_to_end(entry)
