@@ -71,7 +71,7 @@ FOOT = """
 - The agents differ in what each request repeats of its own: tools, instructions, notes. What reads cost is the smaller part for Claude Code.
 - *s*: wall time of the whole job, with the starts of the agent, of the server and of the gateway.
 
-No request was refused, and answers and files were the same in all four ways. The server adds its list of tools to each prompt, and the agent's own
+No request was refused, and files, first and last answers were the same in all ways. The server adds its list of tools to each prompt, and the agent's own
 tool reads what is edited.
 """
 _MARKER = re.compile(r"\[readcache: [^]]*\]")
