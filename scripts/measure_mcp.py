@@ -55,7 +55,7 @@ HEADS = {
     "again": """
 ## Files that are read again
 
-Three prompts in one conversation: two modules and a text with rules, 20 reads of them before the agent compacts its own window, and 5 behind that. Behind
+Three prompts in one conversation: two modules and a text with rules, 16 reads of them before the agent compacts its own window, and 5 behind that. Behind
 it the model also looks for a rule that its window lost: with the server by `search` and `peek`, else by two commands.
 """,
     "long": """
