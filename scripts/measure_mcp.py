@@ -55,7 +55,7 @@ HEADS = {
     "again": """
 ## Files that are read again
 
-Three prompts in one conversation: two modules and a text with rules, 20 reads of them before the agent compacts its own window, and 5 behind that. Behind
+Three prompts in one conversation: two modules and a text with rules, 16 reads of them before the agent compacts its own window, and 5 behind that. Behind
 it the model also looks for a rule that its window lost: with the server by `search` and `peek`, else by two commands.
 """,
     "long": """
@@ -71,7 +71,7 @@ FOOT = """
 - The agents differ in what each request repeats of its own: tools, instructions, notes. What reads cost is the smaller part for Claude Code.
 - *s*: wall time of the whole job, with the starts of the agent, of the server and of the gateway.
 
-No request was refused, and answers and files were the same in all four ways. The server adds its list of tools to each prompt, and the agent's own
+No request was refused, and files, first and last answers were the same in all ways. The server adds its list of tools to each prompt, and the agent's own
 tool reads what is edited.
 """
 _MARKER = re.compile(r"\[readcache: [^]]*\]")

@@ -10,7 +10,7 @@ FULL: Final = 990_000
 """More tokens than any window has. The provider reports them for one call, so that the agent compacts."""
 _RULES, _LEDGER, _JOURNAL = "docs/rules.md", "src/ledger.py", "src/journal.py"
 _OPENED: Final = EditStep(_JOURNAL, "JOURNAL_OPENED = False", "JOURNAL_OPENED = True")
-_ID: Final = r"\*\*([0-9A-Za-z_.:-]+)\*\*"
+_ID: Final = r"\*\*([0-9A-Za-z_.:-]+@\d+)\*\*"
 
 
 def _module(name: str) -> str:
@@ -35,7 +35,7 @@ def _recall(served: ServedAgent | None) -> tuple[tuple[Step, ...], ...]:
     """Look for a rule that the window lost: in the store, or without one in the file."""
     if served is None:
         return ((Run(f"grep -n 'Rule 77:' {_RULES}"),), (Run(f"sed -n '70,89p' {_RULES}"),))
-    seek = served.call("search", pattern="Rule 77:", type="file")
+    seek = served.call("search", pattern="Rule 77:")
     return ((seek,), (served.call("peek", {"id": _ID}, id="{{id}}", line=70, lines=20),))
 
 
