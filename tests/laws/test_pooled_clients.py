@@ -78,7 +78,8 @@ class PooledRun(Run):
         self.hold_lossless(clients.results_of(theirs, self.api), clients.results_of(ours, self.api), prepared)
         shown = clients.names_of(open_body(prepared.body, self.api).items, self.api)
         names = tuple(clients.names_of(open_body(body, self.api).items, self.api))
-        self.hold_frozen(names, shown, prepared)
+        start = 1 if self.api == "openai_chat" else 0  # the system prompt may change without the conversation
+        self.hold_frozen(names[start:], shown[start:], prepared)
 
     def hold_lossless(self, theirs: dict[str, str], ours: dict[str, str], prepared: PreparedRequest) -> None:
         """Each result is whole in its place, or a reference to an object with its text."""

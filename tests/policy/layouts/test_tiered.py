@@ -264,7 +264,7 @@ def prompts_of(steps: list[Step], rules: TierRules) -> Iterator[tuple[PromptCont
         yield contents, state, prompt
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(STEPS, RULES)
 def test_every_prompt_is_valid_and_shows_everything_once(steps: list[Step], rules: TierRules) -> None:
     for contents, _, prompt in prompts_of(steps, rules):
