@@ -1,6 +1,8 @@
 """Evicted results are found by search, also after they were dropped or stored again."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from pagein.store.search.index_builder import grow
 from pagein.store.search.paged_shelf import PagedShelf
 from pagein.store.search.sqlite_index import SqliteIndex
 from pagein.store.sql.sql_blobs import SqlBlobs
-from pagein.store.sql.sqlite_schema import APPLICATION_ID, MIGRATIONS, Schema
+from pagein.store.sql.sqlite_schema import ALONE_TABLE, APPLICATION_ID, MIGRATIONS, Schema
 from pagein.store.sqlite.sqlite_database import SqliteDatabase
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
@@ -96,8 +98,15 @@ def test_older_stores_get_the_order_of_their_evicted_results(tmp_path: Path, mon
     path = tmp_path / "old.pagein"
     older = SqlBlobs(SqliteDatabase(path, Schema(APPLICATION_ID, "a store", MIGRATIONS[:place])))
     monkeypatch.setattr(older, "forgettings", lambda: 0)  # code of that time did not ask
+    with closing(sqlite3.connect(path)) as rows, rows:  # bytes did not wait in a table of their own
+        with older.exclusive():
+            pass
+        rows.execute(ALONE_TABLE)
     known = [paged_out(older, f"needle {number}", f"c{number}") for number in range(3)]
     older.close()
+    with closing(sqlite3.connect(path)) as rows, rows:
+        rows.execute("UPDATE blob SET data = (SELECT packed FROM alone WHERE alone.number = blob.number)")
+        rows.execute("DROP TABLE alone")
     store = SqliteUpkeep(path)
     with archive_of(store) as archive:
         assert found(archive, "needle") == [str(one) for one in reversed(known)]

@@ -35,8 +35,8 @@ _CHAIN: Final = f"""WITH RECURSIVE chain(codec, data, base, place) AS (
   SELECT codec, data FROM chain ORDER BY place DESC"""  # noqa: S608 -- constants
 
 # bytes may stay behind where rows of a damaged file were lost
-_WAIT: Final = """INSERT INTO alone(number, packed) SELECT number, ? FROM blob WHERE hash = ?
-  ON CONFLICT(number) DO UPDATE SET packed = excluded.packed"""
+_WAIT: Final = """INSERT INTO alone(number, size, packed) SELECT number, ?, ? FROM blob WHERE hash = ?
+  ON CONFLICT(number) DO UPDATE SET size = excluded.size, packed = excluded.packed"""
 
 
 class SqlBlobs:
@@ -169,7 +169,7 @@ def put_blob(
             (raw(name), codec, NO_PLACE if waits else data, number, depth),
         )
         if waits:
-            rows.execute(_WAIT, (data, raw(name)))
+            rows.execute(_WAIT, (len(data), data, raw(name)))
     except DamagedBlob:
         free_member(rows, name)
         rows.execute("DELETE FROM alone WHERE number = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))

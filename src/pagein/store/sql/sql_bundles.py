@@ -28,14 +28,12 @@ _SIZE: Final = 1 << 16
 _PACKED: Final = _SIZE // 4
 """Stored bytes of waiting blobs from which bundling is tried: their contents are about four times as large."""
 _MOST: Final = 256
-_READY: Final = (
-    "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT length(packed) AS size FROM alone LIMIT ?) AS waiting"
-)
+_READY: Final = "SELECT count(*), coalesce(sum(size), 0) FROM (SELECT size FROM alone LIMIT ?) AS waiting"
 _WAITING: Final = """SELECT alone.number, hash, codec, packed FROM alone JOIN blob ON blob.number = alone.number
   ORDER BY alone.number LIMIT ?"""
 
-_WAIT: Final = """INSERT INTO alone(number, packed) VALUES(?, ?)
-  ON CONFLICT(number) DO UPDATE SET packed = excluded.packed"""
+_WAIT: Final = """INSERT INTO alone(number, size, packed) VALUES(?, ?, ?)
+  ON CONFLICT(number) DO UPDATE SET size = excluded.size, packed = excluded.packed"""
 
 
 def bundle_blobs(rows: Rows) -> int:
@@ -98,5 +96,5 @@ def dissolve_bundle(rows: Rows, bundle: int) -> None:
         except DamagedBlob:
             codec, data = AS_IT_IS, NO_PLACE  # damaged as before, and found by its hash
         rows.execute("UPDATE blob SET codec = ?, data = ?, base = NULL WHERE number = ?", (codec, NO_PLACE, number))
-        rows.execute(_WAIT, (number, data))
+        rows.execute(_WAIT, (number, len(data), data))
     rows.execute("DELETE FROM blob WHERE number = ?", (bundle,))

@@ -86,8 +86,11 @@ TEXT_NAMES: Final = ("path", "last_path", "session_id", "nickname")
 MOVED_TEXTS: Final = f"""INSERT INTO lookup_text(document, name, value)
   SELECT document, name, value FROM field WHERE name IN ({", ".join(f"'{name}'" for name in TEXT_NAMES)})"""  # noqa: S608 -- constants
 DROPPED_INDEX: Final = "DROP INDEX version_by_hash"
-ALONE_TABLE: Final = "CREATE TABLE alone(number INTEGER PRIMARY KEY, packed BLOB NOT NULL)"
-"""The bytes of blobs that wait for a bundle (`sql_bundles.py`), by the numbers of the blobs."""
+ALONE_TABLE: Final = "CREATE TABLE alone(number INTEGER PRIMARY KEY, size INTEGER NOT NULL, packed BLOB NOT NULL)"
+"""The bytes of blobs that wait for a bundle (`sql_bundles.py`), by the numbers of the blobs.
+
+size: length of these bytes. With it, no other table has rows of this shape, so that a row of a damaged file belongs here for certain.
+"""
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
