@@ -48,7 +48,8 @@ HEAD: Final = """\
 # The floor of real coding agents
 
 The floor of a request is what stands in it before anything is said: tools, instructions, and what the agent attaches to the first
-message. A session pays for it at every call. Names and sizes only: the texts are the vendors'.
+message. A session pays for it at every call. Names and sizes only: the texts are the vendors'. Parts under
+2 % of a floor are put together; `scripts/measure_floor.py --json` lists each.
 
 Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](provider.md), with
 default settings, no MCP servers, and a workspace of four files. Tokens for Claude are estimated from characters.
@@ -127,10 +128,9 @@ class Floor:
         for one in large:
             called = "" if one.kind != "tool" else "yes" if one.name in self.used else "no"
             lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {one.schema or ''} | {called} |")
-        small = [one for one in self.parts if one.tokens < least]
+        small = [one.tokens for one in self.parts if one.tokens < least]
         if small:
-            names = ", ".join(sorted({one.name for one in small}))
-            lines.append(f"| {len(small)} small ones | {names} | {sum(one.tokens for one in small):,} | | |")
+            lines.append(f"| {len(small)} small ones | | {sum(small):,} | | |")
         return "\n".join([*lines, ""])
 
 
