@@ -48,8 +48,8 @@ HEAD: Final = """\
 # The floor of real coding agents
 
 The floor of a request is what stands in it before anything is said: tools, instructions, and what the agent attaches to the first
-message. A session pays for it at every call. Names and sizes only: the texts are the vendors'. Parts under
-2 % of a floor are put together; `scripts/measure_floor.py --json` lists each.
+message. A session pays for it at every call. This page has names and sizes only, because the texts are the vendors'. Parts under 2 % of a
+floor are put together; `scripts/measure_floor.py --json` lists each.
 
 Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](provider.md), with
 default settings, no MCP servers, and a workspace of four files. Tokens for Claude are estimated from characters.
@@ -130,7 +130,7 @@ class Floor:
             lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {one.schema or ''} | {called} |")
         small = [one.tokens for one in self.parts if one.tokens < least]
         if small:
-            lines.append(f"| {len(small)} small ones | | {sum(small):,} | | |")
+            lines.append(f"| others | {len(small)} parts | {sum(small):,} | | |")
         return "\n".join([*lines, ""])
 
 
