@@ -120,17 +120,17 @@ class Floor:
         lines = [
             f"## {self.agent.name}",
             "",
-            "| part | name | tokens | of it schema | called |",
-            "|---|---|---|---|---|",
+            "| part | name | tokens | called |",
+            "|---|---|---|---|",
         ]
         least = _LEAST * self.tokens()
         large = sorted((one for one in self.parts if one.tokens >= least), key=lambda one: -one.tokens)
         for one in large:
             called = "" if one.kind != "tool" else "yes" if one.name in self.used else "no"
-            lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {one.schema or ''} | {called} |")
+            lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {called} |")
         small = [one.tokens for one in self.parts if one.tokens < least]
         if small:
-            lines.append(f"| others | {len(small)} parts | {sum(small):,} | | |")
+            lines.append(f"| others | {len(small)} parts | {sum(small):,} | |")
         return "\n".join([*lines, ""])
 
 
