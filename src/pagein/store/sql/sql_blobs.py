@@ -171,12 +171,23 @@ def put_blob(
         if waits:
             rows.execute(_WAIT, (len(data), data, raw(name)))
     except DamagedBlob:
-        free_member(rows, name)
-        rows.execute("DELETE FROM alone WHERE number = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))
-        rows.execute(
-            "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?", (*pack(content), raw(name))
-        )
+        _heal(rows, name, content)
     return name
+
+
+def _heal(rows: Rows, name: ContentHash, content: bytes) -> None:
+    """Store the bytes of a damaged blob again."""
+    free_member(rows, name)
+    codec, data = pack(content)
+    waits = 0 < len(data) < LARGEST
+    rows.execute(
+        "UPDATE blob SET codec = ?, data = ?, base = NULL, depth = 0 WHERE hash = ?",
+        (codec, NO_PLACE if waits else data, raw(name)),
+    )
+    if waits:
+        rows.execute(_WAIT, (len(data), data, raw(name)))
+    else:
+        rows.execute("DELETE FROM alone WHERE number = (SELECT number FROM blob WHERE hash = ?)", (raw(name),))
 
 
 def free_member(rows: Rows, name: ContentHash) -> None:
