@@ -38,8 +38,8 @@ from pagein.providers.tokens.counters import Counter, counter_for
 from pagein.simulator import Record
 
 OUT: Final = Path(__file__).resolve().parents[1] / "docs" / "floor.md"
-_LEAST: Final = 150
-"""Parts of fewer tokens are put together in one row."""
+_LEAST: Final = 0.02
+"""Parts of a smaller share of the floor are put together in one row."""
 _PROMPT: Final = "SCRIPT@"
 _TAG: Final = re.compile(r"\s*<([a-zA-Z][\w-]*)")
 _HEADING: Final = re.compile(r"^#{1,2} +(.+?)\s*$", re.MULTILINE)
@@ -47,19 +47,18 @@ _HEADING: Final = re.compile(r"^#{1,2} +(.+?)\s*$", re.MULTILINE)
 HEAD: Final = """\
 # The floor of real coding agents
 
-The floor of a request is what stands in it before anything is said: the tools that the agent offers, its instructions, and what it
-attaches to the first message. It is sent with every request, so a session pays for it at every call. This page says what the floors
-of published agents are made of. Names and sizes only: the texts are the vendors'.
+The floor of a request is what stands in it before anything is said: tools, instructions, and what the agent attaches to the first
+message. A session pays for it at every call. This page has names and sizes only, because the texts are the vendors'. Parts under 2 % of a
+floor are put together; `scripts/measure_floor.py --json` lists each.
 
 Written by `scripts/measure_floor.py` on {day}, from the first request of each agent at a [simulated provider](provider.md), with
-default settings, no MCP servers, and a workspace of four files. Tokens are counted as the simulated provider counts them; for
-Claude that is an estimate from characters.
-
-*Schema* is the part of the tools that is their parameters' JSON schema. *Unused* is the part of the tools that a plain job never
-calls: [reading, editing, running commands](clients-measured.md). Anthropic's tool search takes the whole definition of a deferred tool out of the
-prompt; OpenAI's takes only its schema (for a function outside a namespace), and Chat Completions and Gemini have no such means.
+default settings, no MCP servers, and a workspace of four files. Tokens for Claude are estimated from characters.
 
 {paged}## Sizes
+
+*Schema* is the JSON schema of the tools' parameters. *Unused* are tools that a [plain job](clients-measured.md) never calls. Anthropic's tool
+search takes the whole definition of a deferred tool out of the prompt, OpenAI's only its schema (for a function outside a namespace). Chat
+Completions and Gemini cannot defer tools.
 
 | agent | version | format, model | floor | tools | of it schema | unused | instructions | attachments |
 |---|---|---|---|---|---|---|---|---|
@@ -69,10 +68,9 @@ prompt; OpenAI's takes only its schema (for a function outside a namespace), and
 PAGED: Final = """\
 ## With floor paging
 
-With the setting `floor_paging`, tools that earlier sessions of the workspace were offered and did not use stay out of the prompt until
-the model searches for them ([what is deferred, and at what price](residency.md#the-floor)). Here each agent does the
-[same job](clients-measured.md) {sessions} times in one workspace, through one gateway; the floor is the first request, with what the user
-says. It is the same job with the same files and answers each time, and no request was refused.
+With `floor_paging`, tools that earlier sessions of the workspace did not use stay out of the prompt until the model searches for them
+([which, and at what price](residency.md#the-floor)). Each agent does the [same job](clients-measured.md) {sessions} times in one workspace,
+through one gateway. The floor includes what the user says; no request was refused.
 
 | agent | floor without | session 1 | session 2 | session 3 | of it | bill of session 2, of the bill of session 1 | session 3 | deferred in session 3 |
 |---|---|---|---|---|---|---|---|---|
@@ -122,17 +120,17 @@ class Floor:
         lines = [
             f"## {self.agent.name}",
             "",
-            "| part | name | tokens | of it schema | called |",
-            "|---|---|---|---|---|",
+            "| part | name | tokens | called |",
+            "|---|---|---|---|",
         ]
-        large = sorted((one for one in self.parts if one.tokens >= _LEAST), key=lambda one: -one.tokens)
+        least = _LEAST * self.tokens()
+        large = sorted((one for one in self.parts if one.tokens >= least), key=lambda one: -one.tokens)
         for one in large:
             called = "" if one.kind != "tool" else "yes" if one.name in self.used else "no"
-            lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {one.schema or ''} | {called} |")
-        small = [one for one in self.parts if one.tokens < _LEAST]
+            lines.append(f"| {one.kind} | {one.name} | {one.tokens:,} | {called} |")
+        small = [one.tokens for one in self.parts if one.tokens < least]
         if small:
-            names = ", ".join(sorted({one.name for one in small}))
-            lines.append(f"| {len(small)} small ones | {names} | {sum(one.tokens for one in small):,} | | |")
+            lines.append(f"| others | {len(small)} parts | {sum(small):,} | |")
         return "\n".join([*lines, ""])
 
 

@@ -53,7 +53,7 @@ HEADROOM: Final = Peer(
     "headroom",
     "benchmarks.peers.workers.drive_headroom",
     "Installed with its extras `proxy`, `mcp` and `code`, without the weights of its text model, which are not part of the "
-    "package. So its effect on long prose is not measured, nor its proxy, which works differently.",
+    "package: its effect on long prose is not measured, nor its proxy.",
     (
         ("HF_HUB_OFFLINE", "1"),
         ("TRANSFORMERS_OFFLINE", "1"),
@@ -64,27 +64,24 @@ HEADROOM: Final = Peer(
 DISTIL: Final = Peer(
     "distil",
     "benchmarks.peers.workers.drive_distil",
-    "It gets Chat Completions, because it ignores results inside of Anthropic Messages. Its digests can be expanded, so an "
-    "unseen quote costs a further call and is not lost. Its proxy, which also sees the agent's question, is not measured.",
+    "It gets Chat Completions, because it ignores results inside of Anthropic Messages. An unseen quote costs a "
+    "further call and is not lost. Its proxy is not measured.",
 )
 TRIMTOK: Final = Peer(
     "trimtok",
     "benchmarks.peers.workers.drive_trimtok",
-    "It is called once for each result, with the names of tools that it knows. Its masking of old turns is part of its "
-    "plug-in for another host and is not measured.",
+    "Called once for each result. Its masking of old turns, in a plug-in for another host, is not measured.",
 )
 CTX_SLIM: Final = Peer(
     "ctx-slim",
     "benchmarks.peers.workers.drive_ctx_slim",
-    "It is told that the model is `anthropic/claude-opus-5`, whatever the prices of a table. In Anthropic Messages it "
-    "replaces a message with results by a string, so that calls are unanswered. Providers refuse that "
-    "([rule M1](laws.md#m-requests-in-anthropic-messages)), and the recorded request is sent instead.",
+    "It is told that the model is `anthropic/claude-opus-5`. In Anthropic Messages it replaces a message with results by a "
+    "string, which providers refuse ([rule M1](laws.md#m-requests-in-anthropic-messages)); the recorded request is sent instead.",
 )
 LANGCHAIN: Final = Peer(
     "langchain",
     "benchmarks.peers.workers.drive_langchain",
-    "The edit of its context-editing middleware, applied to each request as the middleware does. It offers no recall: each "
-    "fault is charged as one more run of the tool, with its whole result.",
+    "It offers no recall: each fault is charged as one more run of the tool, with its whole result.",
 )
 
 ARMS: Final = (

@@ -25,6 +25,8 @@ COLUMNS = (
     "failed",
     "CPU ms, p50 / p95",
 )
+BRIEF = ("row", "whole bill", "breakpoint moved", "messages alone", "lost", "faults")
+"""The columns of the tables behind the first."""
 OURS_SAY = {
     "append": "nothing is evicted; the baseline of all percentages",
     "rolling": "results older than ten calls become stubs; decided at every call",
@@ -38,7 +40,9 @@ def page(compared: Compared, arms: Sequence[Arm], date: str) -> str:
     parts = [_head(date), _sessions(compared), _rows(compared, arms)]
     for prices in compared.prices:
         parts += [_prices(compared, prices)]
-    parts += [_reading(), _caveats(compared, arms), _again()]
+        if prices is compared.prices[0]:
+            parts += [_reading()]
+    parts += [_caveats(compared, arms), _again()]
     return "\n".join(parts)
 
 
@@ -102,9 +106,8 @@ def _head(date: str) -> str:
 
 Written by `make bench-peers` on {date}; edits are lost at the next run.
 
-This page compares pagein with other programs that shorten the context of agents, on the same recorded sessions. Each program gets every request of a
-session as its agent sent it, and returns the request that it would send. The same rules compute for all programs the cost of these
-requests, and the texts that the agent would then have missed. No model takes part: a session continues as recorded, whatever a program removed.
+Each program shortens the same recorded sessions, request by request. The same rules then compute its bill, and the texts that the agent
+would have missed. No model takes part: a session continues as recorded.
 """
 
 
@@ -141,6 +144,9 @@ def _prices(compared: Compared, prices: Prices) -> str:
         if row != "append"
     ]
     title = f"## Prices: a token read costs {prices.read:g}, a token written {prices.write_5m:g} ({prices.write_1h:g} for an hour)"
+    if prices is not compared.prices[0]:
+        places = [COLUMNS.index(name) for name in BRIEF]
+        return "\n".join([title, "", *_table(BRIEF, [[row[place] for place in places] for row in rows]), ""])
     return "\n".join(
         [
             *(title, "", "All sessions together:", "", *_table(COLUMNS, rows), ""),
@@ -211,26 +217,19 @@ def _reading() -> str:
 
 Percentages are changes against `append`: the agent as recorded, with its provider's cache. Negative is cheaper.
 
-- **whole bill**: the bill of [replay](replay.md): system prompt, tool schemas, text, output, pauses, recorded cache misses, and thinking and reminders whose size
-  is recorded though their text is not. Each fault adds a recall. Cache breakpoints stand at the agent's usual places: the end of the system
-  prompt, the end of the previous request, and the end. A provider searches only a few blocks back from each breakpoint, so a request with an earlier
-  change is written again from the system prompt on.
-- **breakpoint moved**: the same bill for a host that knows the place of the change and puts a breakpoint there. Few hosts do. pagein sets its own
-  breakpoints, so it has no such figure.
-- **messages alone**: without system prompt and tools, unrecorded text, pauses, output and recalls; every whole block in common with the previous request counts as
-  read. Such tools are usually compared in this way. It shows them at their best, and is not a bill.
+- **whole bill**: the bill of [replay](replay.md), with a recall for each fault. Cache breakpoints stand where the agent puts them: behind the
+  system prompt, at the end of the previous request, at the end. A provider looks only a few blocks back from each, so a request with an
+  earlier change is written again from the system prompt on.
+- **breakpoint moved**: the same for a host that puts a breakpoint before each change. Few hosts do. pagein sets its own.
+- **messages alone**: without system prompt, tools, pauses, output and recalls; every block in common with the previous request counts as
+  read. Such tools are usually compared so. It is not a bill.
 - **prompt tokens**: all tokens sent. Fewer tokens alone are no saving.
-- **cache breaks**: requests that do not begin with the whole previous request, without those after a host's own compaction.
-- **quotes**: old texts of exact edits. *Seen*: visible in the request that made the edit. *Lost*: visible in the recording and not
-  here, before the recall of the quote itself, and with all earlier recalled texts in view.
-- **faults**: texts (long lines, quotes, lines of patches) that a later step repeats and its request does not show. A digest that
-  contains the line is no fault. Each fault is charged as a recall: one more request, and the recalled text joins the prompt. The text is a slice of at most
-  1,500 tokens for programs that can return a part of the stored text, otherwise the whole original. Recalled text is never shortened again. No row has random
-  recalls.
-- **refused**: requests that a provider would refuse. **failed**: calls that raised an exception. In both cases the recorded request is sent and
-  billed instead.
-- **CPU ms**: processor time of one call, inside the program's own process; for `pagein-quiet`, its whole step of the replay with all
-  checks. Wall-clock times are in `out/peers.json`; they depend on the other load of the machine.
+- **cache breaks**: requests that do not begin with the whole previous one, without those after a compaction.
+- **quotes**: old texts of exact edits. *Seen*: visible in the request that made the edit. *Lost*: visible in the recording and not here.
+- **faults**: texts that a later step repeats and its request, digests included, does not show. Each costs one more request with the recalled text: at most
+  1,500 tokens from programs that return a part, otherwise the whole.
+- **refused**: by a provider. **failed**: the call raised an exception. Both times the recorded request is sent and billed.
+- **CPU ms**: processor time of one call; for `pagein-quiet`, of its whole step of the replay.
 """
 
 
@@ -240,8 +239,8 @@ def _caveats(compared: Compared, arms: Sequence[Arm]) -> str:
     lines += [f"- **{name}** could not be installed: {why}" for name, why in compared.absent.items()]
     lines += [f"- **{name}** did not finish: {why}" for name, why in compared.stopped.items()]
     lines += [
-        "- A recording is fixed. It does not show how a model would have continued with a shortened context.",
-        "- These are few sessions. Measure your own with `--sessions`.",
+        "- A recording does not show how a model would have continued with a shortened context.",
+        "- These are few sessions. Measure your own.",
     ]
     return "\n".join(["## Caveats", "", *lines, ""])
 
@@ -254,7 +253,6 @@ make bench-peers                                  # the demo session
 make bench-peers SESSIONS="a.jsonl b.jsonl.gz"    # your sessions, in any format that pagein replay reads
 ```
 
-The first run installs the programs below `out/peers/`, each in its own environment, with the versions and hashes of
-`benchmarks/peers/locks/`. The largest takes a gigabyte. They run without the variables of your shell, and their Python code can
-connect only to loopback. Figures of each session are in `out/peers.json`.
+The first run installs the programs below `out/peers/`, with the versions and hashes of `benchmarks/peers/locks/`. The largest takes a gigabyte.
+They run without the variables of your shell, and their Python code connects only to loopback. `out/peers.json` has all figures of each session.
 """
