@@ -63,9 +63,10 @@ def test_the_bill_of_today_and_the_week_comes_first_and_names_who_lost_money() -
         since=0.0, sessions=2, calls=30, usd=4.5, saved=-0.5, unpriced=1, dearer=[{"session": "fix-login", "usd": 0.75}]
     )
     told = Status(gateway=_GATEWAY, store=_STORE, costs=CostsStatus(today=today, week=week, unread=0))
+    counted = "$4.50 at list prices for 30 calls in 2 sessions"
+    doing = "pagein has cost $0.50 so far, by its own estimate; 1 call without a known price not counted"
     assert status_lines(told, 0).splitlines()[:3] == [
         "today     no calls in this store since midnight",
-        "7 days    $4.50 at list prices for 30 calls in 2 sessions; pagein has cost $0.50 so far, by its own estimate"
-        "; 1 call without a known price not counted",
+        f"7 days    {counted}; {doing}",
         "dearer    with pagein than without it: fix-login by $0.75",
     ]

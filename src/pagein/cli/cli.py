@@ -65,7 +65,7 @@ _QUESTIONS: Final = (
     ("pagein sessions", "which SESSION was it?"),
     ("pagein window SESSION", "what has left the window?"),
     ("pagein restore SESSION ID --now", "bring it back"),
-    ("pagein replay --why", "why did this leave?"),
+    ("pagein window SESSION --why", "why did this leave?"),
     ("pagein off --session SESSION", "nothing more leaves in this session"),
     ("pagein history FILE", "what did agents do to a file?"),
     ("pagein blame FILE", "who wrote each line?"),
