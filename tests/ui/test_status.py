@@ -58,10 +58,8 @@ def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
 
 
 def test_the_bill_of_today_and_the_week_comes_first_and_names_who_lost_money() -> None:
-    today = CostStatus(since=0.0, sessions=0, calls=0, usd=0.0, saved=0.0, unpriced=0, dearer=[])
-    week = CostStatus(
-        since=0.0, sessions=2, calls=30, usd=4.5, saved=-0.5, unpriced=1, dearer=[{"session": "fix-login", "usd": 0.75}]
-    )
+    today = CostStatus(since=0.0, sessions=0, calls=0, usd=0.0, saved=0.0, unpriced=0, dearer={})
+    week = CostStatus(since=0.0, sessions=2, calls=30, usd=4.5, saved=-0.5, unpriced=1, dearer={"fix-login": 0.75})
     told = Status(gateway=_GATEWAY, store=_STORE, costs=CostsStatus(today=today, week=week, unread=0))
     counted = "$4.50 at list prices for 30 calls in 2 sessions"
     doing = "pagein has cost $0.50 so far, by its own estimate; 1 call without a known price not counted"

@@ -1,6 +1,6 @@
 """The status of gateway and store, in lines for a terminal, from the values printed by `pagein status --json`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, NotRequired, TypedDict
 
@@ -84,18 +84,12 @@ class RecallStatus(TypedDict):
     previewed: AbsentCount
 
 
-class DearerStatus(TypedDict):
-    """A session that pagein made dearer, by its own estimate. usd: by how much."""
-
-    session: str
-    usd: float
-
-
 class CostStatus(TypedDict):
     """The cost of all stored sessions since a moment, at list prices.
 
     since: seconds since 1970. usd: dollars. saved: dollars by pagein's own estimate; negative for a loss.
-    unpriced: calls without a known price; they count in no sum. dearer: sessions that pagein made dearer.
+    unpriced: calls without a known price; they count in no sum.
+    dearer: sessions that pagein made dearer, with the dollars, the largest first.
     """
 
     since: float
@@ -104,7 +98,7 @@ class CostStatus(TypedDict):
     usd: float
     saved: float
     unpriced: int
-    dearer: Sequence[DearerStatus]
+    dearer: dict[str, float]
 
 
 class CostsStatus(TypedDict):
@@ -159,7 +153,7 @@ def _costs(costs: CostsStatus | None) -> Iterator[str]:
         unpriced = f"; {plural(one['unpriced'], 'call')} without a known price not counted" if one["unpriced"] else ""
         yield f"{label}    {dollars(one['usd'])} at list prices for {made}; {doing}, by its own estimate{unpriced}"
     if dearer := costs["week"]["dearer"]:
-        shown = ", ".join(f"{one['session']} by {dollars(one['usd'])}" for one in dearer[:_DEAREST])
+        shown = ", ".join(f"{name} by {dollars(usd)}" for name, usd in [*dearer.items()][:_DEAREST])
         more = f", and {count(len(dearer) - _DEAREST)} more" if len(dearer) > _DEAREST else ""
         yield f"dearer    with pagein than without it: {shown}{more}"
     if costs["unread"]:

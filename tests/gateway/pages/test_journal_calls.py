@@ -108,4 +108,4 @@ def test_the_cost_since_a_moment_counts_its_own_calls_and_names_the_sessions_tha
     found = cost_since(100.0, sessions)
     assert (found["sessions"], found["calls"], found["unpriced"], found["usd"]) == (2, 3, 1, 4.0)
     assert found["saved"] == 0.5
-    assert found["dearer"] == [{"session": "bad", "usd": 0.5}]
+    assert found["dearer"] == {"bad": 0.5}

@@ -48,18 +48,12 @@ class LedgerView(TypedDict):
     lost: float
 
 
-class DearerSession(TypedDict):
-    """A session that pagein made dearer in a period, by its own estimate. usd: by how much."""
-
-    session: str
-    usd: float
-
-
 class PeriodCost(TypedDict):
     """The cost of the calls of all stored sessions since a moment, at list prices.
 
     since: seconds since 1970. unpriced: calls without a known price; they count in no sum.
     saved: dollars that pagein saved by its own estimate; negative for a loss.
+    dearer: sessions that pagein made dearer, with the dollars, the largest first.
     """
 
     since: float
@@ -68,7 +62,7 @@ class PeriodCost(TypedDict):
     usd: float
     saved: float
     unpriced: int
-    dearer: list[DearerSession]
+    dearer: dict[str, float]
 
 
 class TotalsView(TypedDict):
@@ -107,11 +101,7 @@ def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]
         usd=sum(call.usd or 0.0 for call in made),
         saved=sum(nets.values()),
         unpriced=sum(call.usd is None for call in made),
-        dearer=[
-            DearerSession(session=name, usd=-net)
-            for name, net in sorted(nets.items(), key=lambda one: one[1])
-            if net <= -_LEAST_LOSS
-        ],
+        dearer={name: -net for name, net in sorted(nets.items(), key=lambda one: one[1]) if net <= -_LEAST_LOSS},
     )
 
 
