@@ -339,6 +339,8 @@ def test_status_tells_of_gateway_store_sessions_and_savings(tmp_path: Path) -> N
         assert told["store"]["bytes"] > 0
         lines = cli(*asked, folder=tmp_path).stdout.splitlines()
         assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
+            "today",
+            "7",
             "gateway",
             "savings",
             "sessions",
