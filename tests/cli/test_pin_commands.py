@@ -13,7 +13,7 @@ from tests.engine.window.sized_sessions import ASK, PRICED, begun, body, ids, sa
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.errors import BadInput
-from pagein.tools.pin_commands import existing_session
+from pagein.tools.pin_commands import departures, existing_session
 
 SETTINGS = Settings(PRICED)
 
@@ -48,6 +48,11 @@ def test_a_hand_is_laid_on_a_running_session_from_another_process(tmp_path: Path
         says(session, turn("g"))
         assert shown(session)["b"] == body("b")
         assert any("Never touch the migrations." in text for text in spoken(session))
+        epochs = told(tmp_path, "window", "one", "--why")["epochs"]
+        assert isinstance(epochs, list)
+        assert ids(session)["d"] in {one["id"] for one in epochs[1]["left"]}
+        assert (epochs[1]["reason"], epochs[0]["back"]) == ("the user's word", ["b"])
+        assert departures(session)["text"].splitlines()[0].endswith("left, 1 came back")
         told(tmp_path, "unpin", "one", "a")
         told(tmp_path, "veto", "one", "f")
         told(tmp_path, "epoch", "one")

@@ -323,7 +323,7 @@ def test_status_tells_of_gateway_store_sessions_and_savings(tmp_path: Path) -> N
     nothing = cli("status", "--json", "--url", "http://127.0.0.1:9", *store, folder=tmp_path)
     assert nothing.returncode == 0
     told = json.loads(nothing.stdout)
-    assert "start it with pagein serve" in told["gateway"]["problem"]
+    assert "pagein serve one that stays" in told["gateway"]["problem"]
     assert "there is no store" in told["store"]["problem"]
     with SimulatedProvider() as provider, gateway_process(provider.url, tmp_path) as (url, _):
         for turns in range(10):
@@ -339,6 +339,8 @@ def test_status_tells_of_gateway_store_sessions_and_savings(tmp_path: Path) -> N
         assert told["store"]["bytes"] > 0
         lines = cli(*asked, folder=tmp_path).stdout.splitlines()
         assert [line.split()[0] for line in lines if not line.startswith(" ")] == [
+            "today",
+            "7",
             "gateway",
             "savings",
             "sessions",

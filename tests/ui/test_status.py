@@ -1,4 +1,14 @@
-from pagein.ui.status import AbsentCount, GatewayStatus, RecallStatus, SessionStatus, Status, StoreStatus, status_lines
+from pagein.ui.status import (
+    AbsentCount,
+    CostsStatus,
+    CostStatus,
+    GatewayStatus,
+    RecallStatus,
+    SessionStatus,
+    Status,
+    StoreStatus,
+    status_lines,
+)
 
 _PASSED = SessionStatus(
     name="", model="", calls=2, epochs=0, recalls=0, cost=0.0, unbilled=0.0, saved=0.0, last=1_795_000_000.0
@@ -44,4 +54,17 @@ def test_recalls_stand_below_the_store_only_if_asked_for() -> None:
         "recalls   in 120 calls; a replay charges as many as its stress model draws",
         "  40 evicted texts: 1 (2 %) recalled by the model, 4 (10 %) drawn",
         "  0 previewed outputs: 0 (-) recalled by the model, 0 (-) drawn",
+    ]
+
+
+def test_the_bill_of_today_and_the_week_comes_first_and_names_who_lost_money() -> None:
+    today = CostStatus(since=0.0, sessions=0, calls=0, usd=0.0, saved=0.0, unpriced=0, dearer={})
+    week = CostStatus(since=0.0, sessions=2, calls=30, usd=4.5, saved=-0.5, unpriced=1, dearer={"fix-login": 0.75})
+    told = Status(gateway=_GATEWAY, store=_STORE, costs=CostsStatus(today=today, week=week, unread=0))
+    counted = "$4.50 at list prices for 30 calls in 2 sessions"
+    doing = "pagein has cost $0.50 so far, by its own estimate; 1 call without a known price not counted"
+    assert status_lines(told, 0).splitlines()[:3] == [
+        "today     no calls in this store since midnight",
+        f"7 days    {counted}; {doing}",
+        "dearer    with pagein than without it: fix-login by $0.75",
     ]

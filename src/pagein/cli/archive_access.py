@@ -34,7 +34,9 @@ GivenWorkspace: TypeAlias = Annotated[
 ]
 Since: TypeAlias = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="Stored at this time or later: 2026-11-21T10:00, or 2h, 3d ago."),
+    typer.Option(
+        "--since", metavar="TIME", help="Stored at this time or later: 2026-11-21T10:00, yesterday, 2h, 3d ago."
+    ),
 ]
 Until: TypeAlias = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Stored at this time or before.")]
 AsOf: TypeAlias = Annotated[

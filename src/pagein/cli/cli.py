@@ -5,10 +5,12 @@ Ctrl-C. Heavy imports are inside the commands, so that `--help` and `--version` 
 """
 
 import errno
+import re
 import signal
 import sys
 from collections.abc import Callable
-from typing import Annotated, NoReturn
+from inspect import getdoc
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -52,10 +54,31 @@ _SIGNALLED = 128
 # Maximum length of a file's name in an error message, characters.
 _LONGEST_NAME = 200
 
+# What people come to ask, each with the command that answers it. The words stand behind #, so that a line can be copied
+# whole. A line fits into 80 columns.
+_QUESTIONS: Final = (
+    ("pagein run claude", "or codex, opencode, pi, gemini"),
+    ("pagein replay", "what would pagein have saved me?"),
+    ("pagein tune", "which settings are cheaper?"),
+    ("pagein status", "what did today cost? who lost money?"),
+    ("pagein top", "what happens now? (or the page of run)"),
+    ("pagein sessions", "which SESSION was it?"),
+    ("pagein window SESSION", "what has left the window?"),
+    ("pagein restore SESSION ID --now", "bring it back"),
+    ("pagein window SESSION --why", "why did this leave?"),
+    ("pagein off --session SESSION", "nothing more leaves in this session"),
+    ("pagein history FILE", "what did agents do to a file?"),
+    ("pagein blame FILE", "who wrote each line?"),
+    ("pagein search TEXT --type user", "what did I say? (--since yesterday)"),
+    ("pagein forget -", "erase a secret, from standard input"),
+)
+_WIDEST: Final = max(len(command) for command, _ in _QUESTIONS)
+_EXAMPLES: Final = "Examples:\n\n" + "\n".join(f"{command:{_WIDEST}}  # {words}" for command, words in _QUESTIONS)
+
 app = typer.Typer(
     name="pagein",
     help="Virtual memory for the context window of coding agents.",
-    epilog="Examples:\n\npagein replay\n\npagein replay ~/.claude/projects --html report.html\n\npagein serve",
+    epilog=_EXAMPLES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -155,9 +178,17 @@ def _add_to(panel: str, *groups: Callable[[typer.Typer], None]) -> None:
         add(app)
     for command in app.registered_commands[before:]:
         command.rich_help_panel = panel
+        command.help = _flowing(command.help or getdoc(command.callback) or "")
 
 
-_add_to("Measure", commands_replay.add_to, commands_tune.add_to)
+def _flowing(text: str) -> str:
+    """Return a help text with each paragraph on one line, so that it is wrapped at the width of the terminal alone. Lists stay."""
+    parts = text.split("\n\n")
+    return "\n\n".join(
+        part if re.search(r"^(\s|[-*] |\|)", part, re.MULTILINE) else part.replace("\n", " ") for part in parts
+    )
+
+
 _add_to(
     "Serve",
     commands_run.add_to,
@@ -173,6 +204,7 @@ _add_to(
     commands_status.add_to,
     commands_top.add_to,
 )
+_add_to("Measure", commands_replay.add_to, commands_tune.add_to)
 _add_to(
     "Read and recall",
     commands_reads.add_to,

@@ -14,7 +14,9 @@ import typer
 from pagein.cli.options import AsJson, Store, Workspace
 from pagein.errors import BadSetting, StoreError
 
-SessionName: TypeAlias = Annotated[str, typer.Argument(metavar="SESSION", help="The session's name.")]
+SessionName: TypeAlias = Annotated[
+    str, typer.Argument(metavar="SESSION", help="The session's name or its beginning, as `pagein sessions` lists it.")
+]
 Target: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -26,7 +28,9 @@ Now: TypeAlias = Annotated[bool, typer.Option("--now", help="Have the next call 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    app.command(epilog="Examples:\n\npagein window fix-login\n\npagein window fix-login --json")(window)
+    app.command(
+        epilog="Examples:\n\npagein window fix-login\n\npagein window fix-login --why\n\npagein window fix-login --json"
+    )(window)
     app.command(
         epilog="Examples:\n\npagein pin fix-login pg-01234567-89abcdef\n\npagein pin fix-login toolu_01AbC\n\n"
         'pagein pin fix-login --text "Never touch the migrations."'
@@ -41,14 +45,19 @@ def add_to(app: typer.Typer) -> None:
 
 
 def window(
-    session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False
+    session: SessionName,
+    *,
+    why: Annotated[bool, typer.Option("--why", help="Tell instead what left with each epoch, and why.")] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the tool results in a session's window: whole, as a preview or as a stub, and what is wished for them."""
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
-        print_answer(commands.window(opened), as_json=as_json)
+        print_answer(commands.departures(opened) if why else commands.window(opened), as_json=as_json)
 
 
 def pin(

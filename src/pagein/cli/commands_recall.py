@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from pagein.cli.options import AsJson, SessionName, Store, Workspace
-from pagein.errors import BadInput, StoreError
+from pagein.errors import BadInput, BadName, StoreError
 
 ShownTo: TypeAlias = Annotated[
     str | None,
@@ -65,10 +65,21 @@ def peek(  # noqa: PLR0913 - a command has as many options as it has
         if everything:
             sys.stdout.buffer.write(commands.whole(engine, object_id).encode("utf-8", "surrogatepass"))
         elif session is None:
-            _print(commands.look(engine, object_id, place), as_json=as_json)
+            _print(commands.look(engine, _evicted(object_id), place), as_json=as_json)
         else:
             opened = engine.session(session, workspace=workspace)
             _print(commands.peek(opened, object_id, place), as_json=as_json)
+
+
+def _evicted(text: str) -> str:
+    """Return the id of an evicted text. Raises BadName, with the command for other objects."""
+    from pagein.model.objects import ObjectId
+
+    try:
+        return ObjectId.parse(text.strip()).text
+    except BadName as problem:
+        shown = "pagein show prints every other object, such as a result that is still in the window"
+        raise BadName(f"{problem}; {shown}") from problem
 
 
 def ingest(

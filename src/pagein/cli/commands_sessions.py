@@ -26,7 +26,9 @@ def sessions(  # noqa: PLR0913 - a command has as many options as it has
     *,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="Active at this time or later: 2026-11-21T10:00, or 2h, 3d ago."),
+        typer.Option(
+            "--since", metavar="TIME", help="Active at this time or later: 2026-11-21T10:00, yesterday, 2h, 3d ago."
+        ),
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Begun at this time or before.")] = None,
     agent: Annotated[

@@ -6,7 +6,9 @@ command, as in `cli`.
 
 import json
 import sys
+import time
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +19,11 @@ from pagein.cli.options import AsJson, NearestGatewayUrl, Store, Workspace
 if TYPE_CHECKING:
     from pagein.gateway.setup.inquiry import GatewayInquiry
     from pagein.replay.results.recall_counts import RecallCount
-    from pagein.ui.status import AbsentCount, GatewayStatus, RecallStatus, StoreStatus
+    from pagein.ui.status import AbsentCount, CostsStatus, GatewayStatus, RecallStatus, StoreStatus
 
 _SHOWN = 10
+_WEEK = 7 * 86_400.0
+_PATIENCE = 5.0  # seconds of reading journals
 
 
 def add_to(app: typer.Typer) -> None:
@@ -41,10 +45,15 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the state of the gateway, the savings of its sessions since the start, and the content of the store."""
+    """Show what today and the last seven days cost, and the state of gateway and store.
+
+    The costs are of all sessions in the store, also after the gateway has ended.
+    """
     from pagein.ui.status import Status, status_lines
 
     now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
+    if not now["store"]["problem"]:
+        now["costs"] = _costs(store, workspace)
     if recalls and not now["store"]["problem"]:
         now["recalls"] = _recalls(store, workspace)
     sys.stdout.write(json.dumps(now) + "\n" if as_json else status_lines(now, _SHOWN) + "\n")
@@ -130,6 +139,31 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
         "leaving": len(leaving),
         "leaves": min(leaving.values(), default=None),
     }
+
+
+def _costs(store: str | None, workspace: Path) -> "CostsStatus":
+    """Sum the calls of the last days, the latest session first. Raises StoreError for a journal that cannot be read."""
+    from pagein import wiring
+    from pagein.gateway.pages.call_totals import cost_since
+    from pagein.gateway.pages.journal_calls import JournalCall, summary_of
+    from pagein.ui.status import CostsStatus
+
+    now = datetime.now().astimezone()  # noqa: TID251 - the rim reads the clock
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    week = now.timestamp() - _WEEK
+    made: list[tuple[str, tuple[JournalCall, ...]]] = []
+    with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
+        late = sorted(
+            ((one.touched, one.name) for one in kept.sessions() if not one.is_own and one.touched is not None),
+            reverse=True,
+        )
+        names = [name for touched, name in late if touched >= week]
+        until = time.monotonic() + _PATIENCE
+        for name in names:
+            if made and time.monotonic() > until:
+                break
+            made.append((name, summary_of(kept.entries(name)).calls))
+    return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=len(names) - len(made))
 
 
 def _recalls(store: str | None, workspace: Path) -> "RecallStatus":

@@ -18,9 +18,10 @@ def greeting_of(gateway: "Gateway", *, as_json: bool, curates: bool) -> str:
         told = {"url": url, "base_url": base, "dashboard": gateway.page, "token": gateway.token}
         return json.dumps({**told, "pid": os.getpid(), "curates": curates, "clients": clients})
     lines = [f"pagein gateway at {url}{'' if curates else ', measuring only'}"]
+    lines += ["", "In this folder, pagein run AGENT starts an agent that goes through it. To point one at it by hand:"]
     for one in CLIENTS:
         lines += ["", f"{one.name}, {one.where}:", *(f"  {line}" for line in one.settings(base))]
         lines += [f"  ({note})" for note in one.notes]
-    lines += ["", f"dashboard {gateway.page} (this link opens it for whoever has it)"]
+    lines += ["", f"page {gateway.page} (this link opens it for whoever has it)"]
     lines += [f"tools over MCP at {url}/mcp, with the token as a bearer token"] if curates else []
     return "\n".join([*lines, f"health {url}/healthz, figures {url}/metrics with the token; all off: pagein off"])

@@ -5,6 +5,7 @@ The result shapes are stable: each is printed as a JSON object under `--json`.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from pagein.engine.engine import Engine
@@ -12,6 +13,7 @@ from pagein.engine.session import Session
 from pagein.engine.session_pools import PoolReply
 from pagein.engine.window.pin_actions import Touch
 from pagein.errors import BadInput
+from pagein.model.entries import EpochEntry, RequestSent
 from pagein.model.pins import name_of
 
 ABOUT_OBJECTS: Final[Mapping[str, tuple[Callable[[Touch, str], str | None], str]]] = {
@@ -67,6 +69,46 @@ def _pinned_object(session: Session, act: str, target: str) -> PoolReply | None:
     if reply is not None and reply.is_error and reply.id:
         raise BadInput(reply.text)
     return None if reply is None or reply.is_error else reply
+
+
+def departures(session: Session) -> dict[str, Any]:
+    """Tell what left the window and came back with each epoch of the branch, and why, the latest first.
+
+    at: time of the request that the epoch opened with, seconds since 1970; None before that request.
+    """
+    found: list[dict[str, Any]] = []
+    at: float | None = None
+    here = session.leaf
+    while here is not None:
+        entry = session.journal.entry(here)
+        here, body = entry.parent, entry.body
+        if isinstance(body, RequestSent):
+            at = body.moment
+        if isinstance(body, EpochEntry):
+            left = [{"id": one.object_id, "tokens": one.tokens, "why": one.why} for one in body.paged]
+            back = [one.call_id for one in body.restored]
+            told = {"number": body.number, "at": at, "reason": body.reason, "left": left, "back": back}
+            found.append({**told, "turns": len(body.turns)})
+    return {"session": session.name, "epochs": found, "text": _told(found), "failure": None}
+
+
+def _told(epochs: Sequence[Mapping[str, Any]]) -> str:
+    lines: list[str] = []
+    for one in epochs:
+        at = (
+            "not sent yet"
+            if one["at"] is None
+            else datetime.fromtimestamp(one["at"], UTC).strftime("%Y-%m-%d %H:%M UTC")
+        )
+        turns = f", {one['turns']} whole turns left" if one["turns"] else ""
+        back = f", {len(one['back'])} came back" if one["back"] else ""
+        lines.append(f"epoch {one['number']}, {at}: {one['reason']}; {len(one['left'])} left{turns}{back}")
+        lines += [
+            f"  {left['id']}  {left['tokens']:,} tokens"
+            + (f"  an edit will hardly quote it: {left['why']}" if left["why"] else "")
+            for left in one["left"]
+        ]
+    return "\n".join(lines) or "no epoch was opened, so nothing has left; big outputs may have entered as previews"
 
 
 def say(session: Session, text: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, NotRequired, TypedDict
 
-from pagein.ui.figures import amount, count, plain, plural, share
+from pagein.ui.figures import amount, count, dollars, plain, plural, share
 
+_DEAREST: Final = 3
 _NAMELESS: Final = "(passed through, of no session)"
 
 
@@ -83,14 +84,43 @@ class RecallStatus(TypedDict):
     previewed: AbsentCount
 
 
+class CostStatus(TypedDict):
+    """The cost of all stored sessions since a moment, at list prices.
+
+    since: seconds since 1970. usd: dollars. saved: dollars by pagein's own estimate; negative for a loss.
+    unpriced: calls without a known price; they count in no sum.
+    dearer: sessions that pagein made dearer, with the dollars, the largest first.
+    """
+
+    since: float
+    sessions: int
+    calls: int
+    usd: float
+    saved: float
+    unpriced: int
+    dearer: dict[str, float]
+
+
+class CostsStatus(TypedDict):
+    """What the sessions of the store cost today, since midnight here, and in the last seven days.
+
+    unread: sessions of these days that are left out, because reading them takes too long.
+    """
+
+    today: CostStatus
+    week: CostStatus
+    unread: int
+
+
 class Status(TypedDict):
     """The status of gateway and store together.
 
-    recalls: present only if asked for, and if the store can be read.
+    costs: present only if the store can be read. recalls: present only if asked for, and if the store can be read.
     """
 
     gateway: GatewayStatus
     store: StoreStatus
+    costs: NotRequired[CostsStatus]
     recalls: NotRequired[RecallStatus]
 
 
@@ -98,8 +128,36 @@ def status_lines(status: Status, most: int) -> str:
     """Return the status as text. most: maximum number of sessions listed."""
     return "\n".join(
         plain(line)
-        for line in (*_gateway(status["gateway"], most), *_store(status["store"]), *_recalls(status.get("recalls")))
+        for line in (
+            *_costs(status.get("costs")),
+            *_gateway(status["gateway"], most),
+            *_store(status["store"]),
+            *_recalls(status.get("recalls")),
+        )
     )
+
+
+def _costs(costs: CostsStatus | None) -> Iterator[str]:
+    if costs is None:
+        return
+    for label, named, one in (("today ", "since midnight", costs["today"]), ("7 days", "until now", costs["week"])):
+        if not one["calls"]:
+            yield f"{label}    no calls in this store {named}"
+            continue
+        made = f"{plural(one['calls'], 'call')} in {plural(one['sessions'], 'session')}"
+        doing = (
+            f"pagein saved {dollars(one['saved'])}"
+            if one["saved"] >= 0
+            else f"pagein has cost {dollars(-one['saved'])} so far"
+        )
+        unpriced = f"; {plural(one['unpriced'], 'call')} without a known price not counted" if one["unpriced"] else ""
+        yield f"{label}    {dollars(one['usd'])} at list prices for {made}; {doing}, by its own estimate{unpriced}"
+    if dearer := costs["week"]["dearer"]:
+        shown = ", ".join(f"{name} by {dollars(usd)}" for name, usd in [*dearer.items()][:_DEAREST])
+        more = f", and {count(len(dearer) - _DEAREST)} more" if len(dearer) > _DEAREST else ""
+        yield f"dearer    with pagein than without it: {shown}{more}"
+    if costs["unread"]:
+        yield f"          {plural(costs['unread'], 'session')} of these days not counted; the page of pagein serve counts all"
 
 
 def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.gateway.pages.call_totals import totals_of
+from pagein.gateway.pages.call_totals import cost_since, totals_of
 from pagein.gateway.pages.journal_calls import JournalCall, summary_of
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, PagedOut, RequestSent
 from pagein.model.journal_notes import Note, PrefixDigests, RecallNote, UsageNote
@@ -94,3 +94,18 @@ def test_each_table_of_totals_adds_up_to_the_sum_and_the_account_to_the_saving(
     ledger = found["ledger"]
     assert ledger["gained"] - ledger["spent"] == found["whole"]["saved"]
     assert 0 <= ledger["lost"] <= ledger["spent"]
+
+
+def test_the_cost_since_a_moment_counts_its_own_calls_and_names_the_sessions_that_pagein_made_dearer() -> None:
+    def call(at: float | None, saved: float, usd: float | None = 2.0) -> JournalCall:
+        return JournalCall(at, MODEL, Usage(10, 0, 0, 0, 1), 1000.0 if usd is not None else None, usd, saved)
+
+    sessions = [
+        ("good", [call(50.0, -900.0), call(150.0, 500.0)]),
+        ("bad", [call(150.0, -250.0), call(160.0, 0.0, None)]),
+        ("old", [call(None, -900.0), call(99.0, -900.0)]),
+    ]
+    found = cost_since(100.0, sessions)
+    assert (found["sessions"], found["calls"], found["unpriced"], found["usd"]) == (2, 3, 1, 4.0)
+    assert found["saved"] == 0.5
+    assert found["dearer"] == {"bad": 0.5}

@@ -12,6 +12,7 @@ from typing import Final, TypedDict
 from pagein.gateway.pages.journal_calls import JournalCall
 
 _UNKNOWN: Final = "unknown"
+_LEAST_LOSS: Final = 0.005  # dollars; less is shown as zero
 
 
 class TotalView(TypedDict):
@@ -47,6 +48,23 @@ class LedgerView(TypedDict):
     lost: float
 
 
+class PeriodCost(TypedDict):
+    """The cost of the calls of all stored sessions since a moment, at list prices.
+
+    since: seconds since 1970. unpriced: calls without a known price; they count in no sum.
+    saved: dollars that pagein saved by its own estimate; negative for a loss.
+    dearer: sessions that pagein made dearer, with the dollars, the largest first.
+    """
+
+    since: float
+    sessions: int
+    calls: int
+    usd: float
+    saved: float
+    unpriced: int
+    dearer: dict[str, float]
+
+
 class TotalsView(TypedDict):
     """The sum of all calls, the same by four properties, and pagein's account."""
 
@@ -69,6 +87,27 @@ def totals_of(sessions: Sequence[tuple[str, str, Sequence[JournalCall]]]) -> Tot
         project=_by(calls, lambda one: one[1] or _UNKNOWN),
         model=_by(calls, lambda one: one[2].model or _UNKNOWN),
     )
+
+
+def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]]]) -> PeriodCost:
+    """Return the cost of the calls since a moment, of sessions given by name and calls. The dearest by pagein's doing come first."""
+    late = [(name, [call for call in calls if call.at is not None and call.at >= since]) for name, calls in sessions]
+    made = [call for _, calls in late for call in calls]
+    nets = {name: sum(map(_saved_usd, calls)) for name, calls in late}
+    return PeriodCost(
+        since=since,
+        sessions=sum(bool(calls) for _, calls in late),
+        calls=len(made),
+        usd=sum(call.usd or 0.0 for call in made),
+        saved=sum(nets.values()),
+        unpriced=sum(call.usd is None for call in made),
+        dearer={name: -net for name, net in sorted(nets.items(), key=lambda one: one[1]) if net <= -_LEAST_LOSS},
+    )
+
+
+def _saved_usd(call: JournalCall) -> float:
+    """Return what pagein saved with a call, in dollars. A BIT costs the same in each part of one call."""
+    return call.saved * call.usd / call.cost if call.usd is not None and call.cost else 0.0
 
 
 def _ledger(sessions: Sequence[Sequence[JournalCall]]) -> LedgerView:

@@ -97,11 +97,11 @@ function setup(clients) {
   return clients.map((one) => made("div", { class: "card" }, made("b", null, one.name), made("span", { class: "soft" }, ", " + one.where), made("pre", null, one.lines.join("\n")), ...one.notes.map((note) => made("p", { class: "soft" }, note))));
 }
 function nothingYet(state) {
-  return [made("h2", null, "No model call came through yet"), made("p", null, "Point an agent at this gateway and work as always; its session appears here with its first answer. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...setup(state.setup)];
+  return [made("h2", null, "No model call came through yet"), made("p", null, "In the gateway's folder, start one by pagein run claude (or codex, opencode, pi, gemini) and work as always; its session appears here with its first answer. To point an agent at this gateway by hand, see below. " + (state.curating ? "" : "This gateway only measures: it changes nothing.")), ...setup(state.setup)];
 }
 function overview(state) {
   const total = sums(state.sessions);
-  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [amount(total.cost), "BIT: the bill so far" + (total.usd ? ", " + dollars(total.usd) : ""), "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
+  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [total.usd ? dollars(total.usd) : amount(total.cost), total.usd ? "the bill so far, at list prices (" + amount(total.cost) + " BIT)" : "BIT: the bill so far", "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
   if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
   const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "At the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
@@ -140,14 +140,15 @@ function picture(calls) {
   return [made("h3", null, "What each call sent"), drawn("svg", { viewBox: "0 0 " + Math.max(asked.length, 40) * WIDE + " " + (TALLEST + 10), preserveAspectRatio: "none", role: "img", "aria-label": about }, ...bars), keys([["read", "read from the cache"], ["written", "written into it"], ["fresh", "at the full price"], ["epoch", "an epoch opened"]]), made("p", { class: "soft" }, about + ".")];
 }
 function verdict(one) {
-  const kept = one.keep_alives ? ", of which " + amount(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
-  const paid = "These calls cost " + amount(one.cost) + " BIT" + kept + ". ";
+  const money = (bit) => one.usd && one.cost ? dollars(bit * one.usd / one.cost) : amount(bit) + " BIT";
+  const kept = one.keep_alives ? ", of which " + money(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
+  const paid = "These calls cost " + money(one.cost) + kept + ". ";
   if (one.unbilled > 0) return (one.cost > 0 ? paid : "") + "With an API key " + (one.cost > 0 ? "its other" : "these") + " calls would have cost " + amount(one.unbilled) + " BIT. On a subscription nothing is billed by the token, and pagein changes nothing: it only measures.";
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
   if (last && !last.curating) return paid + "pagein only measures here.";
   if (Math.abs(one.saved) < 0.0005 * one.cost) return paid + "Nothing that pagein did has changed the bill yet.";
-  if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + amount(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";
-  return paid + "By pagein's reckoning they would have cost " + amount(one.cost + one.saved) + " with nothing taken out: " + share(one.saved, one.cost + one.saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
+  if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + money(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";
+  return paid + "By pagein's reckoning they would have cost " + money(one.cost + one.saved) + " with nothing taken out: " + share(one.saved, one.cost + one.saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
 }
 const happened = (call) => [call.passed && "passed untouched: " + call.passed, call.failure && "failure of pagein: " + call.failure, call.foreign && "the client changed " + call.foreign, call.epoch && "epoch: " + call.epoch, call.recalls && plural(call.recalls, "recall") + " answered", call.explanation && "cache short of " + whole(call.shortfall) + " tokens: " + call.explanation, !call.finished && "did not come to its end"].filter(Boolean).join("; ");
 function doctor(calls) {

@@ -110,7 +110,7 @@ class GatewayInquiry:
             raise NoAnswer(why, is_shut=True) from problem
         except (OSError, ValueError, HTTPException, RecursionError) as problem:
             raise NoAnswer(
-                f"none answers at {self.address} ({reason(problem)}); start it with pagein serve"
+                f"none answers at {self.address} ({reason(problem)}); pagein run AGENT starts one for an agent, pagein serve one that stays"
             ) from problem
 
 
