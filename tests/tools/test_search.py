@@ -1,8 +1,10 @@
 """`search` through a session on a real store: exact texts, limits, pages."""
 
 import threading
+from dataclasses import replace
 
 import pytest
+from tests.store.search.remembered_sessions import Remembered
 from tests.tools.recall_sessions import Room, ask, long_text
 
 from pagein.engine.recall.object_search import Lookup
@@ -154,6 +156,10 @@ def test_everything_stored_is_searched_on_request(room: Room) -> None:
     store = SqliteStore(room.store)
     draft = Draft(id=RandomIds()(1.0), type="note", content="a note with a needle in it", nickname="a-note")
     written = store.write(Write("r", draft, 1.0))
+    searching = Remembered(store, "0199")  # an earlier search for the same text is no match
+    searching.say("please")
+    call = searching.call("c-search", "mcp__pagein__search", {"pattern": "needle"}, "No matches found.", 0)
+    searching.go_on(replace(call, args='{"pattern":"needle"}'))
     store.close()
     assert isinstance(written, Written)
     assert "a note with" not in ask(session, "search", pattern="needle").text
