@@ -47,7 +47,7 @@ class Hits:
 
 
 def is_search_for(hit: Hit, pattern: str) -> bool:
-    """Return whether a match is only the argument of a call that looked for this very text, such as the call that asks now."""
+    """Return whether a match is only the argument of a call without a result that looks for this very text: the call that asks now."""
     if hit.field == CONTENT or hit.place is None or hit.place.speaker != "toolcall":
         return False
     try:
