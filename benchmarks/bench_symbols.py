@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pagein.workspace.symbols.languages import language_of
 from pagein.workspace.symbols.symbol_index import SymbolIndex
-from pagein.workspace.symbols.symbol_reading import SymbolReader
+from pagein.workspace.symbols.symbol_reader import SymbolReader
 
 FILES = 5_000
 JOBS = os.cpu_count() or 1

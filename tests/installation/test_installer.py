@@ -113,7 +113,7 @@ def test_a_file_that_was_made_for_the_entry_goes_with_it(tmp_path: Path, name: s
     assert not file.exists()
 
 
-HTTP_ENTRIES = {
+HTTP_ENTRIES: dict[str, dict[str, object]] = {
     "claude-code": {"type": "http", "alwaysLoad": True},
     "codex": {},
     "cursor": {},
@@ -136,7 +136,11 @@ def test_an_entry_with_a_token_is_the_users_alone_until_it_goes(tmp_path: Path, 
     assert place is not None
     keys, value = place.keys, tomllib.loads(after) if name == "codex" else parse_json(after)
     headers = {"Authorization": "Bearer secret"}
-    expected = {"url": server.url, "http_headers" if name == "codex" else "headers": headers, **HTTP_ENTRIES[name]}
+    expected: dict[str, object] = {
+        "url": server.url,
+        "http_headers" if name == "codex" else "headers": headers,
+        **HTTP_ENTRIES[name],
+    }
     assert value[keys[0]][keys[1]] == expected
     assert made.plan_install(COMMAND, server).done
     with pytest.raises(BadInput, match="pagein uninstall"):
