@@ -4,7 +4,7 @@
 
 Needs the agents: `make clients`. All traffic is on this machine: the provider is simulated, its prices are the models' own. With the server,
 the model reads by its `read`, but a file that it is about to edit for the first time by the agent's own tool, as agents demand.
-It fails, and writes nothing, where a request was refused or a result differs.
+It fails, and writes nothing, where a request was refused, a result differs, or what the window lost was not found again.
 """
 
 import json
@@ -56,7 +56,8 @@ HEADS = {
 ## Files that are read again
 
 Three prompts in one conversation: two modules and a text with rules, 16 reads of them before the agent compacts its own window, and 5 behind that. Behind
-it the model also looks for a rule that its window lost: with the server by `search` and `peek`, else by two commands.
+it the model also looks for a rule that its window lost: with the server by `search` and by `peek` at the first match, else by two commands. In each
+row both results have the rule. opencode with the server alone gets no marker: it tells no ids of its calls, so nothing proves its window.
 """,
     "long": """
 ## Outputs of commands
@@ -74,6 +75,7 @@ FOOT = """
 No request was refused, and files, first and last answers were the same in all ways. The server adds its list of tools to each prompt, and the agent's own
 tool reads what is edited.
 """
+_RULE = "Rule 77: an entry"
 _MARKER = re.compile(r"\[readcache: [^]]*\]")
 
 
@@ -145,6 +147,8 @@ def measure(served: ServedAgent, commands: Path, job: str) -> Iterator[Measured]
             alone = done if alone is None else alone
             if done.bill.refused or _outcome(done) != _outcome(alone):
                 raise RuntimeError(f"{served.name}, {way}: {done.bill.refused} refused, or another result")
+            if job == "again" and rules_found(done.records) < 2:  # noqa: PLR2004 - the match, and the text around it
+                raise RuntimeError(f"{served.name}, {way}: the rule that the window lost was not found")
             usage = done.bill.usage
             who = (job, served.name, version_of(agent, commands), agent.model, way)
             share = done.bill.bit / alone.bill.bit
@@ -158,6 +162,12 @@ def measure(served: ServedAgent, commands: Path, job: str) -> Iterator[Measured]
 def _outcome(done: Outcome) -> tuple[str, str, Mapping[str, str]]:
     """Return what must be the same in all ways. What is said behind a compaction, before the next prompt, is the agent's own affair."""
     return done.answers[0], done.answers[-1], done.files
+
+
+def rules_found(records: Sequence[Record]) -> int:
+    """Return how often the lost rule stands behind the last prompt, up to the next read of the whole file."""
+    last = [json.dumps(one.body) for one in records if one.usage is not None and one.body.get("tools")][-1]
+    return last.rpartition("SCRIPT@again-3")[2].partition("# Rules")[0].count(_RULE)
 
 
 def markers_in(records: Sequence[Record]) -> int:

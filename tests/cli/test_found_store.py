@@ -137,6 +137,14 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
         assert f"the store of the gateway at {url}: {home}" in found.err
         asked = run("status", "--json", cwd=away)
         assert (json.loads(asked.out)["gateway"]["url"], json.loads(asked.out)["gateway"]["problem"]) == (url, "")
+        installed, entries = run("install", "cursor", "--http", "--yes", cwd=away), home / ".cursor" / "mcp.json"
+        token = (home / ".local" / "share" / "pagein" / "gateway.token").read_text().strip()
+        entry = {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {token}"}}
+        assert json.loads(entries.read_text()) == {"mcpServers": {"pagein": entry}}
+        assert ("Bearer TOKEN" in installed.out, token in installed.out) == (True, False)
+        assert "leave --project or --http out" in run("install", "cursor", "--http", "--project", cwd=away).err
+        assert token not in run("uninstall", "cursor", "--yes", cwd=away).out
+        assert not entries.exists()
     finally:
         serving.terminate()
         serving.communicate(timeout=60)
@@ -144,3 +152,4 @@ def test_a_command_in_another_folder_finds_the_gateway(tmp_path: Path, run: Call
     assert gone.status == 2
     assert "no gateway runs" in gone.err
     assert "named with --store" in gone.err
+    assert "start one by `pagein serve`" in run("install", "cursor", "--http", cwd=away).err

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pagein.errors import BadInput
-from pagein.installation.agents import AGENTS, Folders
+from pagein.installation.agents import AGENTS, Folders, HttpServer
 from pagein.installation.installer import Installer
 from pagein.installation.json_inserts import member_insert, parse_json
 
@@ -80,7 +80,8 @@ def test_an_entry_is_all_that_changes_and_goes_without_a_trace(tmp_path: Path, n
     keys = ("mcp", "pagein") if name == "opencode" else ("mcpServers", "pagein")
     entry = after[keys[0]].pop(keys[1])
     assert "pagein" in json.dumps(entry)
-    assert after == {keys[0]: {}, **before}
+    first = {"$schema": "https://opencode.ai/config.json"} if name == "opencode" and not text else {}
+    assert after == {**first, keys[0]: {}, **before}
     assert made.plan_install(COMMAND).done
     made.apply(made.plan_removal())
     assert file.read_bytes().decode() == text
@@ -110,6 +111,43 @@ def test_a_file_that_was_made_for_the_entry_goes_with_it(tmp_path: Path, name: s
     assert file.stat().st_mode & 0o777 == 0o600
     made.apply(made.plan_removal())
     assert not file.exists()
+
+
+HTTP_ENTRIES: dict[str, dict[str, object]] = {
+    "claude-code": {"type": "http", "alwaysLoad": True},
+    "codex": {},
+    "cursor": {},
+    "opencode": {"type": "remote", "enabled": True},
+    "vscode": {"type": "http"},
+}
+
+
+@pytest.mark.parametrize("name", HTTP_ENTRIES)
+def test_an_entry_with_a_token_is_the_users_alone_until_it_goes(tmp_path: Path, name: str) -> None:
+    made, file = installer(tmp_path, name)
+    text = "# mine\n" if name == "codex" else '{\n  "other": 1 // mine\n}\n'
+    write(file, text)
+    file.chmod(0o644)
+    server = HttpServer("http://127.0.0.1:8790/mcp", "secret")
+    made.apply(made.plan_install(COMMAND, server))
+    assert file.stat().st_mode & 0o777 == 0o600
+    after = file.read_text()
+    place = AGENTS[name].user
+    assert place is not None
+    keys, value = place.keys, tomllib.loads(after) if name == "codex" else parse_json(after)
+    headers = {"Authorization": "Bearer secret"}
+    expected: dict[str, object] = {
+        "url": server.url,
+        "http_headers" if name == "codex" else "headers": headers,
+        **HTTP_ENTRIES[name],
+    }
+    assert value[keys[0]][keys[1]] == expected
+    assert made.plan_install(COMMAND, server).done
+    with pytest.raises(BadInput, match="pagein uninstall"):
+        made.plan_install(COMMAND)
+    made.apply(made.plan_removal())
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (text, 0o644)
+    assert "secret" not in (tmp_path / "data" / "installed.json").read_text()
 
 
 @pytest.mark.parametrize("text", NO_JSON.values(), ids=NO_JSON)

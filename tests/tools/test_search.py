@@ -3,11 +3,14 @@
 import threading
 
 import pytest
+from tests.store.search.remembered_sessions import Remembered
 from tests.tools.recall_sessions import Room, ask, long_text
 
 from pagein.engine.recall.object_search import Lookup
 from pagein.engine.recall.recall_resources import USUAL
 from pagein.errors import Aborted
+from pagein.model.chats import UNANSWERED
+from pagein.model.messages import Message, ToolCall
 from pagein.model.versions import Draft
 from pagein.model.writes import Write, Written
 from pagein.store.random_ids import RandomIds
@@ -154,6 +157,8 @@ def test_everything_stored_is_searched_on_request(room: Room) -> None:
     store = SqliteStore(room.store)
     draft = Draft(id=RandomIds()(1.0), type="note", content="a note with a needle in it", nickname="a-note")
     written = store.write(Write("r", draft, 1.0))
+    asking = ToolCall("c-search", "mcp__pagein__search", '{"pattern":"needle"}')  # the search itself is no match
+    Remembered(store, "0199").say("please", Message("assistant", (asking,), stop=UNANSWERED))
     store.close()
     assert isinstance(written, Written)
     assert "a note with" not in ask(session, "search", pattern="needle").text

@@ -5,8 +5,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pagein.errors import Aborted, BadInput
+from pagein.model.documents import TextLines
 from pagein.model.names import ContentHash
 from pagein.workspace.files import image_type, load_document
 
@@ -40,9 +43,9 @@ def test_text_is_exactly_its_bytes(tmp_path: Path, content: bytes) -> None:
 def test_a_trailing_newline_makes_one_more_line(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(b"a\nb\n")
-    assert load_document(str(file), str(file)).lines == ["a", "b", ""]
+    assert [*load_document(str(file), str(file)).lines] == ["a", "b", ""]
     file.write_bytes(b"")
-    assert load_document(str(file), str(file)).lines == [""]
+    assert [*load_document(str(file), str(file)).lines] == [""]
 
 
 def test_bytes_that_are_no_utf8_are_shown_with_replacements_and_are_no_text(tmp_path: Path) -> None:
@@ -161,3 +164,18 @@ def test_no_file_stays_open_after_a_refusal(tmp_path: Path) -> None:
     for _ in range(20):
         refusal(str(tmp_path))
     assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+@given(st.text("a\n", max_size=12), st.lists(st.tuples(st.integers(-14, 14), st.integers(-14, 14)), max_size=4))
+def test_lines_that_are_split_as_they_are_asked_for_are_those_of_a_split(
+    text: str, slices: list[tuple[int, int]]
+) -> None:
+    lines, every = TextLines(text), text.split("\n")
+    for start, stop in slices:
+        assert lines[start:stop] == every[start:stop]
+        assert lines[start:stop:-1] == every[start:stop:-1]
+        first, last, _ = slice(start, stop).indices(len(every))
+        assert lines.joined(first, last) == "\n".join(every[first:last])
+        if -len(every) <= start < len(every):
+            assert lines[start] == every[start]
+    assert ([*lines], len(lines)) == (every, len(every))

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
+from urllib.parse import urlsplit
 
 import typer
 
@@ -15,6 +16,7 @@ from pagein.cli.options import AsJson
 from pagein.errors import BadInput
 
 if TYPE_CHECKING:
+    from pagein.installation.agents import HttpServer
     from pagein.installation.installer import Change, Installer
     from pagein.installation.pi_extension import ExtensionChange, ExtensionInstaller
 
@@ -25,18 +27,32 @@ Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Make the chan
 ForProject: TypeAlias = Annotated[
     bool, typer.Option("--project", help="In the current folder's own file, for everyone who works in it.")
 ]
+OverHttp: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--http",
+        help="Use the server of the running gateway, with its address and token, in place of one that the agent starts.",
+    ),
+]
 _PI = "pi"
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(
-        epilog="Examples:\n\npagein install claude-code\n\npagein install codex --yes\n\npagein install pi --yes\n\npagein install vscode --project --yes"
+        epilog="Examples:\n\npagein install claude-code\n\npagein install codex --yes\n\npagein install pi --yes\n\npagein install vscode --project --yes\n\npagein install opencode --http --yes"
     )(install)
     app.command(epilog="Example: pagein uninstall claude-code --yes")(uninstall)
 
 
-def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, as_json: AsJson = False) -> None:
+def install(
+    agent: AgentName,
+    *,
+    project: ForProject = False,
+    http: OverHttp = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
     """Tell an agent of pagein's MCP server (`pagein mcp`), in the agent's own configuration file.
 
     Also says how the agent's requests pass the gateway, where they can. For pi, puts pagein's extension into pi's folder instead.
@@ -44,15 +60,21 @@ def install(agent: AgentName, *, project: ForProject = False, yes: Yes = False, 
     For Claude Code also the hooks that keep pagein's stubs and markers out of files, and its sessions in the store (`pagein hook`). Shows the change, and makes it with --yes. Everything else in the file stays as it is, comments and order included.
     """
     command = _command(project=project)
+    if http and (project or agent == _PI):
+        raise BadInput(
+            "pi speaks no MCP; leave --http out"
+            if agent == _PI
+            else "the file of a project is read by others, and the entry would hold the gateway's token; leave --project or --http out"
+        )
     if agent == _PI:
         pi = _pi_installer(project=project)
         _change_pi(pi, pi.plan_install([command[0], _PI]), yes=yes, as_json=as_json)
         return
-    installers = _installers(agent, project=project)
+    installers, server = _installers(agent, project=project), _running_server() if http else None
     for one in installers:
-        one.plan_install(command)  # nothing is written where one of them is refused
+        one.plan_install(command, server)  # nothing is written where one of them is refused
     for one in installers:
-        _carry_out(one, one.plan_install(command), agent, yes=yes, as_json=as_json)
+        _carry_out(one, one.plan_install(command, server), agent, yes=yes, as_json=as_json)
     if not as_json:
         _offer_gateway(agent)
 
@@ -82,6 +104,26 @@ def _installers(name: str, *, project: bool) -> "tuple[Installer, ...]":
     folders = Folders(Path.home(), Path.cwd(), os.environ)
     notes = user_data_path("pagein", appauthor=False) / "installed.json"
     return Installer.of(agent, folders, notes, project=project or agent.user is None)
+
+
+def _running_server() -> "HttpServer":
+    """Return the MCP server of the gateway for this folder. Raises BadInput for none that stays and knows the user's token."""
+    from pagein.gateway.announced_store import default_folder, nearest_store, running_stores
+    from pagein.gateway.http.access_token import default_file, read_token
+    from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
+    from pagein.installation.agents import HttpServer
+
+    lasting = [one for one in running_stores(default_folder()) if not one.lease]
+    found = nearest_store(lasting, str(Path.cwd()))
+    if found is None:
+        raise BadInput(
+            "no gateway runs that outlives its agent; start one by `pagein serve`, or for good by `pagein service install`"
+        )
+    try:
+        GatewayInquiry(found.url, urlsplit(found.url).hostname or "", default_file()).overview()
+    except NoAnswer as problem:
+        raise BadInput(f"the gateway at {found.url} cannot be used: {problem}") from problem
+    return HttpServer(f"{found.url.rstrip('/')}/mcp", read_token(default_file()))
 
 
 def _pi_installer(*, project: bool) -> "ExtensionInstaller":
@@ -136,13 +178,13 @@ def _carry_out(installer: "Installer", change: "Change", name: str, *, yes: bool
         installer.apply(change)
     if as_json:
         told = {"agent": name, "file": str(change.file), "changed": made, "done": change.done or made}
-        sys.stdout.write(json.dumps({**told, "text": change.note}) + "\n")
+        sys.stdout.write(json.dumps({**told, "text": _without_token(change.note)}) + "\n")
         return
     file = plain(str(change.file))
     if change.done:
         sys.stdout.write(f"nothing to do: {file} is as it should be\n")
         return
-    sys.stdout.write("".join(_difference(change)))
+    sys.stdout.write(_without_token("".join(_difference(change))))
     if made:
         after = AGENTS[name].after if change.note in (change.after or "") else f"Start {AGENTS[name].title} anew."
         sys.stdout.write(f"\n{'removed' if change.after is None else 'wrote'} {file}. {after}\n")
@@ -158,6 +200,14 @@ def _offer_gateway(name: str) -> None:
         sys.stdout.write(
             f"To have the gateway keep the window small as well, start it by `{AGENTS[name].gateway}`; no file changes for that.\n"
         )
+
+
+def _without_token(text: str) -> str:
+    """Return a text for the terminal, where others may look on."""
+    from pagein.gateway.http.access_token import default_file, read_token
+
+    token = read_token(default_file())
+    return text.replace(token, "TOKEN") if token else text
 
 
 def _difference(change: "Change") -> list[str]:

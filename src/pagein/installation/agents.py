@@ -4,8 +4,9 @@ Sources: the agents' own documentation; those that the tests drive were also tri
 """
 
 import shlex
+import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -32,6 +33,19 @@ class Folders:
 
 
 @dataclass(frozen=True, slots=True)
+class HttpServer:
+    """The MCP server of a running gateway. token: what it demands of each client."""
+
+    url: str
+    token: str = field(repr=False)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers that a client has to send."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+@dataclass(frozen=True, slots=True)
 class AgentFile:
     """A file in which an agent looks for servers.
 
@@ -40,6 +54,8 @@ class AgentFile:
     entry: returns the entry for the command that starts the server.
     mark: for an entry in a list of others, a text by which it is known, quotation marks of the shell aside; "" for a member
         of its own.
+    http: returns the entry for a server that runs already; None where there is no such entry.
+    first: members that a new file begins with, where the agent would put them in itself.
     """
 
     form: Literal["json", "toml"]
@@ -47,6 +63,8 @@ class AgentFile:
     path: Callable[[Folders], Path]
     entry: Callable[[list[str]], Entry]
     mark: str = ""
+    http: Callable[[HttpServer], Entry] | None = None
+    first: Entry = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +100,10 @@ def _plain(command: list[str]) -> Entry:
     return {"command": command[0], "args": command[1:]}
 
 
+def _typed_http(server: HttpServer) -> Entry:
+    return {"type": "http", "url": server.url, "headers": server.headers}
+
+
 def _hook(command: list[str], seconds: int) -> Entry:
     """Return a command whose failure never blocks the agent, even if pagein is older or missing."""
     return {"type": "command", "command": f"{shlex.join([command[0], *_HOOK])} || true", "timeout": seconds}
@@ -113,12 +135,19 @@ def _opencode_file(at: Folders) -> Path:
     return Path(named).expanduser() if named else next((one for one in there if one.is_file()), there[1])
 
 
+def _vscode_file(at: Folders) -> Path:
+    if sys.platform == "darwin":
+        return at.home / "Library" / "Application Support" / "Code" / "User" / "mcp.json"
+    return at.named("XDG_CONFIG_HOME", at.home / ".config") / "Code" / "User" / "mcp.json"
+
+
 def _claude_code_file(at: Folders) -> Path:
     return at.named("CLAUDE_CONFIG_DIR", at.home) / ".claude.json"
 
 
 _SERVERS: Final = ("mcpServers", "pagein")
 _HOOK: Final = ("hook", "claude-code")
+_OPENCODE_FIRST: Final = {"$schema": "https://opencode.ai/config.json"}
 
 AGENTS: Final = {
     one.name: one
@@ -127,7 +156,13 @@ AGENTS: Final = {
             "claude-code",
             "Claude Code",
             # its models call tools before a slow server is connected, unless it waits
-            AgentFile("json", _SERVERS, _claude_code_file, lambda command: {**_stdio(command), "alwaysLoad": True}),
+            AgentFile(
+                "json",
+                _SERVERS,
+                _claude_code_file,
+                lambda command: {**_stdio(command), "alwaysLoad": True},
+                http=lambda server: {**_typed_http(server), "alwaysLoad": True},
+            ),
             AgentFile(
                 "json",
                 _SERVERS,
@@ -147,6 +182,7 @@ AGENTS: Final = {
                 ("mcp_servers", "pagein"),
                 lambda at: at.named("CODEX_HOME", at.home / ".codex") / "config.toml",
                 _with_home,
+                http=lambda server: {"url": server.url, "http_headers": server.headers},
             ),
             None,
             "Start codex anew; `/mcp` shows the server.",
@@ -155,7 +191,13 @@ AGENTS: Final = {
         Agent(
             "cursor",
             "Cursor",
-            AgentFile("json", _SERVERS, lambda at: at.home / ".cursor" / "mcp.json", _plain),
+            AgentFile(
+                "json",
+                _SERVERS,
+                lambda at: at.home / ".cursor" / "mcp.json",
+                _plain,
+                http=lambda server: {"url": server.url, "headers": server.headers},
+            ),
             AgentFile("json", _SERVERS, lambda at: at.project / ".cursor" / "mcp.json", _plain),
             "Switch the server on in Cursor's settings, under MCP.",
         ),
@@ -167,12 +209,15 @@ AGENTS: Final = {
                 ("mcp", "pagein"),
                 _opencode_file,
                 lambda command: {"type": "local", "command": command, "enabled": True},
+                http=lambda server: {"type": "remote", "url": server.url, "enabled": True, "headers": server.headers},
+                first=_OPENCODE_FIRST,
             ),
             AgentFile(
                 "json",
                 ("mcp", "pagein"),
                 lambda at: at.project / "opencode.json",
                 lambda command: {"type": "local", "command": command, "enabled": True},
+                first=_OPENCODE_FIRST,
             ),
             "Start opencode anew; `opencode mcp list` shows the server.",
             "pagein run opencode",
@@ -180,7 +225,7 @@ AGENTS: Final = {
         Agent(
             "vscode",
             "VS Code",
-            None,
+            AgentFile("json", ("servers", "pagein"), _vscode_file, _stdio, http=_typed_http),
             AgentFile("json", ("servers", "pagein"), lambda at: at.project / ".vscode" / "mcp.json", _stdio),
             "Start the server by the line above it in the editor.",
         ),

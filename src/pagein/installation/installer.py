@@ -6,6 +6,7 @@ Rules of this file
 2. The file with the entry must parse to what it said before and the entry, and to nothing else. Otherwise it is not written.
 3. The text that was put in is noted in the user's own data folder, so that taking it out gives back every byte.
 4. A file that pagein does not understand, and an entry that somebody else wrote, are left alone, with the reason.
+5. While a file has a token in it, the user alone can read the file. Its mode comes back when the token goes.
 """
 
 import json
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pagein.errors import BadInput
-from pagein.installation.agents import Agent, AgentFile, Folders
+from pagein.installation.agents import Agent, AgentFile, Folders, HttpServer
 from pagein.installation.json_inserts import Keys, TextInsert, element_insert, member_insert, parse_json, value_at
 from pagein.installation.toml_inserts import parse_toml, table_insert
 from pagein.workspace.file_replacement import replace_file
@@ -32,12 +33,14 @@ class Change:
     before, after: its text; `before` is None for a file that does not exist, `after` for one that goes.
     note: the text that is put in or taken out.
     done: True if there is nothing to change.
+    is_secret: whether what is put in is for the user alone.
     """
 
     file: Path
     before: str | None
     after: str | None
     note: str = ""
+    is_secret: bool = False
 
     @property
     def done(self) -> bool:
@@ -47,11 +50,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class InstallNote:
-    """An insertion into a file. made: whether the file was made for it."""
+    """An insertion into a file. made: whether the file was made for it. mode: of the file before; 0 if it stayed."""
 
     file: str
     text: str
     made: bool
+    mode: int = 0
 
 
 class Installer:
@@ -78,9 +82,13 @@ class Installer:
             raise BadInput(f"{agent.title} has no such file; use {'no --project' if project else '--project'}")
         return tuple(cls(place, folders, notes) for place in (server, *hooks))
 
-    def plan_install(self, command: list[str]) -> Change:
-        """Return the change that adds the server to an agent's file. Raises BadInput for an unchangeable file."""
-        before, entry, keys = self._text(), dict(self._place.entry(command)), self._place.keys
+    def plan_install(self, command: list[str], http: HttpServer | None = None) -> Change:
+        """Return the change that adds the server to an agent's file. Raises BadInput for an unchangeable file.
+
+        http: the server that runs already; None if the agent starts its own by the command. Hooks have no such form.
+        """
+        before, keys, is_http = self._text(), self._place.keys, http is not None and self._place.http is not None
+        entry = dict(self._place.http(http) if http and self._place.http else self._place.entry(command))
         text = before or ""
         value = self._parse(text)
         there = self._entry_in(value)
@@ -95,7 +103,7 @@ class Installer:
         except BadInput as problem:
             raise BadInput(f"{self._file} {problem}") from problem
         self._check(found, text, value, entry)
-        return Change(self._file, before, found.applied(text), found.text)
+        return Change(self._file, before, found.applied(text), found.text, is_secret=is_http)
 
     def plan_removal(self) -> Change:
         """Return the change that takes the entry out. Raises BadInput for a foreign entry."""
@@ -117,16 +125,21 @@ class Installer:
             raise BadInput(f"{self._file} has changed meanwhile; run the command again")
         if change.done:
             return
-        adds = len(change.after or "") > len(change.before or "")
+        adds, real = len(change.after or "") > len(change.before or ""), self._file.resolve()
+        mode = real.stat().st_mode & 0o777 if real.exists() else _NEW_FILE
         if adds:  # noted first: an entry without a note could not be taken out again
-            self._write_note(InstallNote(str(self._file), change.note, change.before is None))
+            kept = mode if change.is_secret else 0
+            self._write_note(InstallNote(str(self._file), change.note, change.before is None, kept))
+            mode &= _NEW_FILE if change.is_secret else mode
+        else:
+            note = self._note()
+            mode = (note.mode if note is not None else 0) or mode
         try:
-            real = self._file.resolve()
             if change.after is None:
                 real.unlink()
             else:
                 real.parent.mkdir(mode=_NEW_FOLDER, parents=True, exist_ok=True)
-                replace_file(real, change.after, real.stat().st_mode & 0o777 if real.exists() else _NEW_FILE)
+                replace_file(real, change.after, mode)
         except OSError as problem:
             raise BadInput(f"{self._file} cannot be written: {problem.strerror or problem}") from problem
         if not adds:
@@ -160,7 +173,9 @@ class Installer:
     def _insert(self, text: str, entry: dict[str, Any]) -> TextInsert:
         if not self._is_json:
             return table_insert(text, self._place.keys, entry)
-        return (element_insert if self._place.mark else member_insert)(text, self._place.keys, entry)
+        if self._place.mark:
+            return element_insert(text, self._place.keys, entry)
+        return member_insert(text, self._place.keys, entry, self._place.first)
 
     @property
     def _is_json(self) -> bool:
@@ -189,7 +204,7 @@ class Installer:
     def _check(self, insert: TextInsert, text: str, value: dict[str, Any], entry: dict[str, Any]) -> None:
         """Raise BadInput if the file with the entry would say anything else than before, beside the entry."""
         listed = bool(self._place.mark)
-        wanted = _with_entry(value, self._place.keys, entry, listed=listed)
+        wanted = _with_entry(value if text.strip() else dict(self._place.first), self._place.keys, entry, listed=listed)
         try:
             fits = wanted is not None and self._parse(insert.applied(text)) == wanted
         except BadInput:  # the file is right, but not with this entry behind it

@@ -6,6 +6,7 @@ byte for byte.
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -67,15 +68,17 @@ def parse_json(text: str) -> Any:  # noqa: ANN401 - any JSON
         raise BadInput(f"is not JSON: {problem}") from problem
 
 
-def member_insert(text: str, keys: Keys, value: object) -> TextInsert:
+def member_insert(text: str, keys: Keys, value: object, first: Mapping[str, object] | None = None) -> TextInsert:
     """Return the insertion of a new member into a JSON text. The text must not have the member yet.
 
     keys: names of the objects down to the member, outermost first. Objects that are missing are made.
+    first: further members of a blank text's object, in front.
     Raises BadInput for a text that is no JSON object, or whose value at one of the keys is none.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     if not text.strip():
-        return TextInsert(len(text), _nested(keys, value, "", newline) + newline)
+        whole = {**(first or {}), keys[0]: _within(keys[1:], value)}
+        return TextInsert(len(text), _nested((), whole, "", newline) + newline)
     objects, _ = _places(text)
     depth = max((count for count in range(len(keys)) if keys[:count] in objects), default=-1)
     if depth < 0:
@@ -120,9 +123,13 @@ def value_at(value: Any, keys: Keys) -> Any:  # noqa: ANN401 - any JSON
 
 def _nested(keys: Keys, value: object, inside: str, newline: str) -> str:
     """Return the value within objects of these names, as JSON for a place with this indentation."""
+    return json.dumps(_within(keys, value), indent=2, ensure_ascii=False).replace("\n", newline + inside)
+
+
+def _within(keys: Keys, value: object) -> object:
     for key in reversed(keys):
         value = {key: value}
-    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", newline + inside)
+    return value
 
 
 def _tokens(text: str) -> "list[re.Match[str]]":

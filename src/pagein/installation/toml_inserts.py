@@ -18,8 +18,15 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def table_insert(text: str, keys: Keys, table: Mapping[str, object]) -> TextInsert:
-    """Return the text to append to a TOML text for a table of texts, flags and lists of texts."""
+    """Return the text to append to a TOML text for a table of texts, flags, lists of texts, and tables of texts."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [f"[{'.'.join(keys)}]", *(f"{name} = {json.dumps(value)}" for name, value in table.items())]
+    lines = [f"[{'.'.join(keys)}]", *(f"{name} = {_written(value)}" for name, value in table.items())]
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     return TextInsert(len(text), gap + newline.join(lines) + newline)
+
+
+def _written(value: object) -> str:
+    if not isinstance(value, Mapping):
+        return json.dumps(value)
+    inner = ", ".join(f"{json.dumps(name)} = {json.dumps(one)}" for name, one in value.items())
+    return f"{{ {inner} }}"

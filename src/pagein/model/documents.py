@@ -1,9 +1,58 @@
 """The bytes and the text of a file at one moment."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, overload
 
 from pagein.model.names import ContentHash
+
+
+class TextLines(Sequence[str]):
+    r"""The lines of a text, split at line feeds only: `a\n` has two lines, an empty text has one.
+
+    The text is split as far as lines are asked for: the first page of a large file costs no split of the rest.
+    """
+
+    __slots__ = ("_count", "_split", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._count = text.count("\n") + 1
+        self._split: list[str] = []
+
+    def __len__(self) -> int:
+        """Return the number of lines."""
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        """Return a line, or a list of lines."""
+        if isinstance(place, slice):
+            start, stop, step = place.indices(self._count)
+            return self._up_to(stop)[start:stop:step] if step > 0 else self._up_to(self._count)[place]
+        return self._up_to(place + 1 if place >= 0 else self._count)[place]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return all lines, one after the other."""
+        return iter(self._up_to(self._count))
+
+    def joined(self, start: int, stop: int) -> str:
+        """Return the text of the lines from one place to another, without what the last one ends with."""
+        if stop < self._count:
+            return "\n".join(self[start:stop])
+        return self._text[sum(map(len, self[:start])) + start :] if start < stop else ""
+
+    def _up_to(self, stop: int) -> list[str]:
+        """Return the lines of which these many are split, or more."""
+        if len(self._split) < min(stop, self._count):
+            if stop > self._count // 2:
+                self._split = self._text.split("\n")
+            else:
+                self._split = self._text.split("\n", stop)[:stop]
+        return self._split
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +73,7 @@ class Document:
     text: str
     strict: bool
     media_type: str | None = None
-    _lines: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    _lines: list[TextLines] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, content: bytes, *, path: str, key: str, media_type: str | None = None) -> Self:
@@ -38,14 +87,11 @@ class Document:
         return cls(path, key, content, ContentHash.of(content), text, strict, media_type)
 
     @property
-    def lines(self) -> list[str]:
-        r"""The text split at line feeds only, as the host counts: `a\n` has two lines, an empty file has one.
-
-        Split once, because one read asks for the lines of a large file several times. Do not change the list.
-        """
+    def lines(self) -> TextLines:
+        """The lines of the text, as the host counts them. Split once, because one read asks for them several times."""
         if not self._lines:
-            self._lines[:] = self.text.split("\n")
-        return self._lines
+            self._lines.append(TextLines(self.text))
+        return self._lines[0]
 
     @property
     def is_text(self) -> bool:

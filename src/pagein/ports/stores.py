@@ -25,8 +25,8 @@ class BlobStore(Protocol):
     refers to them within one `exclusive`. The only exception is StoreError, for every failure of the store.
     """
 
-    def put(self, content: bytes) -> ContentHash:
-        """Store bytes and return their hash."""
+    def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
+        """Store bytes and return their hash. name: the hash, where the caller has computed it from these bytes."""
         ...
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:

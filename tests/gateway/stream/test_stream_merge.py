@@ -136,3 +136,15 @@ def test_an_answer_that_was_cut_off_in_a_call_of_ours_calls_nothing(form: Format
     assert turn.own == ()
     assert turn.said == turn.shown
     assert b"peek" not in b"".join(turn.said)
+
+
+def test_a_tool_of_our_name_in_a_namespace_of_the_client_is_called_by_the_client() -> None:
+    said = ReplyCall("c", "search", '{"pattern": "x"}', "mcp__pagein")
+    stream, merger = b"".join(responses_answers.events(reply((said,), "a"))), ResponsesMerger(OURS)
+    assert fed(merger, stream, []) == stream
+    answers, found = format_named("openai_responses").answers, read("openai_responses", stream)
+    turn = answers.turn(found, OURS)
+    assert (turn.own, turn.calls_client, merger.held) == ((), True, False)
+    assert json.loads(turn.shown[0])["namespace"] == "mcp__pagein"
+    whole = answers.merged([found.message or {}], OURS)
+    assert [one["name"] for one in whole["output"]] == ["search"]

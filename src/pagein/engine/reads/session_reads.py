@@ -334,7 +334,7 @@ class SessionReads:
     def _store(self, content: bytes, name: ContentHash) -> None:
         # checked first: storing existing content again would decompress and verify it
         if not self._blobs.has(name):
-            self._blobs.put(content)
+            self._blobs.put(content, name)
 
     def key_of(self, located: LocatedFile) -> str:
         """Return the branch's key of a file: the file's own, or the key of a hard link."""

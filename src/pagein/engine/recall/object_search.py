@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from pagein.model.search_query import ObjectMatch, Search
+from pagein.model.json_text import decode_json
+from pagein.model.search_query import CONTENT, Hit, ObjectMatch, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,17 @@ class Hits:
     of: int = 0
     notice: str | None = None
     failure: str | None = None
+
+
+def is_search_for(hit: Hit, pattern: str) -> bool:
+    """Return whether a match is only the argument of a call without a result that looks for this very text: the call that asks now."""
+    if hit.field == CONTENT or hit.place is None or hit.place.speaker != "toolcall":
+        return False
+    try:
+        given = decode_json(hit.match.text.encode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(given, dict) and pattern in (given.get("pattern"), given.get("query"))
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from pagein.engine.log.trajectory import Operation
 from pagein.engine.recall.child_results import ChildResults
 from pagein.engine.recall.delegated_questions import Delegate
 from pagein.engine.recall.ingest import Ingester, IngestStore
-from pagein.engine.recall.object_search import HitPage, Hits, Lookup
+from pagein.engine.recall.object_search import HitPage, Hits, Lookup, is_search_for
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.stored_objects import StoredObjects
 from pagein.errors import Aborted, BadInput, BadName, HostError, NotRecallable, PageinError, StoreError
@@ -154,7 +154,7 @@ class SessionRecall:
             page.looked_into += 1
             self._look_into(name, pattern, page)
         if lookup.stored is not None and lookup.scope is None and not page.full():
-            self._look_beyond(pattern, lookup.stored, page)
+            self._look_beyond(pattern, lookup, lookup.stored, page)
         shown = tuple(page.hits[: page.most])
         found = tuple(dict.fromkeys(hit.object_id for hit in shown))
         failure = self._journal(RecallNote(tool, found, call_id)) if found else None
@@ -282,7 +282,7 @@ class SessionRecall:
                 return stored.origin.session, stored.origin.call_id
         return session, name
 
-    def _look_beyond(self, pattern: pattern_search.Pattern, beyond: Search, page: HitPage) -> None:
+    def _look_beyond(self, pattern: pattern_search.Pattern, lookup: Lookup, beyond: Search, page: HitPage) -> None:
         archive = self._reach.archive
         if archive is None:
             page.unsearched.append(("everything else", "what else is stored cannot be searched from here"))
@@ -299,6 +299,8 @@ class SessionRecall:
             while not page.full():
                 found = archive.search(asked)
                 for hit in found.hits:
+                    if is_search_for(hit, lookup.pattern):
+                        continue
                     source = self._source(hit.where.id, hit.where.session)
                     if hit.field == CONTENT and page.repeats(source, hit.match.offset, hit.where.id):
                         continue

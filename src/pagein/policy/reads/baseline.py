@@ -5,10 +5,12 @@ offsets and limits that are zero, negative or fractional do what a JavaScript sl
 `truncation` describe the selected text, not the file. Nothing here touches a file.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pagein.errors import BadInput
+from pagein.model.documents import TextLines
 from pagein.model.read_caps import DEFAULT_CAPS, ReadCaps
 
 _KIB = 1024
@@ -85,7 +87,7 @@ class Baseline:
 
 
 def baseline(
-    text: str | list[str],
+    text: str | Sequence[str],
     given: str,
     *,
     offset: float | None = None,
@@ -98,19 +100,21 @@ def baseline(
     offset: first line, from 1. limit: number of lines.
     Raises BadInput, in the host's words, past the end.
     """
-    lines = text.split("\n") if isinstance(text, str) else text
+    lines = TextLines(text) if isinstance(text, str) else text
     start: float = max(0, offset - 1) if offset else 0
     if start >= len(lines):
         raise BadInput(f"Offset {number(offset or 0)} is beyond end of file ({len(lines)} lines total)")
     end = len(lines) if limit is None else min(start + limit, len(lines))
-    selected = lines[int(start) : int(end)]
-    cut = truncate(selected, caps)
+    first, last, _ = slice(int(start), int(end)).indices(len(lines))
+    selected = max(0, last - first)
+    told = lines.joined(first, last) if isinstance(lines, TextLines) else "\n".join(lines[first:last])
+    cut = _truncated(told, selected, lines[first : min(last, first + max(1, caps.lines))], caps)
     notice = closing_notice(end, len(lines)) if cut.by is None else _cut_notice(cut, lines, start, given)
     return Baseline(
         body=cut.content,
         notice=notice,
         first=int(start) + 1,
-        shown=len(selected) if cut.by is None else cut.output_lines,
+        shown=selected if cut.by is None else cut.output_lines,
         total=len(lines),
         truncation=None if cut.by is None else cut,
     )
@@ -128,8 +132,12 @@ def closing_notice(end: float, total: int, tool: str = "") -> str:
 
 def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:
     """Return the first lines within both caps; each line feed between lines counts."""
-    text = "\n".join(lines)
-    count = max(1, len(lines))
+    return _truncated("\n".join(lines), len(lines), lines, caps)
+
+
+def _truncated(text: str, total: int, lines: Sequence[str], caps: ReadCaps) -> Truncation:
+    """Return what `truncate` does of a text. total: its lines. lines: as many of the first as may be shown, or more."""
+    count = max(1, total)
     size = byte_length(text)
     if count <= caps.lines and size <= caps.bytes:
         return Truncation(text, None, count, size, count, size, caps)
@@ -139,7 +147,7 @@ def truncate(lines: list[str], caps: ReadCaps = DEFAULT_CAPS) -> Truncation:
     return Truncation("\n".join(lines[:kept]), by, count, size, kept, used, caps)
 
 
-def _count_fitting(lines: list[str], caps: ReadCaps) -> tuple[int, int, Literal["lines", "bytes"]]:
+def _count_fitting(lines: Sequence[str], caps: ReadCaps) -> tuple[int, int, Literal["lines", "bytes"]]:
     used = 0
     for index, line in enumerate(lines[: caps.lines]):
         more = byte_length(line) + (1 if index else 0)
@@ -149,7 +157,7 @@ def _count_fitting(lines: list[str], caps: ReadCaps) -> tuple[int, int, Literal[
     return min(len(lines), caps.lines), used, "lines"
 
 
-def _cut_notice(cut: Truncation, lines: list[str], start: float, given: str) -> str:
+def _cut_notice(cut: Truncation, lines: Sequence[str], start: float, given: str) -> str:
     first = number(start + 1)
     if cut.first_line_exceeds:
         size = format_size(byte_length(lines[int(start)]))

@@ -10,7 +10,7 @@ Rules of this file
 3. A plan asks for the text of earlier versions with `NeedBlob`, only on the path that needs it, and goes on without.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Final, TypeAlias
 
 from pagein.model.names import ContentHash
@@ -27,7 +27,7 @@ from pagein.policy.reads.read_request import DEFAULTS, NeedBlob, ReadDecision, R
 _DIFFED_BASES: Final = 3  # versions that a range is compared with, one of them perhaps the current one
 
 Plan: TypeAlias = Generator[NeedBlob, bytes | None, ReadDecision]
-Texts: TypeAlias = Generator[NeedBlob, bytes | None, dict[ContentHash, list[str]]]
+Texts: TypeAlias = Generator[NeedBlob, bytes | None, dict[ContentHash, Sequence[str]]]
 
 
 def decide(
@@ -59,7 +59,7 @@ def decide_lines(
 
 
 def _plan_lines(request: ReadRequest, wanted: Spans, known: PathKnown, settings: ReadingSettings) -> Plan:
-    texts = {request.document.hash: request.document.lines}
+    texts: dict[ContentHash, Sequence[str]] = {request.document.hash: request.document.lines}
     if not request.bypass and known.view and settings.new_answers:
         texts = yield from _texts(request, known, settings, _base(request, known))
     else:
@@ -122,7 +122,7 @@ def _is_fresh(sight: Sight) -> bool:
 
 def _texts(request: ReadRequest, known: PathKnown, settings: ReadingSettings, base: ContentHash | None) -> Texts:
     """Return the lines of the current version, and of likely earlier bases, the likeliest first."""
-    texts = {request.document.hash: request.document.lines}
+    texts: dict[ContentHash, Sequence[str]] = {request.document.hash: request.document.lines}
     seen = {piece.source for piece in known.view} | {piece.told for piece in known.view}
     wanted = [version for version, _ in reversed(known.versions) if settings.new_answers and version in seen]
     if base is not None:

@@ -22,8 +22,8 @@ class MemoryBlobs:
         self._writer = threading.RLock()
         self._undo: list[Callable[[], object]] | None = None
 
-    def put(self, content: bytes) -> ContentHash:
-        name = ContentHash.of(content)
+    def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
+        name = name or ContentHash.of(content)
         with self._writer:
             if name not in self._blobs:
                 self._blobs[name] = content

@@ -54,8 +54,10 @@ class SqlBlobs:
     def close(self) -> None:
         self._database.close()
 
-    def put(self, content: bytes) -> ContentHash:
-        return self.put_many((content,))[0]
+    def put(self, content: bytes, name: ContentHash | None = None) -> ContentHash:
+        with self._database.open_writer() as rows:
+            self._hold((content,))
+            return put_blob(rows, content, name=name)
 
     def put_many(self, contents: Sequence[bytes]) -> tuple[ContentHash, ...]:
         with self._database.open_writer() as rows:

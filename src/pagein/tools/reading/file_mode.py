@@ -83,13 +83,13 @@ def shorten_lines(document: Document, given: str, lines: tuple[int, int], most: 
     """Return the text of lines of a file, cut to a number of lines and of characters, with the host's notices."""
     first, last = lines
     every = document.lines
-    wanted = every[first - 1 : last]
+    wanted = every[first - 1 : min(last, first + most)]  # one more than may be shown, but not a large file's rest
     fits = len(wanted)
     if fits > most or last < len(every) or count_fitting(wanted, room) < fits:
         fits = min(most, count_fitting(wanted[:most], room - NOTICE_ROOM))
     if fits == 0:
         return Baseline("", "", first, 0, len(every))
-    limit = None if last == len(every) else len(wanted)
+    limit = None if last == len(every) else last - first + 1
     caps = ReadCaps(fits, max(DEFAULT_CAPS.bytes, 4 * room))
     return baseline(document.lines, given, offset=first, limit=limit, caps=caps)
 

@@ -21,11 +21,16 @@ _WAITING: Final = (
 )
 
 
+def is_own_call(item: Json, ours: Collection[str]) -> bool:
+    """Return whether an item calls one of our tools. A tool of the same name in a namespace is the client's, such as that of an MCP server."""
+    return item.get("type") == "function_call" and item.get("name") in ours and not item.get("namespace")
+
+
 def turn(reply: ModelReply, ours: Collection[str]) -> ModelTurn:
     """Separate recall calls from the client's calls."""
     output = (reply.message or {}).get("output")
     items = [one for one in output if isinstance(one, dict)] if isinstance(output, list) else []
-    hidden = [one for one in items if one.get("type") == "function_call" and one.get("name") in ours]
+    hidden = [one for one in items if is_own_call(one, ours)]
     waits = reply.stop == "completed"
     own = tuple(OwnCall(str(one.get("call_id")), str(one["name"]), arguments_in(one)) for one in hidden)
     visible = [one for one in items if one not in hidden]
@@ -57,5 +62,5 @@ def result(one: OwnToolResult) -> Json:
 def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:
     """Merge answers: the items of all, without recall calls."""
     items = [item for one in answers for item in objects_in(one.get("output"))]
-    kept = [one for one in items if not (one.get("type") == "function_call" and one.get("name") in ours)]
+    kept = [one for one in items if not is_own_call(one, ours)]
     return merge_envelopes(answers, {"output": kept})

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
+from pagein.providers.wire.openai_responses.answers import is_own_call
 from pagein.providers.wire.streams.stream_merge import UNTOLD, StreamMerger, data_of, error_in, named_frame, object_in
 
 _TRIGGERS: Final = (
@@ -101,7 +102,7 @@ class ResponsesMerger(StreamMerger):
             return -1
         item = value.get("item")
         if kind == "response.output_item.added" or index not in self._places:
-            ours = isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") in self.ours
+            ours = isinstance(item, dict) and is_own_call(item, self.ours)
             self._places[index] = None if ours else self._count
             self._count += not ours
             self.held |= ours
