@@ -38,7 +38,8 @@ _SUMMARIES: Final = re.compile(
     r"|This session is being continued from a previous conversation that ran out of context\b)"  # Claude Code
 )
 _BESIDE: Final = re.compile(
-    r"\A<system-reminder>[^\n]*</system-reminder>(?=\n)|^<system-reminder>.*</system-reminder>(?=\s*\Z)", re.DOTALL | re.MULTILINE
+    r"\A<system-reminder>[^\n]*</system-reminder>(?=\n)|^<system-reminder>.*</system-reminder>(?=\s*\Z)",
+    re.DOTALL | re.MULTILINE,
 )  # Claude Code, opencode
 
 

@@ -18,8 +18,8 @@ from typing import Final, Literal
 
 from pagein.model.messages import Message, ToolResult
 from pagein.model.shared_map import SharedMap
-from pagein.policy.layouts.conversation_blocks import Count, message_blocks
 from pagein.policy.clients.client_prompts import words_beside
+from pagein.policy.layouts.conversation_blocks import Count, message_blocks
 from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.pools.pool_values import NO_POOLS, ActiveContent, PooledObject, PoolState

@@ -5,11 +5,13 @@ from typing import Any
 
 import pagein
 from pagein.engine.engine import Engine, Settings
+from pagein.gateway.pages.session_views import EngineLooker
+from pagein.gateway.pages.window_orders import EngineHand
 from pagein.tools.short_pool_tools import OFFERS
 
 Wire = dict[str, Any]
 TOOLS = [
-    {"name": name, "input_schema": {"type": "object", "properties": dict.fromkeys(fields, {})}}
+    {"name": name, "input_schema": {"type": "object", "properties": {key: {} for key in fields}}}
     for name, fields in {
         "Read": ("file_path", "offset", "limit"),
         "Bash": ("command", "timeout", "description"),
@@ -33,7 +35,10 @@ def results(engine: Engine, *calls: tuple[Wire, str]) -> tuple[dict[str, str], s
     """The results of one reply's calls as the model gets them, and the whole request."""
     messages: list[Wire] = [{"role": "user", "content": "look at it"}]
     told = [{"type": "tool_result", "tool_use_id": call["id"], "content": text} for call, text in calls]
-    for items in ((), ({"role": "assistant", "content": [call for call, _ in calls]}, {"role": "user", "content": told})):
+    for items in (
+        (),
+        ({"role": "assistant", "content": [call for call, _ in calls]}, {"role": "user", "content": told}),
+    ):
         messages += items
         body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "tools": TOOLS, "messages": messages}
         made = engine.prepare(json.dumps(body).encode(), "anthropic", at=len(messages), hint="one", offers=OFFERS)
@@ -67,3 +72,16 @@ def test_what_a_client_tells_beside_the_lines_of_a_file_stays() -> None:
     assert shown["r0"].startswith("toolcall_ref id=r0")
     assert shown["r0"].endswith(f"\n{words}")
     assert body.count("LINE_59") == 1
+
+
+def test_the_page_tells_which_results_are_references_and_which_of_them_are_shown() -> None:
+    with opened() as engine:
+        results(engine, read(0, "/repo/a.py"), run(1, "make"))
+        objects = EngineLooker(engine, lambda _: ()).inside("one")["objects"]
+        assert [(one["call"], one["form"], one["marks"]) for one in objects] == [
+            ("r0", "reference", ["shown"]),
+            ("b1", "whole", []),
+        ]
+        told = EngineHand(engine).result("one", "r0")
+    assert (told["form"], told["stored"]) == ("reference", SHOWN)
+    assert "below ACTIVE_CONTENT" in told["why"]
