@@ -42,6 +42,7 @@ from pagein.model.entries import EntryId
 from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote, Note, PassthroughNote, UsageNote
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
+from pagein.policy.layouts.pooled_branch import PooledBranch
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import api_of
 from pagein.providers.wire.request_body import Envelope
@@ -242,10 +243,10 @@ class Traffic:
             return usage, notes, _problem_words(problem)
         return usage, notes, None
 
-    def is_shown(self, object_id: str, version: str | None) -> bool:
-        """Return whether the pooled window of the last request on the branch shows an object in this version."""
-        branch = self._stages.pools.at(self._log.leaf)
-        return branch is not None and branch.is_shown(object_id, version)
+    @property
+    def pooled(self) -> PooledBranch | None:
+        """The pooled window of the last request on the branch; None for another layout."""
+        return self._stages.pools.at(self._log.leaf)
 
     @property
     def owes(self) -> bool:

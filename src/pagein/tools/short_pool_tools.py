@@ -47,7 +47,10 @@ def _reply(session: Session, name: str, named: str) -> PoolReply:
     if name in ("deactivate", "unpin"):
         return pools.deactivate(named) if name == "deactivate" else pools.unpin(named)
     one = pools.find(named)
-    is_shown = one is not None and one.version is not None and session.traffic.is_shown(one.id, one.version)
+    window = session.traffic.pooled
+    is_shown = (
+        window is not None and one is not None and one.version is not None and window.is_shown(one.id, one.version)
+    )
     act = pools.activate if name == "activate" else pools.pin
     reply = act(named, told=not is_shown)
     return replace(reply, text=f"{reply.text}. {_ABOVE}") if is_shown and not reply.is_error else reply

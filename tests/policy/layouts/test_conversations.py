@@ -377,7 +377,7 @@ def test_a_turn_costs_the_same_after_two_thousand() -> None:
     agent = Agent()
 
     def turn(number: int) -> None:
-        agent.says(f"words {number}").works(f"out {number} " * 120).works("small")
+        agent.says(f"words {number}").works(f"out {number} " * 120)
         agent.state = agent.fold.request(agent.state, agent.talk, count, prefix=20_000.0)
         agent.answers()
 

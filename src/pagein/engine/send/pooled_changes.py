@@ -47,8 +47,9 @@ def render_pooled(
             one = replace(one, words=_front(front))
         if changes.get(place, UNCHANGED).thoughtless:
             one = replace(one, thoughtless=True)
-        changes[place] = one
-    changes = {place: one for place, one in changes.items() if one != UNCHANGED}
+        changes.pop(place, None)
+        if one != UNCHANGED:
+            changes[place] = one
     low, kept = since, replace(sent, rewritten=rewritten)
     if sent.binds:
         for place in without_thinking(kept, units, since, before.said, changes):

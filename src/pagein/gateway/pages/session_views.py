@@ -44,8 +44,9 @@ class EpochView(TypedDict):
 class ObjectView(TypedDict):
     """A tool result in the window.
 
-    form: `whole`, `preview` or `stub`
+    form: `whole`, `preview` or `stub`; in a pooled window `whole` or `reference`
     id: the id for recall, "" for a whole result
+    marks: as in `InWindow`; `shown` for a reference whose content the window has
     """
 
     id: str
@@ -140,18 +141,21 @@ class EngineLooker:
 def _inside(name: str, session: Session, epochs: list[EpochView]) -> Inside:
     rows = session.hand.window()
     forms = {row.call_id: row.form for row in rows}
+    pooled = session.traffic.pooled
+    references = {row.call_id for row in rows if pooled is not None and pooled.is_reference(row.call_id)}
+    shown = {name for name in references if pooled is not None and pooled.shows_result(name)}
     return Inside(
         name=name,
         window=composition(session.window(), forms),
         epochs=epochs,
         objects=[
             ObjectView(
-                id=row.object_id,
+                id=row.call_id if row.call_id in references else row.object_id,
                 call=row.call_id,
                 tool=row.tool,
-                form=row.form,
+                form="reference" if row.call_id in references else row.form,
                 tokens=row.tokens,
-                marks=list(row.marks),
+                marks=[*row.marks, *(("shown",) if row.call_id in shown else ())],
                 description=row.description,
             )
             for row in rows

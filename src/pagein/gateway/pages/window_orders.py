@@ -9,6 +9,7 @@ from pagein.engine.session import Session
 from pagein.engine.window.pin_actions import InWindow
 from pagein.errors import BadInput, NotRecallable, StoreError
 from pagein.model.entries import EpochEntry, PagedOut, PreviewEntry, RequestSent
+from pagein.policy.layouts.pooled_branch import PooledBranch
 from pagein.providers.prices.price_lookup import newest_prices
 from pagein.tools import pin_commands
 
@@ -108,6 +109,12 @@ class EngineHand:
         if row is None:
             raise BadInput(f"{call[:80]} is not in the window of this session any more")
         stored, missing = None, "It stands whole in the window and was never stored; this is its text."
+        pooled, form, why = found.traffic.pooled, str(row.form), _why(found, row, rows)
+        if pooled is not None:
+            form = "reference" if pooled.is_reference(row.call_id) else form
+            why = _why_pooled(pooled, row.call_id)
+            stored = found.pools.of_window.text(row.call_id) if form == "reference" else None
+            missing = missing if stored is None else ""
         if row.object_id:
             try:
                 stored, missing = self._engine.recall(row.object_id), ""
@@ -117,10 +124,10 @@ class EngineHand:
             call=row.call_id,
             object=row.object_id,
             tool=row.tool,
-            form=row.form,
+            form=form,
             tokens=row.tokens,
             marks=list(row.marks),
-            why=_why(found, row, rows),
+            why=why,
             stored=stored,
             missing=missing,
         )
@@ -135,6 +142,14 @@ def _undo(before: InWindow | None) -> list[str]:
         return []
     orders = (("pinned", "pin"), ("vetoed", "veto"), ("dropping", "drop"), ("restoring", "restore"))
     return ["unpin", *(act for mark, act in orders if mark in before.marks)]
+
+
+def _why_pooled(pooled: PooledBranch, call: str) -> str:
+    if not pooled.is_reference(call):
+        return "It stands whole in its place: the pooled layout leaves short results, images and what must not be stored there."
+    if pooled.shows_result(call):
+        return "A reference stands in its place. Its content stands behind it, below ACTIVE_CONTENT."
+    return "A reference stands in its place. Its content has left the window; the model can activate it."
 
 
 @dataclass(frozen=True, slots=True)

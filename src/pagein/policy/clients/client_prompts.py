@@ -37,6 +37,15 @@ _SUMMARIES: Final = re.compile(
     r"|What did we do so far\?\s*\Z"  # opencode
     r"|This session is being continued from a previous conversation that ran out of context\b)"  # Claude Code
 )
+_BESIDE: Final = re.compile(
+    r"\A<system-reminder>[^\n]*</system-reminder>(?=\n)|^<system-reminder>.*</system-reminder>(?=\s*\Z)",
+    re.DOTALL | re.MULTILINE,
+)  # Claude Code, opencode
+
+
+def words_beside(text: str) -> tuple[str, ...]:
+    """Return what a client told its model around the lines of a file in the result of a read, such as words of the user."""
+    return tuple(found[0] for found in _BESIDE.finditer(text))
 
 
 def is_summary(text: str) -> bool:

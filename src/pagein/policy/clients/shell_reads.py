@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from pagein.model.messages import FileAccess
@@ -74,6 +75,16 @@ def shell_reads(command: str, folder: str | None = None) -> Iterator[FileAccess]
 
 def pipelines(command: str) -> Iterator[list[list[str]]]:
     """Yield the pipelines of a command line, each as the words of its commands, up to a quote without an end."""
+    for pipeline in _parsed(command):
+        yield [list(words) for words in pipeline]
+
+
+@lru_cache(maxsize=64)  # several questions are asked about each command, one after another
+def _parsed(command: str) -> tuple[list[list[str]], ...]:
+    return tuple(_pipelines(command))
+
+
+def _pipelines(command: str) -> Iterator[list[list[str]]]:
     lexer = shlex.shlex(_TO_DESCRIPTOR.sub(" ", command[:_LONGEST_COMMAND]), posix=True, punctuation_chars=";&|()\n")
     lexer.whitespace = " \t\r"
     lexer.commenters = ""

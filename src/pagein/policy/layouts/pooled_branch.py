@@ -68,6 +68,16 @@ class PooledBranch:
         shown = (one for one in self.window.shown if one.id == object_id)
         return self.told.get(object_id) == version or any(one.version == version == one.present for one in shown)
 
+    def is_reference(self, call_id: str) -> bool:
+        """Return whether a reference stands in place of the result of a call."""
+        return bool(self.window.references.get(call_id))
+
+    def shows_result(self, call_id: str) -> bool:
+        """Return whether the window has the content to which the reference of a call leads."""
+        one = self.state.walk.state.index.get(call_id)
+        objects = {call_id} if one is None else {call_id, *(name for name, _ in one.shows)}
+        return any(shown.id in objects for shown in self.window.shown)
+
     def told_behind(self, number: int) -> tuple[str, ...]:
         """Return the texts behind a message: news, then contents. number: of the message, from 1."""
         news, texts = self.window.news.get(str(number)), self.state.walk.texts

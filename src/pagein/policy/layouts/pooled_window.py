@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from pagein.model.messages import Message, ToolResult
 from pagein.model.shared_map import SharedMap
+from pagein.policy.clients.client_prompts import words_beside
 from pagein.policy.layouts.conversation_blocks import Count, message_blocks
 from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
@@ -252,9 +253,11 @@ def _reference(result: ToolResult, pools: PoolState, rules: PooledRules) -> str:
         return ""
     if one.tool in CONTEXT_TOOLS or _stands_whole(one, rules):
         return ""
-    slot = next((slot for slot in pools.window if slot.call_id == one.id), None)
-    files = [] if slot is None or one.place is not None else [name for name in slot.ids if name != one.id]
-    return reference_line(one.id, one.tool, failed=one.status == "fail", objects=files)
+    files = () if one.place is not None else one.shows
+    if rules.content == "kept" and any(version not in ("", pools.index[name].version) for name, version in files):
+        return ""  # a later call changed the file before any request, so no block will show what this one read
+    line = reference_line(one.id, one.tool, failed=one.status == "fail", objects=(name for name, _ in files))
+    return line + "".join(f"\n{told}" for told in words_beside(result.text)) if files else line
 
 
 def _stands_whole(one: PooledObject, rules: PooledRules) -> bool:

@@ -149,7 +149,7 @@ class PoolFold:
         call = new
         read = walk.traces.get(trace_of_answer(result.text)) if len(walk.traces) else None
         if read is not None:
-            walk = self._meet_call(walk, call, result)
+            walk = self._meet_call(walk, call, result, tuple((one, "") for one in read))
             return _with(walk, note_call(walk.state, call.id, read, self.rules))
         files, deeds = file_deeds(walk.files, walk.profile, walk.folder, call, result)
         walk = replace(walk, files=files)
@@ -162,7 +162,8 @@ class PoolFold:
                 shown.append(object_id)
             elif deed.deed != "read":
                 used.append(object_id)
-        walk = self._meet_call(walk, call, result)
+        versions = tuple((one, walk.state.index[one].version or "") for one in shown)
+        walk = self._meet_call(walk, call, result, versions if len(deeds) == len(shown) else ())
         op = walk.profile.effect_of(call).op
         if not walk.profile.is_failure(call, result):
             for path in found_paths(op, call, result.text, walk.folder):
@@ -185,7 +186,9 @@ class PoolFold:
             return None
         return replace(call, id=second_call_name(call.id, self.session, str(walk.state.changes)))
 
-    def _meet_call(self, walk: PoolWalk, call: ToolCall, result: ToolResult) -> PoolWalk:
+    def _meet_call(
+        self, walk: PoolWalk, call: ToolCall, result: ToolResult, shows: tuple[tuple[str, str], ...]
+    ) -> PoolWalk:
         is_failure = walk.profile.is_failure(call, result)
         told = toolcall_draft(call, replace(result, is_error=is_failure)).metadata
         walk, version = _with_text(walk, result.text)
@@ -198,6 +201,7 @@ class PoolFold:
             tool=call.name or result.name,
             args=str(told["args_display"]),
             status=str(told["status"]),
+            shows=shows,
         )
         return _with(walk, index_object(walk.state, found))
 

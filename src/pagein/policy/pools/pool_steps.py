@@ -88,6 +88,7 @@ def _over(known: PooledObject, found: PooledObject) -> PooledObject:
         tool=found.tool or known.tool,
         args=found.args or known.args,
         status=found.status or known.status,
+        shows=found.shows or known.shows,
         place=known.place,
         locked=found.locked or known.locked,
     )

@@ -51,6 +51,8 @@ class PooledObject:
     place: its place in the metadata pool, from 0; None for an object that is only in the index.
     locked: whether it can be neither activated nor deactivated.
     deleted: whether it is gone at its origin.
+    shows: of a call that read whole files: their ids, each with the version that its result showed; "" if the result only
+        names the file.
     """
 
     id: str
@@ -67,6 +69,7 @@ class PooledObject:
     place: int | None = None
     locked: bool = False
     deleted: bool = False
+    shows: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
