@@ -96,6 +96,10 @@ def test_a_branch_keeps_its_layout_and_a_fork_before_the_first_request_chooses_a
         pi.leaf = first
         assert pi.call(READ) == [TEXT]
         assert pi.request() == [TEXT], "another session, without the setting"
+        pi._settings = PiSettings(pools=True)
+        pi.restart("s2")
+        pi.forget()
+        assert pi.request() == [TEXT], "it began without, so it goes on without"
 
 
 def test_a_compaction_is_cancelled_only_if_contents_can_leave_and_the_next_request_is_without_them(pi: FakePi) -> None:

@@ -224,7 +224,7 @@ def _step(before: _Conversation, body: Body) -> _Conversation:
             return replace(before, messages=before.messages.put(str(count), message), count=count)
         case CompactionEntry(lost=False):
             return replace(before, messages=SharedMap[Message](), count=0)
-        case RequestSent(at=at):
+        case RequestSent(moment=at):
             return replace(before, sent=at or 0.0)
         case _:
             return before
