@@ -72,7 +72,7 @@ README = ROOT / "README.md"
 RESIDENCY = ROOT / "docs" / "residency.md"
 READ = ROOT / "docs" / "read.md"
 LAYOUTS = ROOT / "docs" / "layouts.md"
-PI = ROOT / "docs" / "hosts" / "pi.md"
+PI_PAGE = ROOT / "docs" / "hosts" / "pi.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
@@ -94,7 +94,7 @@ def main() -> int:
         READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
         COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         LAYOUTS: with_tiers(_read(LAYOUTS)),
-        PI: _between(_read(PI), "hooks", hook_table()),
+        PI_PAGE: _between(_read(PI_PAGE), "hooks", hook_table()),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
     if "--check" in sys.argv[1:]:
