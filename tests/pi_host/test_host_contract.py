@@ -106,3 +106,12 @@ class TestPi(HostContract):
     @pytest.fixture
     def opens(self, engine: Engine, tmp_path: Path) -> Opens:
         return lambda hooks, name: PiAdapter(engine, tmp_path, hooks, name)
+
+
+def test_a_pi_without_a_name_of_its_session_has_another_one_at_each_start(engine: Engine, tmp_path: Path) -> None:
+    pi = FakePi(engine, tmp_path, PiSettings(pages=True), "")
+    names = set()
+    for _ in range(2):
+        pi.restart("")
+        names.add(pi.ask("begin", address="http://127.0.0.1:8790")["headers"]["x-pagein-session"])
+    assert len(names) == 2

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection
 from typing import Final, TypeAlias
 
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.ports import Hook, HostAdapter
+from pagein.ports import HOOK_LOSSES, Hook, HostAdapter
 
 Opens: TypeAlias = Callable[[Collection[Hook], str], HostAdapter]
-HOOKS: Final[tuple[Hook, ...]] = ("context", "tools", "tool_events", "session")
+HOOKS: Final = tuple(HOOK_LOSSES)
 LARGE: Final = "".join(f"row {number} of an output that nobody needs for long\n" for number in range(900))
 TEXT: Final = "a line of the file\nanother line of the file\n"
 FILES: Final = {"large.txt": LARGE, "a.txt": TEXT}
