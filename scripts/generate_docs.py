@@ -53,6 +53,7 @@ from pagein.policy.stubs.previews import Previews
 from pagein.policy.tiers.tier_rules import CHOICES
 from pagein.policy.tiers.tier_values import BANDS
 from pagein.policy.tiers.transitions import EVENTS, TRANSITIONS, Transition
+from pagein.ports import HOOK_LOSSES
 from pagein.providers.caches.cache_doctor import Diagnosis
 from pagein.providers.prices.model_abilities import FEATURES, TABLE, Abilities
 from pagein.providers.validity import Api, ValidityRule
@@ -71,6 +72,7 @@ README = ROOT / "README.md"
 RESIDENCY = ROOT / "docs" / "residency.md"
 READ = ROOT / "docs" / "read.md"
 LAYOUTS = ROOT / "docs" / "layouts.md"
+PI_PAGE = ROOT / "docs" / "hosts" / "pi.md"
 RESULTS = ROOT / "docs" / "residency-results.md"
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
@@ -92,6 +94,7 @@ def main() -> int:
         READ: _between(_between(_read(READ), "arguments", matrix_table()), "codes", code_table()),
         COMPARISON: _between(_read(COMPARISON), "peers", peers(_read(BENCHMARKS))),
         LAYOUTS: with_tiers(_read(LAYOUTS)),
+        PI_PAGE: _between(_read(PI_PAGE), "hooks", hook_table()),
     }
     stale = [path for path, text in pages.items() if _read(path) != text]
     if "--check" in sys.argv[1:]:
@@ -150,6 +153,14 @@ def figures_of_results() -> Iterator[str]:
         ("median", "the median session, Claude Code"),
     ):
         yield f"| {says} | {' | '.join(share(getattr(one, name)) for one in (CLIENTS_TTLS, NO, YES))} |"
+
+
+def hook_table() -> Iterator[str]:
+    """The rows of what a host loses without a hook."""
+    yield "| missing | lost | what remains |"
+    yield "|---|---|---|"
+    for one in HOOK_LOSSES.values():
+        yield f"| {one.missing} | {one.lost} | {one.remains} |"
 
 
 def with_residency_rules(page: str) -> str:

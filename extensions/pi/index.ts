@@ -227,17 +227,15 @@ function attach(pi: ExtensionAPI): void {
 			const isResult = message.role === "toolResult";
 			const name = isResult ? message.toolCallId : message.role === "user" ? String(message.timestamp) : "";
 			const behind = inserts.filter((one) => one.after === name && name !== "");
-			const told = behind.map(({ text }) => ({
-				role: "user" as const,
-				content: [{ type: "text" as const, text }],
-				timestamp: message.timestamp,
-			}));
+			const told = behind.map(({ text }) => ours(text, message.timestamp));
 			const text = isResult ? edits.get(message.toolCallId) : undefined;
 			if (!isResult || text === undefined) return [message, ...told];
 			const others = message.content.filter((one) => one.type !== "text");
 			return [{ ...message, content: [{ type: "text" as const, text }, ...others] }, ...told];
 		});
-		return { messages };
+		const front = inserts.filter((one) => one.after === "");
+		const begun = event.messages[0]?.timestamp ?? 0;
+		return { messages: [...front.map(({ text }) => ours(text, begun)), ...messages] };
 	});
 
 	pi.on("session_shutdown", async () => {
@@ -251,6 +249,11 @@ function putHeaders(model: { headers?: Record<string, string> }, headers: Record
 	const others = Object.entries(model.headers ?? {}).filter(([name]) => !name.startsWith(OURS));
 	if (others.length === 0 && Object.keys(headers).length === 0) delete model.headers;
 	else model.headers = { ...Object.fromEntries(others), ...headers };
+}
+
+/** A text of pagein's own, as a message of the user. */
+function ours(text: string, timestamp: number) {
+	return { role: "user" as const, content: [{ type: "text" as const, text }], timestamp };
 }
 
 /** How full pi says that the window is; null while it does not know. */

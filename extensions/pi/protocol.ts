@@ -57,6 +57,7 @@ export interface Beginning {
 }
 
 export interface Insert {
+	/** Call or timestamp of the message in front; "" for the beginning of the conversation. */
 	after: string;
 	text: string;
 }

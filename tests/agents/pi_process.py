@@ -28,6 +28,7 @@ class PiPlace:
 
     launch: how pagein is started; None for pi without the extension.
     settings: further environment. compaction: pi's own settings of that name. is_new: whether the person never had pagein in pi.
+    model: as pi names it, of a real provider; "" for the simulated one.
     """
 
     folder: Path
@@ -38,6 +39,7 @@ class PiPlace:
     settings: Mapping[str, str] = field(default_factory=dict)
     compaction: Mapping[str, Any] = field(default_factory=dict)
     is_new: bool = False
+    model: str = ""
 
     @property
     def workspace(self) -> Path:
@@ -61,7 +63,8 @@ def set_up(place: PiPlace, address: str) -> dict[str, str]:
     usual = json.loads(setup.files["pi/settings.json"])
     own = {"pi/settings.json": json.dumps({**usual, "compaction": dict(place.compaction)})}
     greeted = {} if place.is_new else {".local/share/pagein/pi.greeted": ""}
-    write_files(place.home, {**setup.files, **own, **greeted})
+    files = {} if place.model else setup.files
+    write_files(place.home, {**files, **own, **greeted})
     environment = {name: value.replace("{home}", str(place.home)) for name, value in setup.environment.items()}
     return environment | {
         "PATH": search_path(place.commands),
@@ -78,7 +81,14 @@ class PiProcess:
     def __init__(self, place: PiPlace, address: str, arguments: Sequence[str] = ()) -> None:
         self.events: list[dict[str, Any]] = []
         environment = set_up(place, address)
-        command = [str(place.commands / "pi"), "--model", f"simulated/{AGENT.model}", "--mode", "rpc", *arguments]
+        command = [
+            str(place.commands / "pi"),
+            "--model",
+            place.model or f"simulated/{AGENT.model}",
+            "--mode",
+            "rpc",
+            *arguments,
+        ]
         self._process = subprocess.Popen(  # noqa: S603 -- an agent of scripts/clients
             command,
             cwd=place.workspace,
@@ -143,10 +153,10 @@ class PiProcess:
         path = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         return [int(one) for one in path.read_text(encoding="ascii").split()]
 
-    def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Return the first further event that is wanted."""
+    def wait(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = _LONGEST) -> dict[str, Any]:
+        """Return the first further event that is wanted. seconds: the longest time between two events."""
         while True:
-            one = self._lines.get(timeout=_LONGEST)
+            one = self._lines.get(timeout=seconds)
             assert one is not None, f"pi ended: {self.complaint()}"
             self.events.append(one)
             if wanted(one):

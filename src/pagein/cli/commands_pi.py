@@ -38,11 +38,13 @@ def pi(store: Store = None) -> None:
     from pagein.settings.sources import load_config
 
     values = load_config().values
+    clients = values["pooled_clients"]
     settings = PiSettings(
         values["pi_read_cache"],  # type: ignore[arg-type]
         values["pi_read_modes"] is True,
         values["pi_paging"] is True,
         values["pi_compaction"] == "cancel",
+        values["layout"] == "pooled" and (not clients or "pi" in clients),  # type: ignore[operator]
         values,
     )
     around = Surroundings(

@@ -19,6 +19,7 @@ class PooledRequestNote:
     floor: messages at the beginning that must stay as they were sent.
     cold: whether the provider's cache holds nothing of the prompt.
     whole: whether the new messages stand as the client sent them.
+    marked: whether the prompt has a cache breakpoint where the window will most likely be built anew.
     """
 
     model: str = ""
@@ -32,6 +33,7 @@ class PooledRequestNote:
     floor: int = 0
     cold: bool = False
     whole: bool = False
+    marked: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,16 @@ Rules of this file
 """
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pagein.engine.log.read_notes import trace_of
+from pagein.engine.pooled_stages import POOLED
 from pagein.engine.session import Session
 from pagein.errors import PageinError, StoreError
 from pagein.model import read_records
 from pagein.model.entries import EntryId, NoteEntry, RecallEntry
-from pagein.model.journal_notes import ReadNote
+from pagein.model.journal_notes import ClientNote, ReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite, MalformedRecord
@@ -33,6 +35,9 @@ CONFIG: Final = "rlm-config"
 MARKER: Final = "[readcache:"
 """How an answer of the read cache begins that rests on earlier text."""
 _WRITERS: Final = ("write", "edit")
+_MILLISECONDS: Final = 1000
+_PI: Final = "pi"
+"""Name of the client profile of pi."""
 
 
 class UnknownEntry(PageinError):
@@ -45,14 +50,16 @@ class UnknownEntry(PageinError):
 class PiBranch:
     """The branch that pi is on, in the journal of a session.
 
+    pooled: whether new conversations are shown in the pooled layout, so that the journal says from its beginning whose calls it has.
     waits: number of calls that children are still answering.
     calls: the tool calls seen, by id.
     results: the text of each result as pi has it, by the id of its call.
     has_markers: whether one of them may rest on others, on any branch.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, pooled: bool = False) -> None:
         self._session = session
+        self._pooled = pooled
         self._cwd = session.folder or ""
         self._places: dict[str | None, EntryId | None] = {None: None}
         self._messages: dict[str | None, int] = {None: 0}
@@ -131,7 +138,11 @@ class PiBranch:
 
     def _journal(self, name: str, entry: Row, message: Message) -> None:
         if entry.get("type") == "compaction":
-            self._session.note_compaction(self._kept(entry))
+            # in the pooled layout, what pi keeps stands whole, as pi has it
+            is_pooled = self._pooled or POOLED in self._session.journal.kinds
+            self._session.note_compaction(0 if is_pooled else self._kept(entry))
+        if self._pooled and self._session.leaf is None:
+            self._session.note(ClientNote(_PI))
         for block in message.blocks:
             if isinstance(block, ToolResult) and block.call_id not in self._noted and not block.is_error:
                 self._note_from_details(block, entry["message"].get("details"))
@@ -202,3 +213,11 @@ def single_edit(given: Row) -> tuple[str, str] | None:
 def _arguments(call: ToolCall) -> dict[str, Any]:
     found = decode_json(call.arguments.encode("utf-8", "surrogatepass"))
     return found if isinstance(found, dict) else {}
+
+
+def name_of(message: Message, known: Mapping[str, str]) -> str:
+    """Return the name by which the extension finds a message behind which a text may stand; "" for another one."""
+    calls = [block.call_id for block in message.blocks if isinstance(block, ToolResult) and block.call_id in known]
+    if calls:
+        return calls[-1]
+    return "" if message.role != "user" or message.at is None else str(round(message.at * _MILLISECONDS))

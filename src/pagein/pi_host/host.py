@@ -16,6 +16,7 @@ from pagein.pi_host import commands, paging_commands
 from pagein.pi_host.branch import PiBranch, UnknownEntry
 from pagein.pi_host.bridge import Later, Link
 from pagein.pi_host.gateway_headers import gateway_headers, is_gateway
+from pagein.pi_host.pooled_view import POOL_TOOLS, PooledView, offered_pool_tools, pool_rules
 from pagein.pi_host.protocol import (
     PROTOCOL,
     Answer,
@@ -24,6 +25,7 @@ from pagein.pi_host.protocol import (
     CallVerdict,
     CommandEvent,
     CompactEvent,
+    CompactionVerdict,
     ContextEvent,
     Hello,
     Patch,
@@ -64,6 +66,7 @@ class PiSettings:
     modes: whether pi's own `read` takes the arguments of the unified read, too.
     pages: whether paging is on where a session does not say.
     cancels: whether pi's compaction is cancelled while paging is on and the request fits.
+    pools: whether new conversations are shown in the pooled layout.
     usual: every setting by name, as it is without a session's own.
     """
 
@@ -71,6 +74,7 @@ class PiSettings:
     modes: bool = False
     pages: bool = False
     cancels: bool = True
+    pools: bool = False
     usual: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -140,6 +144,8 @@ class PiHost:
         self._enter({})
         on = self._settings.reads != "off"
         tools = commands.offered_tools(reads=self._settings.reads == "on", pages=self._settings.pages)
+        if self._rooms is not None and self._rooms.pools.may_be:
+            tools = (*tools, *offered_pool_tools())
         watched = Watched(_WATCHED_CALLS, _WATCHED_RESULTS, context=True) if on else Watched(context=True)
         modes = commands.read_with_modes() if self._settings.modes else None
         return Welcome(PROTOCOL, __version__, tools, watched, modes)
@@ -151,11 +157,13 @@ class PiHost:
         self._given = given
         engine = self._open(hello, given)
         session = engine.session(f"pi-{hello.session}", workspace=hello.cwd)
-        branch = PiBranch(session)
+        branch = PiBranch(session, pooled=self._settings.pools)
         reads = ReadCache(session, branch, self._settings.reads, self._around.made_here)
         limit = given.get("valve_limit", self._settings.usual.get("valve_limit", _LIMIT))
-        window = Window(session, branch, limit if isinstance(limit, int | float) else _LIMIT)
-        self._rooms = _Rooms(engine, session, branch, reads, window)
+        limit = limit if isinstance(limit, int | float) else _LIMIT
+        window = Window(session, branch, limit)
+        pools = PooledView(session, branch, pool_rules(self._settings.usual), limit, wanted=self._settings.pools)
+        self._rooms = _Rooms(engine, session, branch, reads, window, pools)
 
     def _open(self, hello: Hello, given: Mapping[str, object]) -> Engine:
         known = {} if hello.window is None or self._settings.usual.get("window") else {"window": hello.window}
@@ -165,6 +173,8 @@ class PiHost:
             return self._around.open_engine(hello.cwd, known)
 
     def _pages(self, rooms: "_Rooms") -> bool:
+        if rooms.pools.is_used:
+            return False
         enabled = rooms.branch.config.enabled
         return (self._settings.pages if enabled is None else enabled) and not self._around.is_off()
 
@@ -182,52 +192,68 @@ class PiHost:
             case BeginEvent():
                 return self._begin(event, rooms, pages=pages)
             case CompactEvent():
-                can = pages and self._settings.cancels
-                return rooms.window.judge_compaction(pages=can, usage=event.usage)
+                return self._compaction(event, rooms, pages=pages)
             case CommandEvent():
                 return self._command(event, rooms, pages=pages)
             case ToolEvent():
                 return self._tool(event, rooms, link, pages=pages)
         raise HostError(f"pi's extension sent a {type(event).__name__}, which has no reply")
 
+    def _compaction(self, event: CompactEvent, rooms: "_Rooms", *, pages: bool) -> CompactionVerdict:
+        cancels = self._settings.cancels and not self._around.is_off()
+        if rooms.pools.is_used:
+            return rooms.pools.judge_compaction(cancels=cancels, usage=event.usage)
+        return rooms.window.judge_compaction(pages=pages and cancels, usage=event.usage)
+
     def _begin(self, event: BeginEvent, rooms: "_Rooms", *, pages: bool) -> Beginning:
         """Say what holds from here on, and leave the window to a gateway if nothing of it was changed here.
 
         What left a window stays a stub after `/rlm off`, and a marker rests on text that a gateway could evict.
         """
-        is_changed = pages or rooms.branch.config.enabled is not None or rooms.branch.has_markers
+        is_pooled = rooms.pools.is_used
+        is_changed = pages or is_pooled or rooms.branch.config.enabled is not None or rooms.branch.has_markers
         leaves = not is_changed and is_gateway(event.address, self._around.gateways())
         self._gateway = event.address if leaves else ""
         decides = is_changed or (self._settings.reads == "on" and not leaves)
         headers = gateway_headers(event.address, self._hello.session, decides=decides and not self._around.is_off())
         notice = _FIRST if not self._around.is_off() and self._around.is_first() else ""
-        return Beginning(self._active(pages=pages), self._prompt(rooms, pages=pages), headers, notice)
+        active = self._active(rooms, pages=pages)
+        return Beginning(active, self._prompt(rooms, pages=pages), headers, notice)
 
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):
             return CallVerdict() if self._around.is_off() else rooms.reads.judge(event.call)
-        return Patch() if self._gateway or self._around.is_off() else rooms.reads.patch(event)
+        is_left = self._gateway or rooms.pools.is_used or self._around.is_off()
+        return Patch() if is_left else rooms.reads.patch(event)
 
     def _edits(self, event: ContextEvent, rooms: "_Rooms", *, pages: bool) -> WindowEdits:
         self._usage = event.usage
         if self._around.is_off():
             return WindowEdits(reset=True, widget=())
-        edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage)
+        if rooms.pools.is_used:
+            edits = rooms.pools.edits(self._around.now())
+        else:
+            edits = rooms.window.edits(self._around.now(), pages=pages, usage=event.usage)
         return replace(edits, widget=self._widget(rooms, pages=pages))
 
     def _prompt(self, rooms: "_Rooms", *, pages: bool) -> str:
         return commands.root_words(rooms.branch.config.prompt, children=self._has_children) if pages else ""
 
-    def _active(self, *, pages: bool) -> tuple[str, ...]:
+    def _active(self, rooms: "_Rooms", *, pages: bool) -> tuple[str, ...]:
+        if rooms.pools.is_used:
+            return POOL_TOOLS
         return commands.active_tools(reads=self._settings.reads == "on", pages=pages, children=self._has_children)
 
     def _widget(self, rooms: "_Rooms", *, pages: bool) -> tuple[str, ...]:
-        return widget_lines(rooms.session, PROCESS_CALLS.operations(), self._usage, pages=pages)
+        lines = widget_lines(rooms.session, PROCESS_CALLS.operations(), self._usage, pages=pages)
+        return (rooms.pools.line(self._usage), *lines) if rooms.pools.is_used else lines
 
     # --- tools ---
 
     def _tool(self, event: ToolEvent, rooms: "_Rooms", link: Link, *, pages: bool) -> Answer | Later:
         def ask() -> Answer:
+            if event.call.name in POOL_TOOLS:
+                return rooms.pools.answer(event.call)
             return commands.answer_tool(rooms.session, event.call, link, self._around.now(), pages=pages)
 
         if event.call.name not in commands.DELEGATED or not pages:
@@ -276,6 +302,8 @@ class PiHost:
 
     def _paging_command(self, word: str, rest: str, rooms: "_Rooms", *, pages: bool) -> Answer:
         session, branch = rooms.session, rooms.branch
+        if rooms.pools.is_used and word in paging_commands.NOT_POOLED:
+            return paging_commands.say_pooled(word)
         words: dict[str, Callable[[], Answer]] = {
             "on": lambda: self._switch(rooms, on=True),
             "off": lambda: self._switch(rooms, on=False),
@@ -285,7 +313,7 @@ class PiHost:
             "prompt": lambda: paging_commands.set_prompt(rest, self._prompt(rooms, pages=pages)),
             "externalize": lambda: paging_commands.order_epoch(session, branch, pages=pages),
             "inspect": lambda: paging_commands.inspect(session, branch, rooms.window.shown, PROCESS_CALLS.operations()),
-            "store": lambda: paging_commands.list_store(session),
+            "store": rooms.pools.listing if rooms.pools.is_used else lambda: paging_commands.list_store(session),
             "trace": lambda: paging_commands.trace(session, PROCESS_CALLS.operations()),
             "clear": paging_commands.say_clear,
             "resume": paging_commands.say_resume,
@@ -296,7 +324,7 @@ class PiHost:
     def _switch(self, rooms: "_Rooms", *, on: bool) -> Answer:
         cancelled = 0 if on else PROCESS_CALLS.cancel_all()
         rooms.window.forget_crowding()
-        return paging_commands.switch_paging(self._active(pages=on), on=on, cancelled=cancelled)
+        return paging_commands.switch_paging(self._active(rooms, pages=on), on=on, cancelled=cancelled)
 
     def _configure(self, words: str, branch: PiBranch) -> Answer:
         answer = paging_commands.configure(words, branch.config, self._settings.usual)
@@ -315,6 +343,7 @@ class _Rooms:
     branch: PiBranch
     reads: ReadCache
     window: Window
+    pools: PooledView
 
 
 def _refusal(hello: Hello) -> str:

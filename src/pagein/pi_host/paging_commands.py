@@ -47,6 +47,18 @@ _RESUME: Final = (
     "the model recalls it by its id."
 )
 
+NOT_POOLED: Final = ("on", "off", "externalize")
+"""Words without a meaning in a session with the pooled layout."""
+
+
+def say_pooled(word: str) -> Answer:
+    """Return the answer to one of them."""
+    return Answer(
+        f"/rlm {word} has no meaning here: this session began with layout = pooled, where contents leave by themselves and the model "
+        "brings them back with activate. /rlm store lists them; a new session follows the settings anew.",
+        "error",
+    )
+
 
 def say_help(word: str) -> Answer:
     """Return the answer to a word that `/rlm` does not have."""

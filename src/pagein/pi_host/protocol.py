@@ -204,7 +204,8 @@ class ContextEvent:
 class Insert:
     """A text of pagein's own in a request, as a message of the user.
 
-    after: the message in front of it: the id of its call for a result, else its timestamp in milliseconds.
+    after: the message in front of it: the id of its call for a result, else its timestamp in milliseconds; "" for the
+        beginning of the conversation.
     """
 
     after: str

@@ -11,7 +11,7 @@ Rules of this file
 5. While pi does not know how full the window is, nothing new leaves it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,13 +20,12 @@ from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE, Gate
 from pagein.engine.session import Session
 from pagein.errors import StoreError
 from pagein.model.messages import Message, Text, ToolResult
-from pagein.pi_host.branch import MARKER, PiBranch
+from pagein.pi_host.branch import MARKER, PiBranch, name_of
 from pagein.pi_host.protocol import CompactionVerdict, Insert, WindowEdits, WindowUsage
 from pagein.policy.stubs.recall_ways import Way
 
 _PAGES: Final[Gate] = replace(OPEN_GATE, way=Way("rlm_peek", "rlm_search"), arguments=False)
 """What may be decided while paging is on. Arguments of calls stay, since pi's messages keep them."""
-_MILLISECONDS: Final = 1000
 
 
 class Window:
@@ -104,16 +103,8 @@ class Window:
     def _inserts(self, messages: Sequence[Message], last: str) -> Iterator[Insert]:
         """Yield pagein's own texts, each with the message of pi's that it stands behind."""
         for message in messages:
-            last = _name_of(message, self._branch.results) or last
+            last = name_of(message, self._branch.results) or last
             for block in message.blocks:
                 if isinstance(block, Text) and is_ours(block.injected) and last:
                     yield Insert(last, block.text)
         self._last = last
-
-
-def _name_of(message: Message, known: Mapping[str, str]) -> str:
-    """Return the name by which the extension finds a message behind which a text may stand; "" for another one."""
-    calls = [block.call_id for block in message.blocks if isinstance(block, ToolResult) and block.call_id in known]
-    if calls:
-        return calls[-1]
-    return "" if message.role != "user" or message.at is None else str(round(message.at * _MILLISECONDS))

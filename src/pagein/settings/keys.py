@@ -149,11 +149,11 @@ ENGINE: Final[tuple[Key, ...]] = (
         "layout",
         _ENGINE.layout,
         ("inline", "pooled"),
-        "How the gateway shows new conversations. `pooled`: results and files are objects beside the conversation, which the model activates and deactivates. It needs `recall`. A conversation keeps the layout with which it began.",
+        "How the gateway and pi's extension show new conversations. `pooled`: results and files are objects beside the conversation, which the model activates and deactivates. It needs `recall`. A conversation keeps the layout with which it began.",
     ),
     texts(
         "pooled_clients",
-        'With `layout = "pooled"`: the clients whose conversations are pooled, such as `claude-code`, `codex` or `opencode`. Empty: every client.',
+        'With `layout = "pooled"`: the clients whose conversations are pooled, such as `claude-code`, `codex`, `opencode` or `pi`. Empty: every client.',
     ),
     whole("pool_calls", _POOLS.recent_calls, "In a pooled window: calls of a turn whose outputs stay active."),
     whole(

@@ -132,6 +132,7 @@ class BranchFold:
             floor=facts.floor,
             whole=facts.whole,
             told=branch.told,
+            marked=facts.marked,
         )
         # the legend changes the first message, so it enters where everything is written anew
         anew = (is_first or facts.cold) and not facts.whole and not facts.floor

@@ -144,6 +144,7 @@ class WindowFacts:
     floor: messages at the beginning that must stay as they were sent.
     whole: whether the new messages stand as they came, without anything behind them.
     told: versions that an answer shows whole in the conversation, by the id of their object.
+    marked: whether the prompt gets a breakpoint at the frontier.
     """
 
     new: Sequence[Message]
@@ -155,6 +156,7 @@ class WindowFacts:
     floor: int = 0
     whole: bool = False
     told: Mapping[str, str] = field(default_factory=dict)
+    marked: bool = True
 
     def size(self, object_id: str, version: str) -> float:
         """Return the tokens of a content."""
@@ -208,7 +210,7 @@ def next_window(
         shown=kept + _placed(entering, facts, messages, going.talk + sum(one.tokens for one in kept)),
         rebuilt=moved[0].behind if moved else None,
         frontier=standing[likely].behind if likely < first else None,
-        readable=standing[likely].front if likely < first else 0.0,
+        readable=standing[likely].front if likely < first and facts.marked else 0.0,
         epochs=before.epochs + (bool(moved) and rules.content == "kept"),
     )
     stays = {(one.id, one.version) for one in going.shown}
