@@ -45,9 +45,15 @@ class PiTerminal:
 
     def order(self, words: str) -> None:
         """Type a line, and then Enter, which pi takes for a part of what is pasted if both come at once."""
+        self._settle()
         self.type(words)
         self.wait(re.escape(words[-10:]))
         self.type("\r")
+
+    def _settle(self) -> None:
+        """Read what pi draws until it draws nothing: an Escape and the next letter, read at once, mean another key."""
+        while select.select([self._screen], [], [], 0.4)[0]:
+            os.read(self._screen, 1 << 16)
 
     def wait(self, wanted: str) -> str:
         """Return what pi draws from now on, without colours and movements, up to a text that matches."""
