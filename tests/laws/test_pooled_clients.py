@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.engine import wire_clients as clients
 from tests.laws.test_client_requests import MANNERS, TURNS, Run
@@ -119,6 +119,14 @@ class PooledRun(Run):
 @pytest.mark.parametrize("api", APIS)
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
+@example(  # behind a compaction, the content at the very end of the last request leaves again
+    steps=[
+        ("say", clients.Turn("let me see", (), "")),
+        ("say", clients.Turn("let me see", ("a " + "word " * 300,), "go on")),
+        ("begin", "hello"),
+        ("say", clients.Turn("let me see", (), "")),
+    ]
+)
 def test_the_laws_hold_for_random_pooled_clients(api: Api, steps: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = PooledRun(Path(folder), api)

@@ -117,7 +117,7 @@ class PooledStages:
         account = replace(account, bill=window.bill, saved=account.saved + window.saved - before.window.saved)
         call = self._window.record_request(replace(call, account=account))
         opened = None
-        if window.rebuilt is not None and window.rebuilt < before.window.messages:
+        if window.rebuilt is not None and window.rebuilt <= before.window.messages:
             opened = EpochEntry(window.epochs, max(window.rebuilt - 1, 0), (), "contents left the pools")
         terms_of_cache = call.terms and call.terms.settle(rewritten=opened is not None)
         return replace(call, opened=opened, epoch=window.epochs, terms=terms_of_cache)
