@@ -179,7 +179,7 @@ def test_show_tells_what_is_known(run: Run) -> None:
         (["show", "plan", "--field", "nothing"], "it has content, outline, summary"),
         (["show", FILE, "--lines", "3-1"], "not a range of lines"),
         (["show", FILE, "--version", "1", "--at", "2h"], "in two ways"),
-        (["objects", "--since", "yesterday"], "not a time"),
+        (["objects", "--since", "next week"], "not a time"),
         (["search", "(?=a)", "-e"], "lookahead"),
         (["backlinks", "plan", "--pinned", "xyz"], "not a content hash"),
     ],

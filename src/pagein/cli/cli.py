@@ -57,7 +57,7 @@ _LONGEST_NAME = 200
 # What people come to ask, each with the command that answers it. The words stand behind #, so that a line can be copied
 # whole. A line fits into 80 columns.
 _QUESTIONS: Final = (
-    ("pagein run claude", "or codex, opencode, pi, gemini"),
+    ("pagein run claude", "or another agent: pagein run --help"),
     ("pagein replay", "what would pagein have saved me?"),
     ("pagein tune", "which settings are cheaper?"),
     ("pagein status", "what did today cost? who lost money?"),
