@@ -72,12 +72,12 @@ class JobFigures:
 
 def compare_outcomes(direct: Outcome, through: Outcome, recall: Callable[[str], str]) -> JobFigures:
     """The figures of a job that was done twice. recall: the whole text behind an id; raises where there is none."""
-    histories = [_messages(record) for record in _of_the_job(through)]
+    histories = [_messages(record) for record in through.calls]
     texts = {result.text for messages in histories for _, result in _results(messages)}
     found = {text: handle[1] for text in texts if (handle := _HANDLE.search(text))}
     previews = {handle for text, handle in found.items() if _PREVIEW in text}
     stubs = {handle for text, handle in found.items() if _PREVIEW not in text}
-    plain = [_messages(record) for record in _of_the_job(direct)]
+    plain = [_messages(record) for record in direct.calls]
     return JobFigures(
         requests=through.bill.requests,
         refused=through.bill.refused + direct.bill.refused,
@@ -104,11 +104,6 @@ def breaks(histories: Iterable[Sequence[Message]]) -> int:
         count += list(messages[: len(before)]) != list(before)
         before = messages
     return count
-
-
-def _of_the_job(outcome: Outcome) -> Iterator[Record]:
-    """The model calls that the script answered: no titles, no counts."""
-    return (record for record in outcome.records if record.api is not None and record.turn >= 0)
 
 
 def _messages(record: Record) -> tuple[Message, ...]:

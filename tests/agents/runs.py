@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.agents.agent_drivers import Agent, search_path
 from tests.agents.gateway_process import GatewayProcess
@@ -54,6 +54,16 @@ class Outcome:
     records: tuple[Record, ...]
     bill: ProviderBill
     seconds: float
+
+    @property
+    def calls(self) -> tuple[Record, ...]:
+        """The model calls that the script answered. An agent's own titles and counts come at any time, and are left out."""
+        return tuple(one for one in self.records if one.api is not None and one.turn >= 0)
+
+    @property
+    def last_body(self) -> Any:  # noqa: ANN401 - a request of any wire format
+        """The body of the last of these calls."""
+        return self.calls[-1].body
 
 
 def work(agent: Agent, job: Job, place: Place, gateway: GatewayProcess | None = None, peek: str = "peek") -> Outcome:

@@ -8,8 +8,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.agents import LONG_JOB, PLANNING, GatewayProcess, Outcome, Place, agent_named, commands_folder, work
 
-from pagein.simulator import Record
-
 pytestmark = pytest.mark.clients
 
 PLANS = frozenset({"TaskCreate", "TaskUpdate"})
@@ -42,14 +40,9 @@ def runs() -> Iterator[Runs]:
         yield Runs(plain, first, second, planned, after, gateway.failures)
 
 
-def calls(outcome: Outcome) -> list[Record]:
-    """The model calls that the script answered."""
-    return [one for one in outcome.records if one.api is not None and one.turn >= 0]
-
-
 def floor(outcome: Outcome) -> int:
     """Tokens of the first request."""
-    usage = calls(outcome)[0].usage
+    usage = outcome.calls[0].usage
     assert usage is not None
     return usage.prompt
 
@@ -58,7 +51,7 @@ def deferred(outcome: Outcome) -> frozenset[str]:
     """The deferred tools of all requests."""
     sets = {
         frozenset(one["name"] for one in record.body["tools"] if one.get("defer_loading"))
-        for record in calls(outcome)
+        for record in outcome.calls
         if record.body is not None
     }
     (found,) = sets  # frozen within a session
@@ -82,7 +75,7 @@ def test_the_work_is_the_same_and_nothing_is_refused(runs: Runs) -> None:
 
 def test_a_model_that_needs_a_deferred_tool_finds_it_and_has_it_from_the_next_session_on(runs: Runs) -> None:
     assert deferred(runs.planned) >= PLANS
-    history = calls(runs.planned)[-1].body
+    history = runs.planned.calls[-1].body
     assert history is not None
     blocks = [block for one in history["messages"] for block in one["content"] if one["role"] == "assistant"]
     found = [block for block in blocks if block["type"] == "tool_search_tool_result"]

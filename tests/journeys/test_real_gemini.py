@@ -33,7 +33,7 @@ def test_no_request_is_refused_and_each_signature_comes_back(runs: tuple[Outcome
     """The provider reads each signature, and refuses one that is missing or not its own (G4)."""
     for outcome in runs[:2]:
         assert (outcome.bill.refused, outcome.bill.failed) == (0, 0)
-        body = outcome.records[-1].body
+        body = outcome.last_body
         assert body is not None
         calls = [part for one in body["contents"] for part in one["parts"] if "functionCall" in part]
         assert sum("thoughtSignature" in part for part in calls) >= len(ONE_PROMPT.prompts[0].calls) - 1
@@ -43,7 +43,7 @@ def test_big_results_enter_as_previews_and_are_recalled_through_the_gateway(
     runs: tuple[Outcome, Outcome, GatewayProcess],
 ) -> None:
     direct, through, _ = runs
-    last = through.records[-1].body
+    last = through.last_body
     assert last is not None
     assert "[pagein: " in str(last["contents"])
     assert any(part.get("functionCall", {}).get("name") == "peek" for one in last["contents"] for part in one["parts"])

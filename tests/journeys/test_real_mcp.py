@@ -62,9 +62,8 @@ def test_a_real_agent_reads_again_by_receipt_and_finds_an_earlier_session(name: 
         prompt = JobPrompt("mcp", "What about the table?", tuple((one,) for one in calls))
         done = work(served.agent(store), Job("mcp", {"table.py": LINES}, (prompt,)), place)
     assert (done.answers, done.files, done.bill.refused) == (("Rounded to five centimes.",), {"table.py": LINES}, 0)
-    sent = [one.body for one in done.records if one.body is not None]
-    last = json.dumps(sent[-1])
-    results = _results(sent[-1])
+    last = json.dumps(done.last_body)
+    results = _results(done.last_body)
     assert last.count("value_79 = compute(79)") == 1
     assert any(one.endswith(MARKER) for one in results)
     assert any("I rounded to five centimes in billing" in one for one in results)
@@ -145,7 +144,7 @@ def test_the_hook_keeps_a_marker_out_of_a_file_of_claude_codes() -> None:
         reports = GuardReports(Path(folder) / "pagein" / "guards")
         assert [reports.is_guarded(session, str(store)) for session in sessions] == [True], "as a gateway would ask"
     assert done.files == {"table.py": SMALL, "own.py": SMALL}
-    results = _results(done.records[-1].body)
+    results = _results(done.last_body)
     assert any("Nothing was written." in one and OWN_MARKER in one for one in results)
 
 

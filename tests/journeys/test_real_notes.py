@@ -55,9 +55,8 @@ def test_a_later_session_of_a_real_agent_finds_the_note_of_an_earlier_one(name: 
         (note,) = store.objects(Query(types=frozenset({"note"})))
         assert (store.content(note), note.metadata["tags"], note.metadata["known"]) == (NOTE, ("build",), "whole")
         store.close()
-    sent = [json.dumps(one.body) for one in second.records if one.body is not None]
-    last = next(text for text in reversed(sent) if asked in text)
-    assert NOTES in json.loads(f"[{last}]")[0]["tools"][-1]["description"]
+    assert NOTES in second.last_body["tools"][-1]["description"]
+    last = json.dumps(second.last_body)
     assert note.id in last
     assert "The cache key holds the time. See [[ci]]." in last
     assert "[[[ci]] is ci: no such object]" in last

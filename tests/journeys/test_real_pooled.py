@@ -42,10 +42,10 @@ def test_an_agent_does_its_job_in_a_pooled_window(name: str) -> None:
     assert (done.bill.refused, done.bill.failed) == (0, 0)
     assert done.answers == ("all is well",)
     assert done.files["settings.py"] == _LINES.replace("LINE_7 = 'value 7 of the settings'", "LINE_7 = 'another value'")
-    bodies = [str(record.body) for record in done.records]
+    bodies = [str(record.body) for record in done.calls]
     assert sum("ACTIVE_CONTENT" in body for body in bodies) >= 5
     assert "Activated" in bodies[-1], "the model's call was answered in the stream"
-    used = [record.usage for record in done.records if record.usage is not None]
+    used = [record.usage for record in done.calls if record.usage is not None]
     sizes = [one.fresh + one.read + one.written for one in used]
     assert all(one.read > 0.95 * size for one, size in zip(used[1:], sizes[:-1], strict=True)), (
         "each goes on from the last"
