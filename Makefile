@@ -12,7 +12,7 @@ help:  ## List the targets
 
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
@@ -76,7 +76,7 @@ docs: $(STAMP)  ## Generated parts of the docs are up to date
 SITE := out/site-env
 $(SITE)/.installed: scripts/site.lock
 	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r scripts/site.lock
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r scripts/site.lock
 	@touch $@
 
 site: $(SITE)/.installed  ## The docs as a site, in out/site; a link that leads nowhere fails

@@ -53,7 +53,7 @@ def install(peer: Peer, folder: Path) -> Installed | NotInstalled:
 
 def _command(python: Path, lock: Path) -> list[str]:
     """Our own pip installs into it, so that it holds nothing but the peer."""
-    own = ["--quiet", "--disable-pip-version-check", "--only-binary", ":all:", "--require-hashes"]
+    own = ["--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     return [sys.executable, "-m", "pip", "--python", str(python), "install", *own, "-r", str(lock)]
 
 
