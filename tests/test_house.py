@@ -174,6 +174,18 @@ def test_no_file_holds_a_secret() -> None:
     assert offenders == set()
 
 
+def test_a_lock_is_installed_without_looking_for_newer_releases() -> None:
+    """Where pip resolves, it may take up a newer release that a package wants with an extra, and refuse it for want of a hash."""
+    with_hashes = [
+        line
+        for path in (ROOT / "Makefile", *(ROOT / "scripts").glob("*.sh"), *(ROOT / "benchmarks").rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "--require-hashes" in line
+    ]
+    assert with_hashes
+    assert all("--no-deps" in line for line in with_hashes)
+
+
 def test_every_test_folder_stands_for_something() -> None:
     """A test module that collects nothing would pass for ever."""
     empty = [
