@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagein.model.json_text import array_items
 from pagein.providers.validity import target
-from pagein.providers.wire import check_body, json_spans
+from pagein.providers.wire import check_body
 from pagein.providers.wire.tool_offers import deferred_names, search_tool, with_deferral
 
 Wire = dict[str, Any]
@@ -44,7 +45,7 @@ def test_a_request_with_deferred_tools_breaks_no_rule_that_the_client_s_obeys(
     value = {name: json.loads(raw) for name, raw in made.items()}
     before = {one.rule for one in check_body(body, "anthropic", target("claude-sonnet-4-5"))}
     assert {one.rule for one in check_body(value, "anthropic", target("claude-sonnet-4-5"))} <= before
-    theirs, ours = (json_spans.items(one["tools"], "tools") for one in (fields, made))
+    theirs, ours = (array_items(one["tools"], "tools") for one in (fields, made))
     own = deferred_names(fields, "anthropic")
     now = deferred_names(made, "anthropic") - own
     assert now <= names - {forced}

@@ -9,9 +9,10 @@ from tests.engine.log.repaired_messages import repair_messages
 from tests.model.conversations import TEXTS, WILD, valid
 
 from pagein.errors import BadInput, HostError
+from pagein.model.json_text import _scan, array_items, object_fields
 from pagein.model.messages import Image, Message, Other, Text, Thinking, ToolCall, ToolResult
 from pagein.providers.validity import Api
-from pagein.providers.wire import WireRequest, check_body, decode, json_spans, render
+from pagein.providers.wire import WireRequest, check_body, decode, render
 
 APIS: tuple[Api, ...] = ("anthropic", "openai_chat", "openai_responses")
 KEYS: Mapping[Api, str] = {"anthropic": "messages", "openai_chat": "messages", "openai_responses": "input"}
@@ -145,15 +146,13 @@ def test_replacing_a_result_leaves_every_other_byte_of_every_message(api: Api, d
 
 
 def _keeps_all_but_the_content(api: Api, before: bytes, after: bytes, index: int) -> None:
-    old, new = json_spans.fields(before, "old"), json_spans.fields(after, "new")
+    old, new = object_fields(before, "old"), object_fields(after, "new")
     if api == "anthropic":
-        old_blocks, new_blocks = (json_spans.items(one["content"], "content") for one in (old, new))
+        old_blocks, new_blocks = (array_items(one["content"], "content") for one in (old, new))
         assert [one for place, one in enumerate(old_blocks) if place != index] == [
             one for place, one in enumerate(new_blocks) if place != index
         ]
-        _keeps_all_but(
-            json_spans.fields(old_blocks[index], "old"), json_spans.fields(new_blocks[index], "new"), "content"
-        )
+        _keeps_all_but(object_fields(old_blocks[index], "old"), object_fields(new_blocks[index], "new"), "content")
     _keeps_all_but(old, new, "output" if api == "openai_responses" else "content")
 
 
@@ -167,13 +166,9 @@ def _keeps_all_but(old: dict[str, bytes], new: dict[str, bytes], name: str) -> N
 @given(VALUES, VALUES)
 def test_the_scanner_finds_what_msgspec_finds(one: str, other: str) -> None:
     array = f" [ {one} ,{other}] ".encode()
-    assert [value for _, value in json_spans._scan(array, "[", "]", "it")] == json_spans.items(array, "it")
+    assert [value for _, value in _scan(array, "[", "]", "it")] == array_items(array, "it")
     text = f'{{"a" : {one},"\\u0062":{other} }}'.encode()
-    assert (
-        dict(json_spans._scan(text, "{", "}", "it"))
-        == json_spans.fields(text, "it")
-        == {"a": one.encode(), "b": other.encode()}
-    )
+    assert dict(_scan(text, "{", "}", "it")) == object_fields(text, "it") == {"a": one.encode(), "b": other.encode()}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +190,7 @@ def test_the_scanner_finds_what_msgspec_finds(one: str, other: str) -> None:
     ],
 )
 def test_what_is_no_json_is_bad_input(text: bytes) -> None:
-    for read in (json_spans.fields, json_spans.items):
+    for read in (object_fields, array_items):
         with pytest.raises(BadInput, match="the thing"):
             read(text, "the thing")
 

@@ -17,8 +17,8 @@ from threading import Lock
 from typing import Final
 
 from pagein.errors import BadInput
+from pagein.model.json_text import array_items, object_fields
 from pagein.providers.validity import Api
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.request_body import Envelope, open_body
 
@@ -153,8 +153,8 @@ def _gone_on(body: bytes, before: _Layout, same: int) -> Envelope | None:
     if _KNOWN in rest or _KNOWN in before.front:
         return None
     try:
-        fields = json_spans.fields(before.front + _KNOWN + rest, "the request body")
-        given = json_spans.items(fields.get(key, b""), key)
+        fields = object_fields(before.front + _KNOWN + rest, "the request body")
+        given = array_items(fields.get(key, b""), key)
     except BadInput:
         return None
     if not given or given[0] != _KNOWN:

@@ -24,11 +24,10 @@ from pagein.engine.send.splice import HiddenExchange
 from pagein.model.entries import EntryId
 from pagein.model.fields import object_at
 from pagein.model.journal_notes import ExchangeNote
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import array_of, decode_json, encode_json, object_of
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.stubs.result_stubs import LONGEST
 from pagein.providers.validity import Api
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.json_values import Json, objects_in
 from pagein.providers.wire.request_body import Envelope, message_of, with_texts
@@ -148,7 +147,7 @@ def _without_texts(raw: bytes, api: Api, recalls: frozenset[str]) -> bytes:
 
 def _answer_without_text(raw: bytes, api: Api, recalls: frozenset[str]) -> bytes:
     """Return a block with a result of pagein's, without the text if one of these calls recalled it."""
-    whole = json_spans.object_of({"role": b'"user"', "content": json_spans.array_of([raw])})
+    whole = object_of({"role": b'"user"', "content": array_of([raw])})
     made = _without_texts(whole, api, recalls)
     return raw if made is whole else encode_json(_object(made)["content"][0])
 

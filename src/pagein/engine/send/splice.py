@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pagein.engine.intake.message_chain import Item, Transcript, Unit, alike, digest_of
 from pagein.engine.send.message_changes import MessageChange
 from pagein.errors import HostError
+from pagein.model.json_text import array_items, array_of
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import same_but_texts
 from pagein.providers.validity import Api
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.message_texts import MessageTexts
 from pagein.providers.wire.request_body import (
     message_of,
@@ -118,11 +118,7 @@ class Splicer:
             else:
                 made = _splice_unit(at, unit, change, script)
                 is_one = bool(made) and not change.stands and not change.notes
-                parts = (
-                    (made,)
-                    if is_one
-                    else tuple(json_spans.items(json_spans.array_of([made] if made else []), "messages"))
-                )
+                parts = (made,) if is_one else tuple(array_items(array_of([made] if made else []), "messages"))
             known = self._made[at] = _SpliceResult(raw, change, parts)
         return known.parts
 

@@ -21,13 +21,12 @@ from pagein.errors import (
     UnknownModel,
     UnsupportedCall,
 )
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import array_of, decode_json, encode_json
 from pagein.model.messages import Block, Message, Other, Text, ToolCall, Usage
 from pagein.policy.privacy.secrets import keys_in
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 from pagein.providers.validity import Api
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.breakpoint_edits import SYSTEM, Address, Changes, with_changes
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.streams.model_reply import ModelReply, decoded_object, text_at
@@ -96,7 +95,7 @@ def reply_answer(reply: ModelReply, api: Api, named: str, names: Sequence[str]) 
         blocks += form.requests.message(decoded_object(said) or {}, place).blocks
     has_calls = any(isinstance(one, ToolCall) for one in blocks)
     if turn.said:
-        blocks.append(Other(_SAID, json_spans.array_of(turn.said).decode()))
+        blocks.append(Other(_SAID, array_of(turn.said).decode()))
     stop = "tools" if has_calls else _STOPS.get(reply.stop.lower(), "end")
     usage = reply.usage if reply.usage != Usage() else None  # some upstreams fill in zeros: an answer is never free
     return ChildAnswer(tuple(blocks), usage, stop, named)

@@ -11,11 +11,10 @@ Rules of this file
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagein.model.json_text import decode_json
+from pagein.model.json_text import decode_json, object_of
 from pagein.providers.caches.breakpoint_rules import MAX_MARKS
 from pagein.providers.validity import Api
 from pagein.providers.validity.breakpoint_checks import breakpoints_of
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.body_check import turns_of
 from pagein.providers.wire.breakpoint_edits import Address, Changes
 from pagein.providers.wire.formats import format_named
@@ -31,9 +30,7 @@ def continue_request(body: bytes, api: Api, more: Sequence[bytes]) -> bytes:
     Raises BadInput for an invalid body.
     """
     envelope = open_body(body, api)
-    items = [
-        json_spans.object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items
-    ]
+    items = [object_of({"role": b'"user"', "content": one}) if one[:1] == b'"' else one for one in envelope.items]
     items += more
     return _move_breakpoint(envelope, items) if format_named(envelope.api).cache.takes_ttls else envelope.body(items)
 

@@ -6,10 +6,9 @@ Also the text for content that cannot be sent.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import decode_json, encode_json, object_fields, object_of
 from pagein.model.messages import Image, Message, Other
 from pagein.model.server_results import stub_of
-from pagein.providers.wire import json_spans
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -116,8 +115,8 @@ def replace_content(content: bytes | None, text: str, kind: str) -> bytes:
 
 def with_field(item: bytes, name: str, change: Callable[[bytes | None], bytes]) -> bytes:
     """Change one field of an object. The remaining fields keep their bytes and their order."""
-    parts = json_spans.fields(item, "a message or block")
-    return json_spans.object_of({**parts, name: change(parts.get(name))})
+    parts = object_fields(item, "a message or block")
+    return object_of({**parts, name: change(parts.get(name))})
 
 
 def count_leading_system(messages: tuple[Message, ...]) -> int:

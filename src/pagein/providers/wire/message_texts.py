@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pagein.model.json_text import decode_json, encode_json
-from pagein.providers.wire import json_spans
+from pagein.model.json_text import array_items, array_of, decode_json, encode_json, object_of
 from pagein.providers.wire.json_values import with_field
 
 
@@ -39,13 +38,13 @@ def with_content_words(item: bytes, words: MessageTexts, kind: str, *, joins: bo
                 return encode_json("\n\n".join(text for text in texts if text))
             blocks = [text_block(said)]
         else:
-            blocks = json_spans.items(raw, "content")
+            blocks = array_items(raw, "content")
             for place, text in words.texts.items():
                 blocks[place] = with_field(blocks[place], "text", lambda _, text=text: encode_json(text))  # type: ignore[misc]
         front, behind = (
             [encode_json({"type": kind, "text": one})] if one else [] for one in (words.front, words.behind)
         )
-        return json_spans.array_of([*front, *blocks, *behind])
+        return array_of([*front, *blocks, *behind])
 
     return with_field(item, "content", change_content)
 
@@ -53,12 +52,12 @@ def with_content_words(item: bytes, words: MessageTexts, kind: str, *, joins: bo
 def blocks_of(content: bytes | None) -> list[bytes]:
     """The blocks of a content. A string becomes a block of text."""
     raw = (content or b"[]").strip()
-    return [text_block(raw)] if raw[:1] == b'"' else json_spans.items(raw, "content")
+    return [text_block(raw)] if raw[:1] == b'"' else array_items(raw, "content")
 
 
 def text_block(raw: bytes) -> bytes:
     """A block of type `text` around a JSON string."""
-    return json_spans.object_of({"type": b'"text"', "text": raw})
+    return object_of({"type": b'"text"', "text": raw})
 
 
 def with_messages_behind(item: bytes, messages: Sequence[bytes]) -> bytes:

@@ -13,10 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pagein.errors import BadInput, HostError
-from pagein.model.json_text import decode_each, decode_json
+from pagein.model.json_text import (
+    array_items,
+    array_of,
+    decode_each,
+    decode_json,
+    object_fields,
+    object_of,
+    object_with,
+)
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.providers.validity import Api
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.formats import format_named
 from pagein.providers.wire.message_texts import MessageTexts
 from pagein.providers.wire.wire_format import RequestForm
@@ -73,7 +80,7 @@ class WireRequest:
         if not self.changed:
             return self.original
         key = format_named(self.api).requests.items
-        return json_spans.object_of({**self.fields, key: json_spans.array_of(self.items)})
+        return object_of({**self.fields, key: array_of(self.items)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +104,20 @@ class Envelope:
         """
         around = self.fields if fields is None else fields
         if items and _is_bare(items[0], self.api):  # a bare string is the client's only message
-            items = [json_spans.object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
-        return json_spans.object_with(around, format_named(self.api).requests.items, items)
+            items = [object_of({"role": b'"user"', "content": items[0]}), *items[1:]]
+        return object_with(around, format_named(self.api).requests.items, items)
 
 
 def open_body(body: bytes, api: Api) -> Envelope:
     """Split a request body. Raises BadInput for anything but a JSON object with a list of messages."""
     key = format_named(api).requests.items
-    fields = json_spans.fields(body, "the request body")
+    fields = object_fields(body, "the request body")
     given = fields.get(key, b"[]")
     if _is_bare(given, api):
         return Envelope(api, fields, [given])
     if key in fields:
         fields[key] = b"[]"
-    return Envelope(api, fields, json_spans.items(given, key))
+    return Envelope(api, fields, array_items(given, key))
 
 
 def message_of(item: bytes, api: Api, place: int) -> tuple[Mapping[str, Any], Message]:
@@ -184,14 +191,14 @@ def _is_bare(given: bytes, api: Api) -> bool:
 def decode(body: bytes, api: Api) -> WireRequest:
     """Decode a request body. Raises BadInput for anything but a JSON object with a list of messages."""
     wire = format_named(api).requests
-    fields = json_spans.fields(body, "the request body")
+    fields = object_fields(body, "the request body")
     rest = {name: _value(raw, name) for name, raw in fields.items() if name in wire.system_fields}
     given = fields.get(wire.items, b"[]")
     if _is_bare(given, api):
         # A bare string is a short form of one message; it contains no result that could be replaced.
         said = Message("user", (Text(str(_value(given, wire.items))),))
         return WireRequest(api, body, fields, (given,), (said,), wire.system(rest))
-    items = tuple(json_spans.items(given, wire.items))
+    items = tuple(array_items(given, wire.items))
     messages = tuple(_message(wire, item, place) for place, item in enumerate(items))
     return WireRequest(api, body, fields, items, messages, wire.system(rest))
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import array_items, array_of, encode_json, object_fields, object_of
 from pagein.providers.validity.turns import Wire
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.breakpoint_edits import SYSTEM, TOOLS, Changes
 from pagein.providers.wire.json_values import with_field
 from pagein.providers.wire.request_body import WireRequest
@@ -39,35 +38,33 @@ def _blocks(content: bytes | None, marks: Mapping[int, Wire | None], changes: Ch
     raw = (content or b"[]").strip()
     if raw[:1] == b'"':
         mark = encode_json(marks[0])
-        return json_spans.array_of(
-            [json_spans.object_of({"type": encode_json(changes.text), "text": raw, changes.field: mark})]
-        )
-    blocks = json_spans.items(raw, "content")
+        return array_of([object_of({"type": encode_json(changes.text), "text": raw, changes.field: mark})])
+    blocks = array_items(raw, "content")
     for place, mark_or_none in marks.items():
         blocks[place] = _block(blocks[place], mark_or_none, changes)
-    return json_spans.array_of(blocks)
+    return array_of(blocks)
 
 
 def _block(block: bytes, mark: Wire | None, changes: Changes) -> bytes:
-    fields = json_spans.fields(block, "a block")
+    fields = object_fields(block, "a block")
     fields.pop(changes.field, None)
     if changes.inner and fields.get("type", b"").strip() == b'"tool_result"':
         fields = {name: _without_inner(raw, changes) if name == "content" else raw for name, raw in fields.items()}
-    return json_spans.object_of(fields if mark is None else {**fields, changes.field: encode_json(mark)})
+    return object_of(fields if mark is None else {**fields, changes.field: encode_json(mark)})
 
 
 def _without_inner(content: bytes, changes: Changes) -> bytes:
     raw = content.strip()
     if raw[:1] != b"[":
         return content
-    inner = json_spans.items(raw, "content")
+    inner = array_items(raw, "content")
     bare = [_without(one, changes.field) if one.lstrip()[:1] == b"{" else one for one in inner]
-    return json_spans.array_of(bare) if bare != inner else content
+    return array_of(bare) if bare != inner else content
 
 
 def _without(block: bytes, name: str) -> bytes:
-    fields = json_spans.fields(block, "a block")
+    fields = object_fields(block, "a block")
     if name not in fields:
         return block
     fields.pop(name)
-    return json_spans.object_of(fields)
+    return object_of(fields)

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from pagein.model.json_text import decode_json, encode_json
+from pagein.model.json_text import array_items, array_of, decode_json, encode_json
 from pagein.providers.validity import Api
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.formats import format_named
 
 
@@ -38,7 +37,7 @@ def with_tools(fields: Mapping[str, bytes], api: Api, offers: Sequence[ToolOffer
     raw = fields.get("tools")
     if raw is None or not offers or raw.lstrip()[:1] != b"[":  # `null` counts as no tools
         return fields
-    theirs = json_spans.items(raw, "tools")
+    theirs = array_items(raw, "tools")
     taken = _names(raw, api)
     ours = [encode_json(definition(one, api)) for one in offers if one.name not in taken]
     return fields if not theirs or not ours else {**fields, "tools": format_named(api).tools.offered(raw, ours)}
@@ -63,7 +62,7 @@ def _deferred(raw: bytes, api: Api, names: frozenset[str]) -> bytes | None:
     rows = form.definitions(decode_json(raw))
     if form.deferral is None:
         return None
-    items, changed = json_spans.items(raw, "tools"), False
+    items, changed = array_items(raw, "tools"), False
     for place, (row, item) in enumerate(zip(rows, items, strict=True)):
         if row.get("name") in names and form.deferral.may_defer(row):
             items[place], changed = form.deferral.deferred(item), True
@@ -71,7 +70,7 @@ def _deferred(raw: bytes, api: Api, names: frozenset[str]) -> bytes | None:
         return None
     search = form.deferral.search
     has_search = any(row.get("name") == search["name"] for row in rows)
-    return json_spans.array_of(items if has_search else [*items, encode_json(search)])
+    return array_of(items if has_search else [*items, encode_json(search)])
 
 
 def deferred_names(fields: Mapping[str, bytes], api: Api) -> frozenset[str]:

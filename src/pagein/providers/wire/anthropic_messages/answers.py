@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from pagein.model.json_text import encode_json
-from pagein.providers.wire import json_spans
+from pagein.model.json_text import array_of, encode_json
 from pagein.providers.wire.anthropic_messages.stream_merge import SEARCH_RESULT
 from pagein.providers.wire.json_values import Json, objects_in, with_field
 from pagein.providers.wire.message_texts import blocks_of
@@ -72,7 +71,7 @@ def results(blocks: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 def with_results(item: bytes, blocks: Sequence[bytes]) -> bytes:
     """Insert result blocks at the start of a user message."""
-    return with_field(item, "content", lambda content: json_spans.array_of([*blocks, *blocks_of(content)]))
+    return with_field(item, "content", lambda content: array_of([*blocks, *blocks_of(content)]))
 
 
 def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:

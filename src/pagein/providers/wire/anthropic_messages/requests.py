@@ -4,9 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import array_items, array_of, encode_json
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.anthropic_messages.server_results import FORM as SERVER_RESULTS
 from pagein.providers.wire.json_values import (
     THINKING_LEFT_OUT,
@@ -100,10 +99,10 @@ def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:
     """
 
     def in_blocks(content: bytes | None) -> bytes:
-        blocks = json_spans.items(content or b"[]", "content")
+        blocks = array_items(content or b"[]", "content")
         for index, text in texts.items():
             blocks[index] = with_field(blocks[index], "content", partial(replace_content, text=text, kind="text"))
-        return json_spans.array_of(blocks)
+        return array_of(blocks)
 
     return with_field(item, "content", in_blocks)
 
@@ -115,10 +114,10 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
     """
 
     def in_blocks(content: bytes | None) -> bytes:
-        blocks = json_spans.items(content or b"[]", "content")
+        blocks = array_items(content or b"[]", "content")
         for index, text in arguments.items():
             blocks[index] = with_field(blocks[index], "input", lambda _, text=text: json_bytes(text))  # type: ignore[misc]
-        return json_spans.array_of(blocks)
+        return array_of(blocks)
 
     return with_field(item, "content", in_blocks)
 
@@ -127,8 +126,8 @@ def without_blocks(item: bytes, gone: Collection[int]) -> bytes:
     """Remove some blocks of thinking from a wire message. The remaining bytes stay the same."""
 
     def in_blocks(content: bytes | None) -> bytes:
-        kept = [block for index, block in enumerate(json_spans.items(content or b"[]", "content")) if index not in gone]
-        return json_spans.array_of(kept or [encode_json({"type": "text", "text": THINKING_LEFT_OUT})])
+        kept = [block for index, block in enumerate(array_items(content or b"[]", "content")) if index not in gone]
+        return array_of(kept or [encode_json({"type": "text", "text": THINKING_LEFT_OUT})])
 
     return with_field(item, "content", in_blocks)
 
@@ -142,9 +141,7 @@ def with_notes(item: bytes, notes: Sequence[str]) -> bytes:
     """Append notes to a user message, as blocks."""
 
     def behind(content: bytes | None) -> bytes:
-        return json_spans.array_of(
-            [*blocks_of(content), *(encode_json({"type": "text", "text": note}) for note in notes)]
-        )
+        return array_of([*blocks_of(content), *(encode_json({"type": "text", "text": note}) for note in notes)])
 
     return with_field(item, "content", behind)
 

@@ -14,10 +14,9 @@ Rules of this file
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import array_items, array_of, encode_json, object_fields, object_of
 from pagein.model.messages import Block, Other
 from pagein.model.server_results import ServerResult
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import Json, json_text, parse_json, parts_of, text_at, with_field
 from pagein.providers.wire.wire_format import ServerResultForm
 
@@ -170,9 +169,9 @@ def with_stubs(item: bytes, stubs: Mapping[int, str]) -> bytes:
     def in_blocks(content: bytes | None) -> bytes:
         if content is None or content.lstrip()[:1] != b"[":
             return content or b"[]"
-        blocks = json_spans.items(content, "content")
+        blocks = array_items(content, "content")
         made = [_stub(block, stubs[place]) if place in stubs else _uncited(block) for place, block in enumerate(blocks)]
-        return json_spans.array_of(block for block in made if block)
+        return array_of(block for block in made if block)
 
     return with_field(item, "content", in_blocks)
 
@@ -181,18 +180,18 @@ def _stub(block: bytes, text: str) -> bytes:
     if not text:
         return b""
     stands: dict[str, Any] = {"type": "text", "text": text}
-    mark = json_spans.fields(block, "a block").get("cache_control")
+    mark = object_fields(block, "a block").get("cache_control")
     made = encode_json(stands)
-    return made if mark is None else json_spans.object_of({**json_spans.fields(made, "a block"), "cache_control": mark})
+    return made if mark is None else object_of({**object_fields(made, "a block"), "cache_control": mark})
 
 
 def _uncited(block: bytes) -> bytes:
     if b'"citations"' not in block:
         return block
-    fields = json_spans.fields(block, "a block")
+    fields = object_fields(block, "a block")
     if fields.get("type") != b'"text"' or "citations" not in fields:
         return block
-    return json_spans.object_of({name: value for name, value in fields.items() if name != "citations"})
+    return object_of({name: value for name, value in fields.items() if name != "citations"})
 
 
 def may_leave(fields: Mapping[str, bytes], open_turn: Sequence[bytes]) -> bool:

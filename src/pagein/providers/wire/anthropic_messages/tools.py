@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pagein.model.json_text import array_with
 from pagein.providers.validity.request_settings import is_search_tool
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import Json, field_value, objects_in
 from pagein.providers.wire.wire_format import DeferralForm, ToolForm
 
@@ -54,4 +54,4 @@ def _deferred(tool: bytes) -> bytes:
 _DEFERRAL: Final = DeferralForm(
     {"type": "tool_search_tool_regex_20251119", "name": SEARCH}, 500, _may_defer, _is_free, _deferred
 )
-FORM: Final = ToolForm(definition, objects_in, json_spans.array_with, is_function, may_continue, _DEFERRAL)
+FORM: Final = ToolForm(definition, objects_in, array_with, is_function, may_continue, _DEFERRAL)

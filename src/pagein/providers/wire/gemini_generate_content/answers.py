@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from pagein.model.json_text import encode_json
-from pagein.providers.wire import json_spans
+from pagein.model.json_text import array_items, array_of, encode_json
 from pagein.providers.wire.gemini_generate_content.reply_reader import first_candidate, parts_of
 from pagein.providers.wire.gemini_generate_content.usage import FIELD, sum_usage
 from pagein.providers.wire.json_values import Json, with_field
@@ -70,9 +69,7 @@ def results(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 def with_results(item: bytes, parts: Sequence[bytes]) -> bytes:
     """Insert results at the start of a user's content."""
-    return with_field(
-        item, "parts", lambda raw: json_spans.array_of([*parts, *json_spans.items(raw or b"[]", "parts")])
-    )
+    return with_field(item, "parts", lambda raw: array_of([*parts, *array_items(raw or b"[]", "parts")]))
 
 
 def merged(answers: Sequence[Json], ours: Collection[str]) -> Json:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import array_items, array_of, encode_json
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import (
     Json,
     arguments_of,
@@ -114,7 +113,7 @@ def _image(part: Json) -> Image:
 
 
 def _with_parts(item: bytes, change: Callable[[list[bytes]], Sequence[bytes]]) -> bytes:
-    return with_field(item, "parts", lambda raw: json_spans.array_of(change(json_spans.items(raw or b"[]", "parts"))))
+    return with_field(item, "parts", lambda raw: array_of(change(array_items(raw or b"[]", "parts"))))
 
 
 def with_results(item: bytes, texts: Mapping[int, str]) -> bytes:

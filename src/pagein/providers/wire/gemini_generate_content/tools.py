@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pagein.providers.wire import json_spans
+from pagein.model.json_text import array_items, array_of, array_with, object_of
 from pagein.providers.wire.gemini_generate_content.cache import EXPLICIT
 from pagein.providers.wire.json_values import Json, field_value, objects_in, parse_item, with_field
 from pagein.providers.wire.wire_format import ToolForm
@@ -29,12 +29,12 @@ def _definition_of(function: Json) -> Json:
 
 def offered(tools: bytes, more: Sequence[bytes]) -> bytes:
     """Add functions behind the client's own; in a tool of their own if the client has none."""
-    items = json_spans.items(tools, "tools")
+    items = array_items(tools, "tools")
     for place, item in enumerate(items):
         if isinstance(parse_item(item).get(_FUNCTIONS), list):
-            items[place] = with_field(item, _FUNCTIONS, lambda raw: json_spans.array_with(raw or b"[]", more))
-            return json_spans.array_of(items)
-    return json_spans.array_of([*items, json_spans.object_of({_FUNCTIONS: json_spans.array_of(more)})])
+            items[place] = with_field(item, _FUNCTIONS, lambda raw: array_with(raw or b"[]", more))
+            return array_of(items)
+    return array_of([*items, object_of({_FUNCTIONS: array_of(more)})])
 
 
 def is_function(tool: Json) -> bool:

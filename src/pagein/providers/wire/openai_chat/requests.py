@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pagein.model.json_text import encode_json
+from pagein.model.json_text import array_items, array_of, encode_json, object_fields, object_of
 from pagein.model.messages import Block, Image, Message, Other, Role, Text, Thinking, ToolCall, ToolResult
-from pagein.providers.wire import json_spans
 from pagein.providers.wire.json_values import (
     Json,
     block_words,
@@ -99,11 +98,9 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
 
     arguments: JSON text by block. Calls are the last blocks of a message, and an old `function_call` comes after them.
     """
-    fields = json_spans.fields(item, "a message")
+    fields = object_fields(item, "a message")
     calls = (
-        json_spans.items(fields["tool_calls"], "tool_calls")
-        if fields.get("tool_calls", b"").lstrip()[:1] == b"["
-        else []
+        array_items(fields["tool_calls"], "tool_calls") if fields.get("tool_calls", b"").lstrip()[:1] == b"[" else []
     )
     places = [place for place, call in enumerate(calls) if call.lstrip()[:1] == b"{"]
     is_old = fields.get("function_call", b"").lstrip()[:1] == b"{"
@@ -114,7 +111,7 @@ def with_arguments(item: bytes, arguments: Mapping[int, str]) -> bytes:
             calls[places[at]] = _with_call(calls[places[at]], text)
         else:
             fields["function_call"] = _with_arguments(fields["function_call"], text)
-    return json_spans.object_of({**fields, "tool_calls": json_spans.array_of(calls)} if places else fields)
+    return object_of({**fields, "tool_calls": array_of(calls)} if places else fields)
 
 
 def _with_arguments(function: bytes, text: str) -> bytes:
@@ -122,7 +119,7 @@ def _with_arguments(function: bytes, text: str) -> bytes:
 
 
 def _with_call(call: bytes, text: str) -> bytes:
-    inner = json_spans.fields(call, "a call")
+    inner = object_fields(call, "a call")
     if "function" in inner:
         return with_field(call, "function", lambda raw: _with_arguments(raw or b"{}", text))
     return with_field(call, "custom", lambda raw: with_field(raw or b"{}", "input", lambda _: json_bytes(text)))

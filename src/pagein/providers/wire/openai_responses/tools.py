@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pagein.providers.wire import json_spans
+from pagein.model.json_text import array_with
 from pagein.providers.wire.json_values import field_value, objects_in
 from pagein.providers.wire.openai_shared import is_function
 from pagein.providers.wire.wire_format import ToolForm
@@ -21,4 +21,4 @@ def may_continue(fields: Mapping[str, bytes]) -> bool:
     return field_value(fields, "store") is False and not any(fields.get(one, b"null") != b"null" for one in _KEPT)
 
 
-FORM: Final = ToolForm(definition, objects_in, json_spans.array_with, is_function, may_continue)
+FORM: Final = ToolForm(definition, objects_in, array_with, is_function, may_continue)

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.providers.wire.json_spans import object_with
+from pagein.model.json_text import object_with
 
 NUMBERS = st.lists(st.integers(0, 99), max_size=4)
 
