@@ -7,7 +7,7 @@ from pagein.memory.chat_pages import NO_PAGES, ChatPages
 from pagein.model.entries import EntryId
 from pagein.model.messages import Message, ToolCall
 from pagein.model.references import Reference
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.model.versions import Version
 from pagein.policy.clients.known_files import NO_TEXTS, KnownTexts
 

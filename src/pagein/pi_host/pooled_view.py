@@ -22,7 +22,7 @@ from pagein.errors import HostError
 from pagein.model.entries import Body, CompactionEntry, MessageEntry, RequestSent
 from pagein.model.layout_notes import PooledRequestNote
 from pagein.model.messages import Message, Thinking, ToolResult
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.pi_host.branch import PiBranch, name_of
 from pagein.pi_host.protocol import Answer, CompactionVerdict, Insert, ModelCall, OfferedTool, WindowEdits, WindowUsage
 from pagein.policy.layouts.pooled_branch import TAKES, BranchFold, PooledBranch

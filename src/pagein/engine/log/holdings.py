@@ -17,7 +17,7 @@ from pagein.model.entries import (
     TurnsLeft,
 )
 from pagein.model.journal_notes import IngestNote, RecallNote
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 
 TOOLCALL: Final = "toolcall"
 FILE: Final = "file"

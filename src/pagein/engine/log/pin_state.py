@@ -14,7 +14,7 @@ from pagein.model.journal_notes import PinNote
 from pagein.model.messages import Block, Other, Text, ToolCall, ToolResult
 from pagein.model.pins import Wish, name_of
 from pagein.model.server_results import stub_of
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 
 PINNED: Final = "pinned"
 MANIFEST: Final = "manifest"

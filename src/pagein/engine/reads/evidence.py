@@ -23,8 +23,8 @@ from pagein.model.entries import Body, CompactionEntry, EpochEntry, MessageEntry
 from pagein.model.journal_notes import ReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.read_events import FileRead, FileRefresh, FileWrite
+from pagein.model.shared_collections import QueueLink, in_order, link_items
 from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement, unproven_calls
-from pagein.policy.eviction.shared_queues import QueueLink, in_order, link_items
 from pagein.policy.reads.knowledge import NOTHING, Knowledge, proven, refold_path
 from pagein.policy.reads.knowledge import step as with_event
 

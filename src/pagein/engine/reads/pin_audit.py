@@ -22,7 +22,7 @@ from pagein.model.entries import (
 from pagein.model.journal_notes import PinNote
 from pagein.model.names import ContentHash
 from pagein.model.pins import Wish, name_of
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 
 _UNPROVEN: Final = "unproven"
 

@@ -32,7 +32,7 @@ from pagein.model.entries import (
 )
 from pagein.model.journal_notes import ClientNote
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.clients.client_reads import START, ClientReads, restore_results, without
 from pagein.policy.clients.client_rereads import RereadRules, answer, lost_base, with_message
 from pagein.policy.clients.echo_notice import echo_hit, facts_in

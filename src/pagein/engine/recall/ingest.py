@@ -22,7 +22,7 @@ from pagein.errors import BadInput, BadSetting, CallerError, StoreError
 from pagein.model.journal_notes import IngestNote, Note
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.model.trees import TreeFile, TreeMatches
 from pagein.policy.privacy.secrets import keys_in
 from pagein.policy.stubs.descriptions import of_file

@@ -11,7 +11,7 @@ from typing import Final
 
 from pagein.model.messages import ToolCall
 from pagein.model.read_events import FileRead, FileRefresh
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.model.spans import Spans
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.window_files import NO_CHAINS, FileChains, FileStatement

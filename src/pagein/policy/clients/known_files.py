@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from pagein.model.messages import FileAccess, ToolCall, ToolResult
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.clients.file_changes import added_file, file_change, patch_moves, without_moves
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import Profile, reading_of

@@ -20,9 +20,8 @@ from typing import Final
 
 from pagein.model.names import ContentHash
 from pagein.model.read_events import FileEvent, FileRead, FileRefresh, FileWrite, ReadClaim, claim_of
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import QueueLink, SharedMap, in_order, link_items, walk
 from pagein.policy.eviction.read_ages import NEVER, Work
-from pagein.policy.eviction.shared_queues import QueueLink, in_order, link_items, walk
 from pagein.policy.reads.knowledge import NOTHING, proven
 from pagein.policy.reads.knowledge import step as with_event
 

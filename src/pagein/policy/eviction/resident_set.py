@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
+from pagein.model.shared_collections import QueueLink, link_items, upside_down, walk
 from pagein.policy.eviction.residency_rules import ResidencyRules, ResidentKind
 from pagein.policy.eviction.residents import Resident
 from pagein.policy.eviction.session_work import SessionWork
-from pagein.policy.eviction.shared_queues import QueueLink, link_items, upside_down, walk
 from pagein.policy.eviction.waiting_residents import ARGUMENT_KINDS, NONE_WAITING, WaitingResidents
 
 

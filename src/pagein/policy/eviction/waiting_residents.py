@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import QueueLink, SharedMap, SharedQueue, walk
 from pagein.policy.eviction.quote_odds import ReadCounts, shown_later
 from pagein.policy.eviction.residency_rules import FILE_KINDS, QuoteLimit, ResidencyRule, ResidencyRules, ResidentKind
 from pagein.policy.eviction.residents import WHOLE, Resident
 from pagein.policy.eviction.session_work import NEVER, SessionWork
-from pagein.policy.eviction.shared_queues import QueueLink, SharedQueue, walk
 
 _LAST_JUDGED: Final = 60
 """Idle calls after which a read is judged no more, so that the work of a call does not grow with the session."""

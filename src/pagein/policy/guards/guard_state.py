@@ -6,7 +6,7 @@ from typing import Final
 from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.messages import Message, Text
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.guards.aggregation import EMPTY, Bundle
 from pagein.policy.guards.budgets import UNSPENT, Spent, narrows
 from pagein.policy.guards.metrics import NO_METRICS, ReadMetrics

@@ -13,7 +13,7 @@ from pagein.model.entries import Body, CompactionEntry, MessageEntry, NoteEntry,
 from pagein.model.layout_notes import PooledRequestNote
 from pagein.model.messages import Message
 from pagein.model.pool_notes import PoolNote
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.layouts.conversation_blocks import Count
 from pagein.policy.layouts.pool_lines import LEGEND, content_text
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, Literal
 
 from pagein.model.messages import Message, ToolResult
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.clients.client_prompts import words_beside
 from pagein.policy.layouts.conversation_blocks import Count, message_blocks
 from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line

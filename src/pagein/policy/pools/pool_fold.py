@@ -25,7 +25,7 @@ from pagein.model.object_names import is_random, object_name, second_call_name
 from pagein.model.pool_notes import PoolAct, PoolNote, trace_of_answer
 from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.shapes import file_type, toolcall_draft
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.clients.client_prompts import user_words
 from pagein.policy.clients.known_files import NO_TEXTS, FileDeed, KnownTexts, absolute_path, changes_unseen, file_deeds
 from pagein.policy.clients.profile import Profile

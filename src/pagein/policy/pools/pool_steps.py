@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from pagein.model.object_types import type_of
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.policy.pools.pool_values import (
     USUAL,
     ActiveBy,

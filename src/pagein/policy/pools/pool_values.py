@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 
 ContentState: TypeAlias = Literal["text", "unread", "none"]
 """text: there is a text, which may be empty. unread: only the name is known. none: there is no text (a binary or deleted file)."""

@@ -27,7 +27,7 @@ from pagein.model.read_events import (
     MalformedRecord,
     ReadEvent,
 )
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 from pagein.model.spans import NO_LINES, Spans
 from pagein.policy.reads import file_view as views
 from pagein.policy.reads.file_view import View, ViewPiece

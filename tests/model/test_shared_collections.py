@@ -5,7 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.model.shared_map import SharedMap
+from pagein.model.shared_collections import SharedMap
 
 changes = st.lists(st.tuples(st.text(max_size=3), st.none() | st.integers()), max_size=120)
 
