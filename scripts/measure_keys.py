@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from pagein.model.messages import Block, Message, Text, Thinking, ToolCall, ToolResult  # noqa: E402 as in measure_bar
-from pagein.policy.privacy.secrets import keys_in  # noqa: E402
+from pagein.policy.privacy.exclusions import keys_in  # noqa: E402
 from pagein.replay.readers import SkippedSource, find, read_source  # noqa: E402
 
 _BEFORE = 40

@@ -29,7 +29,7 @@ from pagein.errors import (
     UnknownModel,
     UnsupportedCall,
 )
-from pagein.policy.privacy.secrets import keys_in
+from pagein.policy.privacy.exclusions import keys_in
 
 _Meaning: TypeAlias = tuple[type[Exception] | tuple[type[Exception], ...], type[ChildModelError], str]
 

@@ -9,7 +9,7 @@ from pagein.errors import BadInput
 from pagein.model.documents import Document
 from pagein.model.references import Reference
 from pagein.model.values import NO_FIELDS, Fields, frozen_fields
-from pagein.policy.privacy.secrets import keys_in
+from pagein.policy.privacy.exclusions import keys_in
 from pagein.workspace.notes import NoteLink, is_note, parse_note
 
 Resolve = Callable[[str, str], str]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.wire_clients import Conversation, Turn, body
-from tests.policy.privacy.test_secrets import KEYS
+from tests.policy.privacy.test_keys_in_texts import KEYS
 
 import pagein
 from pagein.engine.conversation import ClientAnswer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.log.test_withheld_requests import APIS, EAGER, WORK, Step, opened, stored, walked
-from tests.policy.privacy.test_secrets import KEYS, drawn
+from tests.policy.privacy.test_keys_in_texts import KEYS, drawn
 
 import pagein
 from pagein.engine.recall.object_search import Lookup

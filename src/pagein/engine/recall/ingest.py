@@ -24,7 +24,7 @@ from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
 from pagein.model.shared_collections import SharedMap
 from pagein.model.trees import TreeFile, TreeMatches
-from pagein.policy.privacy.secrets import keys_in
+from pagein.policy.privacy.exclusions import keys_in
 from pagein.policy.stubs.descriptions import of_file
 from pagein.ports import BlobStore, Signal, TokenCounter
 

@@ -23,7 +23,7 @@ from pagein.errors import (
 )
 from pagein.model.json_text import array_of, decode_json, encode_json
 from pagein.model.messages import Block, Message, Other, Text, ToolCall, Usage
-from pagein.policy.privacy.secrets import keys_in
+from pagein.policy.privacy.exclusions import keys_in
 from pagein.ports import ChildAnswer, ChildRequest
 from pagein.providers.caches.cache_values import LONG, SHORT, Breakpoint
 from pagein.providers.validity import Api

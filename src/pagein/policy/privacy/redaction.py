@@ -20,8 +20,7 @@ from typing import Final, TypeAlias
 from pagein.model.json_text import decode_json, encode_json
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Withheld
 from pagein.model.text_removal import PrivateSpan
-from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
-from pagein.policy.privacy.secrets import keys_in
+from pagein.policy.privacy.exclusions import EXCLUDED, keys_in, may_show_excluded
 
 WITHHELD: Final = "[pagein: not kept, as it may show a file that must not be stored]"
 _NO_ARGUMENTS: Final = "{}"
