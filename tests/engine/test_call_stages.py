@@ -34,7 +34,7 @@ DECISION = (
 SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_request")
 # Modules entered, and calls that cross from one module into another, at most. Where a change needs more, say why.
 # Call 48 judges twelve reads by the odds of a quote: a module more, and 14 to 18 calls.
-# The journal shares the texts of results with the objects made from them (`store.sql.shared_lines`): three modules, and 7 calls.
+# The journal shares the texts of results with the objects made from them (`store.sql.packed_bytes`): three modules, and 7 calls.
 # The reads of a client whose results prove nothing are followed, and not answered.
 OF_ANY_CLIENT = (57, 150)
 OF_A_KNOWN_CLIENT = (82, 344)

@@ -235,7 +235,7 @@ def test_the_name_of_a_kind_stands_once_in_the_source() -> None:
 
     The dictionary by which lines are packed repeats parts of lines.
     """
-    sources = (path for path in sorted(SOURCE.rglob("*.py")) if path.name != "shared_lines.py")
+    sources = (path for path in sorted(SOURCE.rglob("*.py")) if path.name != "packed_bytes.py")
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     counts = {
         one.name: len(re.findall(rf"""["']{re.escape(one.name)}["']""", text)) for one in KINDS if "." in one.name

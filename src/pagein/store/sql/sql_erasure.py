@@ -43,7 +43,7 @@ from pagein.store.sql.sql_blobs import (
     put_blob,
     raw,
 )
-from pagein.store.sql.sql_lines import change_line, load_line, remove_blob
+from pagein.store.sql.sql_journals import change_line, load_line, remove_blob
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full, target_key
 from pagein.store.sql.sql_removal import drop_documents

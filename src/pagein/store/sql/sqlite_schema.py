@@ -63,7 +63,7 @@ FORGETTING_TABLES: Final = (
 LAYER_TABLE: Final = "CREATE TABLE layer(name TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL)"
 LINE_TEXT_TABLE: Final = """CREATE TABLE line_text(
          blob INTEGER NOT NULL, entry INTEGER NOT NULL, UNIQUE(blob, entry))"""
-"""The blobs that lines of journals need (`shared_lines.py`)."""
+"""The blobs that lines of journals need (`packed_bytes.py`)."""
 CONTENT_INDEX: Final = "CREATE INDEX object_of_content ON object(hash)"
 ANSWER_INDEX: Final = "CREATE INDEX answer_of_version ON request(sequence)"
 TIME_INDEX: Final = "CREATE INDEX version_by_time ON version(document, at, number)"

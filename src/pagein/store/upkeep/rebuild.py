@@ -21,7 +21,7 @@ from pagein.model.version_hash import SealedDraft, value_of
 from pagein.model.versions import Version
 from pagein.model.writes import keys_of
 from pagein.store.sql.sql_blobs import load_blob
-from pagein.store.sql.sql_lines import note_texts
+from pagein.store.sql.sql_journals import note_texts
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_references import put_references, reference_in, target_key

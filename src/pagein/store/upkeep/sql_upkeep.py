@@ -18,12 +18,11 @@ from pagein.model.entries import Entry, EntryId, is_bridge
 from pagein.model.names import ContentHash
 from pagein.model.objects import EXPIRED, ObjectId, StoredObject
 from pagein.model.store_listing import JournalLine, KeptSession
-from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER
-from pagein.store.sql.shared_lines import PackedLine, pack_line, texts_in
+from pagein.store.sql.packed_bytes import BRIDGE, BUNDLE, MEMBER, PackedLine, pack_line, texts_in
 from pagein.store.sql.sql_blobs import OBJECT_COLUMNS, SqlBlobs, hash_of_name, is_shared, object_of_row, plain
 from pagein.store.sql.sql_bundles import BLOBS, DATA
+from pagein.store.sql.sql_journals import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_layers import NOBODY
-from pagein.store.sql.sql_lines import load_line, put_texts, remove_blob
 from pagein.store.sql.sql_rows import Row, Rows, decode_text
 
 _PAGE: Final = 500

@@ -12,7 +12,7 @@ from pagein.model.entries import Entry, MessageEntry
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.objects import ObjectId, Origin, StoredObject
-from pagein.store.sql.shared_lines import pack_line, unpack_line
+from pagein.store.sql.packed_bytes import pack_line, unpack_line
 from pagein.store.upkeep.collection import Retention, plan
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
 
