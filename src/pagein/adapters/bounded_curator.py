@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final, TypeVar
 
-from pagein.engine.decision_claim import GivenUp
+from pagein.engine.request_call import GivenUp
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, Curator

@@ -8,7 +8,7 @@ Rules of this file
    decision in any process.
 3. Everything happens in one turn of the session, up to the checked bytes: two processes on one store decide once, and
    only a journaled request is sent. Any failure takes back everything.
-4. A decision and its caller race for the request (`engine.decision_claim`).
+4. A decision and its caller race for the request (`DecisionClaim`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,13 @@ from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSetti
 from pagein.engine.cache.cache_evidence import CacheEvidence
 from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
 from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
-from pagein.engine.decision_claim import DecisionClaim
 from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.pooled_stages import POOLED, PooledStages
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
-from pagein.engine.request_call import RequestCall
+from pagein.engine.request_call import DecisionClaim, RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints
 from pagein.engine.send.sent_changes import SentHistory

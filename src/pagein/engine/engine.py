@@ -11,7 +11,6 @@ from pagein.engine.branch_index import NOWHERE
 from pagein.engine.cache.cache_evidence import VERDICTS, CacheEvidence
 from pagein.engine.cache.prompt_prefix import model_in
 from pagein.engine.conversation import Reply, in_thread
-from pagein.engine.decision_claim import DecisionClaim
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name
 from pagein.engine.log.backlog import UndecidedRequest
@@ -23,6 +22,7 @@ from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.ingest import WIDE, IngestLimits, IngestStore
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall
+from pagein.engine.request_call import DecisionClaim
 from pagein.engine.send.call import NO_FACTS, RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request

@@ -23,7 +23,6 @@ from pagein.engine.cache.cached_prefix import note_of
 from pagein.engine.cache.prompt_prefix import head_of, model_in
 from pagein.engine.call_stages import CallStages
 from pagein.engine.conversation import Reply, answer_of, usage_of
-from pagein.engine.decision_claim import DecisionClaim, GivenUp
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.intake.recall_tools import split_offers
@@ -31,7 +30,7 @@ from pagein.engine.intake.request_fields import Request, body_of
 from pagein.engine.log.answer_notes import answer_note
 from pagein.engine.log.backlog import Fact, UndecidedRequest
 from pagein.engine.prepared_request import Observation, PreparedRequest
-from pagein.engine.request_call import prepared_request
+from pagein.engine.request_call import DecisionClaim, GivenUp, prepared_request
 from pagein.engine.send import recall_exchanges
 from pagein.engine.send.call import NO_FACTS, PendingCall, RequestFacts
 from pagein.engine.send.outgoing_body import Bytes, thoughtless

@@ -1,7 +1,12 @@
-"""A provider's request in the making, as one value that its stages take along, and the request to send from it."""
+"""A provider's request in the making, as one value that its stages take along, and the request to send from it.
+
+A decision and its caller race for a request: the first to claim it wins (`DecisionClaim`). So a decision after the caller
+gave up is dropped, and a caller waits for a decision that is being stored.
+"""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from threading import Lock
+from typing import Final, Literal, TypeAlias
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
 from pagein.engine.cache.cache_ttl import CacheTerms
@@ -15,6 +20,7 @@ from pagein.model.entries import EntryId
 from pagein.model.journal_notes import BreakpointChoice
 
 _NO_BYTES: Final = Bytes(b"")
+_Whose: TypeAlias = Literal["nobody", "decision", "caller"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +93,35 @@ def prepared_request(asked: PreparedRequest, call: RequestCall) -> PreparedReque
         offered=pending.own_tool_names,
         deferred=pending.recall.deferred,
     )
+
+
+class GivenUp(Exception):
+    """Raised when the caller no longer waits for a decision, to prevent its storage."""
+
+
+class DecisionClaim:
+    """The claim on one request, shared by the deciding thread and the waiting thread.
+
+    is_given_up: True when the caller no longer waits. Read it only.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.is_given_up = False
+        self._whose: _Whose = "nobody"
+
+    def keep(self) -> None:
+        """Claim the request for the decision before storing it. Raises GivenUp if the caller no longer waits."""
+        if not self._has("decision"):
+            raise GivenUp
+
+    def give_up(self) -> bool:
+        """Claim the request for the caller. Returns False if the decision is being stored and will arrive soon."""
+        self.is_given_up = self._has("caller")
+        return self.is_given_up
+
+    def _has(self, who: _Whose) -> bool:
+        with self._lock:
+            if self._whose == "nobody":
+                self._whose = who
+            return self._whose == who

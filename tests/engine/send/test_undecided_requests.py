@@ -14,10 +14,10 @@ from tests.engine.send.test_retries import EAGER, asked
 from tests.engine.test_requests import _locked
 
 import pagein
-from pagein.engine.decision_claim import DecisionClaim, GivenUp
 from pagein.engine.engine import Engine
 from pagein.engine.intake.message_chain import transcript
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.request_call import DecisionClaim, GivenUp
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes
 from pagein.engine.send.undecided_requests import LastSent, UndecidedRequests

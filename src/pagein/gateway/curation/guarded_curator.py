@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pagein.engine.cache.cache_ttl import KeepAlivePlan
-from pagein.engine.decision_claim import DecisionClaim
 from pagein.engine.prepared_request import PreparedRequest
+from pagein.engine.request_call import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.session_hints import Hint
