@@ -204,7 +204,6 @@ def _gemini(talk: Conversation, manner: Manner) -> bytes:
 
 def names_of(raw: Sequence[bytes], api: Api) -> list[str]:
     """What each message of a request says, marks aside."""
-    from pagein.providers.wire.message_names import chain_name
-    from pagein.providers.wire.request_body import message_of
+    from pagein.providers.wire.request_body import chain_name, message_of
 
     return [chain_name("", message_of(item, api, place)[0]) for place, item in enumerate(raw)]

@@ -14,9 +14,8 @@ from pagein.model.messages import Usage
 from pagein.providers.cache_simulator import CacheSimulator
 from pagein.providers.prices.price_lookup import prices
 from pagein.providers.tokens.counters import ratio_counter
-from pagein.providers.wire.message_names import chain_name
 from pagein.providers.wire.prompt_footprint import footprints
-from pagein.providers.wire.request_body import message_of
+from pagein.providers.wire.request_body import chain_name, message_of
 
 MODELS = st.sampled_from(["claude-sonnet-4-5", "claude-opus-4-5"])
 MESSAGES = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.sampled_from("abc")), max_size=7)

@@ -19,8 +19,7 @@ from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import profile_of, tools_of
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.message_names import same_name
-from pagein.providers.wire.request_body import Envelope
+from pagein.providers.wire.request_body import Envelope, same_name
 from pagein.providers.wire.wire_format import WireFormat
 
 Part: TypeAlias = Literal["model", "tools", "system", "settings", "headers", "messages"]

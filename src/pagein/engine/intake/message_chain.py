@@ -26,8 +26,7 @@ from pagein.model.entries import EntryId
 from pagein.model.messages import Message, Thinking
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
-from pagein.providers.wire.message_names import chain_name, chain_names
-from pagein.providers.wire.request_body import Envelope, message_of, messages_of
+from pagein.providers.wire.request_body import Envelope, chain_name, chain_names, message_of, messages_of
 from pagein.providers.wire.wire_format import WireFormat
 
 _NONE: Final[Mapping[EntryId, int]] = MappingProxyType({})

@@ -11,7 +11,7 @@ from pagein.providers.tokens.counters import Counter, Kind
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import SYSTEM_FIELDS, format_named
 from pagein.providers.wire.json_values import Json
-from pagein.providers.wire.message_names import same_name
+from pagein.providers.wire.request_body import same_name
 
 _FIELDS: Final = ("cache_control", "prompt_cache_breakpoint")
 _IMAGE: Final = 1500.0  # assumed tokens of an image

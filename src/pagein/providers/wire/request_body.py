@@ -1,4 +1,4 @@
-"""A request body: decoded messages, and the bytes to send.
+"""A request body: its messages, decoded and named, and the bytes to send.
 
 Rules of this file
 ------------------
@@ -6,11 +6,18 @@ Rules of this file
 2. An unchanged message keeps its bytes. A message with a replaced result keeps every byte outside that content,
    including unknown fields and key order; only white space between fields and blocks is lost.
 3. A body that no provider could read is a BadInput. A strange but readable body is passed on.
+4. A repeated message has the same name, even in a different notation. Not part of a name: cache breakpoints, because
+   clients move them from call to call, and fields with their default value (`null`, `is_error: false`,
+   `type: message`). A string content has the name of a content with one block of that text: clients switch between the
+   two. The order of fields counts inside arguments, where providers keep it, and nowhere else.
+5. A name in a chain also stands for everything said before. After a message where the journal was broken names differ
+   from before: its name counts with one `~` for each break.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Final
 
 from pagein.errors import BadInput, HostError
 from pagein.model.json_text import (
@@ -18,6 +25,8 @@ from pagein.model.json_text import (
     array_of,
     decode_each,
     decode_json,
+    encode_each,
+    encode_json,
     object_fields,
     object_of,
     object_with,
@@ -25,8 +34,16 @@ from pagein.model.json_text import (
 from pagein.model.messages import Message, Text, ToolResult
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.json_values import Json
 from pagein.providers.wire.message_texts import MessageTexts
 from pagein.providers.wire.wire_format import RequestForm
+
+_SIZE: Final = 16
+_MARKS: Final = frozenset({"cache_control", "prompt_cache_breakpoint"})
+# Not a set: the type of a block may be any value, also an unhashable one.
+_TEXTS: Final = ("text", "input_text", "output_text")
+_CONTENTS: Final = frozenset({"content", "output"})
+_DEFAULTS: Final[Mapping[str, object]] = {"is_error": False, "type": "message"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +243,59 @@ def _value(raw: bytes, what: str) -> object:
         return decode_json(raw)
     except ValueError as problem:
         raise BadInput(f"{what} is not JSON: {problem}") from problem
+
+
+# --- names ---
+
+
+def chain_name(before: str, value: Json) -> str:
+    """The name of a message after the message named `before` ("": the first): 32 hexadecimal digits."""
+    return _chain_name(before, encode_json(_canonical(value)))
+
+
+def chain_names(root: str, before: str, values: Iterable[Json], breaks: Mapping[str, int]) -> list[str]:
+    """The names of messages after the message named `before` ("": the first; then they follow `root`).
+
+    breaks: names of messages after which the journal was broken, with the number of breaks.
+    """
+    names: list[str] = []
+    for text in encode_each([_canonical(value) for value in values]):
+        before = _chain_name((before or root) + "~" * breaks.get(before, 0), text)
+        names.append(before)
+    return names
+
+
+def _chain_name(before: str, text: bytes) -> str:
+    digest = blake2b(before.encode(), digest_size=_SIZE)
+    digest.update(b"\n")
+    digest.update(text)
+    return digest.hexdigest()
+
+
+def same_name(value: object) -> bytes:
+    """A digest of any part of a request without its breakpoints: a system prompt, a list of tools."""
+    parts = _content(value) if isinstance(value, str | list) else value
+    return blake2b(encode_json(parts), digest_size=_SIZE).digest()
+
+
+def _canonical(value: Json) -> dict[str, Any]:
+    return {
+        name: _content(value[name]) if name in _CONTENTS else value[name]
+        for name in sorted(value)
+        if name not in _MARKS and value[name] is not None and _DEFAULTS.get(name, value) != value[name]
+    }
+
+
+def _content(content: object) -> object:
+    if isinstance(content, str):
+        return [{"text": content, "type": "text"}]
+    if isinstance(content, list):
+        return [_block(one) if isinstance(one, dict) else one for one in content]
+    return content
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    made = _canonical(block)
+    if made.get("type") in _TEXTS:
+        made["type"] = "text"
+    return made
