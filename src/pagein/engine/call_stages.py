@@ -31,9 +31,8 @@ from pagein.engine.request_call import DecisionClaim, RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints
 from pagein.engine.send.sent_changes import SentHistory
-from pagein.engine.window.decision_inputs import moment_of
 from pagein.engine.window.shown_once import calls_shown_last
-from pagein.engine.window_stages import WindowStages, gate_of
+from pagein.engine.window_stages import WindowStages, gate_of, moment_of
 from pagein.errors import HostError
 from pagein.model import journal_notes as notes
 from pagein.model.entries import EntryId, MessageEntry, RequestSent
@@ -348,7 +347,8 @@ class CallStages:
         asking = cache_ttl.TtlQuery(
             head.model, long, pending.lasting, last.short, last.long, switched, pending.facts.documented
         )
-        return self.leases.terms(parent, here, asking, at, anew=call.placed in ("new", "compacted"))
+        moment = moment_of(self._log.journal.state_at(here), at)
+        return self.leases.terms(parent, here, asking, moment, anew=call.placed in ("new", "compacted"))
 
     def _economics(self, call: RequestCall, terms: cache_ttl.CacheTerms | None) -> Economics | None:
         """Return the prices of a call; None for a model without a price."""

@@ -7,10 +7,11 @@ library that brings messages runs these stages alone; `call_stages` runs them am
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final, TypeVar
 
 from pagein.engine.log.journal import Fold
-from pagein.engine.log.request_draft import Cell, cut
+from pagein.engine.log.request_draft import Cell, WindowPiece, cut, news_of
 from pagein.engine.log.session_log import SessionLog
 from pagein.engine.log.state import State
 from pagein.engine.log.turn_removal import is_spoken
@@ -24,17 +25,17 @@ from pagein.engine.send.call import PendingCall
 from pagein.engine.send.sent_changes import binds_thinking, carries_thinking
 from pagein.engine.session_parts import SessionParts
 from pagein.engine.window import shown_once
-from pagein.engine.window.decision_inputs import moment_of, preview_candidates, toll, warm_calls
+from pagein.engine.window.decision_inputs import preview_candidates, toll, warm_calls
 from pagein.engine.window.eviction import Scene, evict
 from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
 from pagein.model.journal_notes import OneShotNote, ReadNote
-from pagein.model.messages import Message, ToolCall, ToolResult
+from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
-from pagein.policy.economics.rewrite_cost import Economics, economics_at_entrance
+from pagein.policy.economics.rewrite_cost import Economics, Moment, economics_at_entrance
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
@@ -155,8 +156,7 @@ class WindowStages:
             state=state,
             residency=residency,
             valve=parts.valve,
-            at=call.at,
-            moment=None if call.previewed else call.moment,
+            moment=moment_of(state, call.at) if call.previewed or call.moment is None else call.moment,
             previewed=call.previewed,
             stored=self._stored,
             model=self.model,
@@ -256,6 +256,43 @@ class WindowStages:
             call = stage(call)
         self.note_one_shots(call)
         return call
+
+
+# --- the coming call ---
+
+
+def moment_of(state: State, at: float | None) -> Moment:
+    """Return the coming call as the policy sees it."""
+    tip = state.draft.ready.tip
+    shared, fresh = news_of(tip, state.sent)
+    held, whole = shared.tokens if shared else 0, tip.tokens if tip else 0
+    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
+    with_text = (one for one in behind_the_answer if any(isinstance(block, Text) for block in one.message.blocks))
+    return Moment(
+        now=at,
+        last=state.sent_at,
+        size=whole,
+        new=whole - held,
+        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
+        user_turn=any(is_spoken(piece.message) for piece in with_text),
+        floor=state.floor or 0.0,
+        scale=state.scale,
+        blocks=sum(len(piece.message.blocks) for piece in fresh),
+        first_image=any(map(_has_image, fresh)) and not _showed_image(shared),
+    )
+
+
+def _has_image(piece: WindowPiece) -> bool:
+    return any(
+        isinstance(block, Image) or (isinstance(block, ToolResult) and bool(block.images))
+        for block in piece.message.blocks
+    )
+
+
+def _showed_image(tip: Cell | None) -> bool:
+    while tip is not None and not _has_image(tip.piece):
+        tip = tip.before
+    return tip is not None
 
 
 # --- what may be decided ---

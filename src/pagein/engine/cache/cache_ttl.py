@@ -16,7 +16,6 @@ from pagein.engine.cache.cached_prefix import CachedPrefix, step
 from pagein.engine.cache.request_prices import prices_for
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
-from pagein.engine.window.decision_inputs import moment_of
 from pagein.model.entries import EntryId
 from pagein.model.journal_notes import CachedPrefixNote, CachePractice, CacheVerdictNote
 from pagein.model.messages import Usage
@@ -288,14 +287,15 @@ class Leases:
         self._held: Fold[CachedPrefix | None] = Fold(journal, None, step, "held", takes=(CachedPrefixNote,))
 
     def terms(
-        self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, at: float | None, *, anew: bool
+        self, parent: EntryId | None, here: EntryId | None, asking: TtlQuery, moment: Moment, *, anew: bool
     ) -> CacheTerms | None:
         """Choose the cache terms of a request at `here`, after the request at `parent`.
 
+        moment: the call as the policy sees it, at the time of the request.
         None for a cache without TTL requests, or one that drops the entries too soon.
         """
-        price = prices_for(asking.model, at)
-        trust = self._evidence.trust(asking.model, at)
+        price = prices_for(asking.model, moment.now)
+        trust = self._evidence.trust(asking.model, moment.now)
         if price is None or trust.hour == "fails":
             return None
         lifetimes = lifetimes_of(price, long=asking.long, is_proven=asking.documented or trust.hour == "holds")
@@ -305,7 +305,7 @@ class Leases:
         lasted = lifetimes.short if asking.was_short else lifetimes.long if asking.was_long else lifetimes.asked
         held = _up_to_date(self._held[parent], lifetimes, lasted, self._journal.state_at(parent).sent_at)
         in_hand = _in_hand(state.account, price)
-        found = terms(held, lifetimes, moment_of(state, at), in_hand, anew=anew, switched=asking.switched)
+        found = terms(held, lifetimes, moment, in_hand, anew=anew, switched=asking.switched)
         if found is None:
             return None
         bridges = asking.may_cost > 0 and trust.keep_alive != "fails"

@@ -1,14 +1,11 @@
 """Inputs of a decision before a model call: large outputs, their cost as previews, eviction candidates."""
 
-from itertools import takewhile
-
 from pagein.engine.log.pageout import EvictionCandidate, PreviewCandidate
-from pagein.engine.log.request_draft import Cell, WindowPiece, news_of, pieces_since
+from pagein.engine.log.request_draft import WindowPiece, pieces_since
 from pagein.engine.log.server_residents import result_of
 from pagein.engine.log.state import Rules, State
-from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.entries import PagedOut
-from pagein.model.messages import Image, Other, Text, ToolCall, ToolResult
+from pagein.model.messages import Other, Text, ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
@@ -23,40 +20,6 @@ from pagein.policy.eviction.residency import Epoch, Residency, removable
 from pagein.policy.privacy.exclusions import may_show_excluded
 from pagein.policy.stubs.previews import Previews, is_previewed
 from pagein.policy.stubs.recall_ways import Begins
-
-
-def moment_of(state: State, at: float | None) -> Moment:
-    """Return the coming call as the policy sees it."""
-    tip = state.draft.ready.tip
-    shared, fresh = news_of(tip, state.sent)
-    held, whole = shared.tokens if shared else 0, tip.tokens if tip else 0
-    behind_the_answer = takewhile(lambda piece: piece.message.role != "assistant", reversed(fresh))
-    with_text = (one for one in behind_the_answer if any(isinstance(block, Text) for block in one.message.blocks))
-    return Moment(
-        now=at,
-        last=state.sent_at,
-        size=whole,
-        new=whole - held,
-        replied=sum(piece.weight for piece in fresh if piece.message.role == "assistant"),
-        user_turn=any(is_spoken(piece.message) for piece in with_text),
-        floor=state.floor or 0.0,
-        scale=state.scale,
-        blocks=sum(len(piece.message.blocks) for piece in fresh),
-        first_image=any(map(_has_image, fresh)) and not _showed_image(shared),
-    )
-
-
-def _has_image(piece: WindowPiece) -> bool:
-    return any(
-        isinstance(block, Image) or (isinstance(block, ToolResult) and bool(block.images))
-        for block in piece.message.blocks
-    )
-
-
-def _showed_image(tip: Cell | None) -> bool:
-    while tip is not None and not _has_image(tip.piece):
-        tip = tip.before
-    return tip is not None
 
 
 def warm_calls(state: State) -> frozenset[str]:

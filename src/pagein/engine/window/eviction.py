@@ -21,7 +21,7 @@ from pagein.engine.log.state import Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
-from pagein.engine.window.decision_inputs import account_after_previews, moment_of, warm_calls
+from pagein.engine.window.decision_inputs import account_after_previews, warm_calls
 from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
@@ -53,8 +53,7 @@ class Scene:
     state: state at the request.
     residency: settings of the policy.
     valve: settings of the overflow.
-    at: time of the call, in seconds.
-    moment: the call as the policy sees it; None to compute it.
+    moment: the call as the policy sees it.
     previewed: outputs that enter as previews with the call.
     stored: returns stored versions for the witness; None to skip the witness.
     model: name of the model; None if unknown.
@@ -71,8 +70,7 @@ class Scene:
     state: State
     residency: Residency
     valve: Valve
-    at: float | None
-    moment: Moment | None = None
+    moment: Moment
     previewed: tuple[PagedOut, ...] = ()
     stored: Stored | None = None
     model: str | None = None
@@ -125,7 +123,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     """
     scene = _without_servers(scene) if scene.residency.rules.lets_server_results_go else scene
     state = scene.state
-    account, moment = state.account, scene.moment or moment_of(state, scene.at)
+    account, moment = state.account, scene.moment
     if scene.previewed:
         account = account_after_previews(account, scene.previewed, scene.residency, state.scale)
     account = replace(account, saved=account.saved - scene.paid)

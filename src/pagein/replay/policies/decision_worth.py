@@ -15,7 +15,8 @@ from typing import Final
 from pagein.engine.log.state import State
 from pagein.engine.prepared_request import WindowRequest
 from pagein.engine.session import Session
-from pagein.engine.window.decision_inputs import account_after_previews, moment_of
+from pagein.engine.window.decision_inputs import account_after_previews
+from pagein.engine.window_stages import moment_of
 from pagein.model.bill import DecisionRow, Why
 from pagein.model.entries import SHOWN_ONCE, EpochEntry
 from pagein.model.entries import PreviewEntry as Entered
