@@ -10,7 +10,8 @@ from typing import Final, Literal
 from pagein.engine.engine import Engine, Settings
 from pagein.model.messages import Block, FileAccess, HostEvent, Message, Recorded, Text, ToolCall, ToolResult, Usage
 from pagein.policy.economics.cache_trust import UNKNOWN
-from pagein.policy.eviction.overflow import SAFE, UNREPORTED
+from pagein.policy.economics.rewrite_cost import UNREPORTED
+from pagein.policy.eviction.overflow import SAFE
 from pagein.ports import TokenCounter
 from pagein.providers.cache_simulator import CacheSimulator, CacheUsage
 from pagein.providers.prices.models.anthropic import CACHE as ANTHROPIC

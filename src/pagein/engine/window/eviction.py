@@ -32,7 +32,7 @@ from pagein.model.entries import SHOWN_ONCE, EpochEntry, PagedOut, Restoration, 
 from pagein.model.journal_notes import OneShotNote
 from pagein.model.messages import Other, ToolCall, ToolResult
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
-from pagein.policy.economics.rewrite_cost import Account, Moment, is_cold
+from pagein.policy.economics.rewrite_cost import Account, Moment, excess, high_estimate, is_cold, likely
 from pagein.policy.eviction import overflow
 from pagein.policy.eviction.dependencies import plan_without
 from pagein.policy.eviction.overflow import Back, Valve
@@ -313,16 +313,21 @@ def _with_shown_once(scene: Scene, planned: EpochPlan) -> EpochPlan:
 def _most(scene: Scene, moment: Moment) -> float:
     """Return the estimated tokens to evict from a nearly full window."""
     allowed = scene.valve.low * (scene.window or 0)
-    return overflow.excess(moment, allowed, reported=scene.state.floor is not None)
+    return excess(moment, allowed, reported=scene.state.floor is not None)
 
 
 def _is_full(scene: Scene, moment: Moment, gain: int) -> bool:
-    return overflow.is_full(scene.valve, scene.window, moment, gain, reported=scene.state.floor is not None)
+    """Return whether a high estimate of the request exceeds the share of the window at which overflow begins.
+
+    gain: tokens that leave.
+    """
+    allowed = scene.valve.share * (scene.window or 0)
+    return allowed > 0 and high_estimate(moment, gain, reported=scene.state.floor is not None) > allowed
 
 
 def _is_at_limit(scene: Scene, moment: Moment, gain: int) -> bool:
-    likely = overflow.likely(moment, gain, reported=scene.state.floor is not None)
-    return overflow.is_at_limit(scene.valve, scene.window, likely)
+    tokens = likely(moment, gain, reported=scene.state.floor is not None)
+    return overflow.is_at_limit(scene.valve, scene.window, tokens)
 
 
 def _calls_kept_by_user(scene: Scene) -> frozenset[str]:

@@ -25,6 +25,11 @@ BELOW = 0.97
 HELD_BACK = 0.75
 DENSE = 2.0  # tool definitions take up to this many times the tokens that their bytes suggest
 CAUTION = 1.5  # sizes are estimates: hidden tokens behind the frontier have to be written again too
+UNREPORTED = 4 / 3
+"""Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
+"""
+REPORTED = 1.05
+"""Feared real tokens per estimated token after the provider has reported a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,3 +309,32 @@ def readable(account: Account, economics: Economics, before: int) -> int:
     if not economics.at_marks or before >= account.anew:
         return before
     return account.found if account.found <= before else 0
+
+
+# --- how large a request may be ---
+
+
+def high_estimate(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+    """Return a high estimate of the request's tokens after `spared` tokens have left.
+
+    reported: whether the provider has reported a token count.
+    """
+    if reported:
+        return REPORTED * (moment.floor + moment.scale * (moment.size - spared))
+    return UNREPORTED * (moment.floor + moment.size - spared)
+
+
+def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
+    """Return the last reported token count plus a high estimate of the news, after `spared` tokens have left.
+
+    reported: whether the provider has reported a token count. If not, the whole request is estimated high.
+    """
+    if not reported:
+        return high_estimate(moment, spared, reported=False)
+    return moment.floor + moment.scale * (moment.size - spared + (UNREPORTED - 1) * moment.new)
+
+
+def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
+    """Return the estimated tokens to evict until a high estimate is within `allowed`."""
+    each = REPORTED * moment.scale if reported else UNREPORTED
+    return max(0.0, high_estimate(moment, reported=reported) - allowed) / each

@@ -8,7 +8,7 @@ Rules of this file
    refuse the next request. Age and recent recalls count for nothing then: results are evicted oldest first, down to a
    lower share, so that the next overflow is far off. The last group and pinned results stay. Where results are not
    enough, failed outputs are evicted too, then long user texts, then whole turns (`engine.window.full_window`).
-3. Only where that is not enough the client's own compaction is let through (`is_full`).
+3. Only where that is not enough the client's own compaction is let through (`engine.window.eviction`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -34,11 +34,6 @@ from pagein.policy.stubs.paste_stubs import check_chars
 ORDERED: Final = "the user's word"
 FULL: Final = "window nearly full"
 RESTORED: Final = "restored"
-UNREPORTED: Final = 4 / 3
-"""Feared real tokens per estimated token before the provider has reported a count: three characters a token, not four.
-"""
-REPORTED: Final = 1.05
-"""Feared real tokens per estimated token after the provider has reported a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +67,6 @@ SAFE: Final = Valve()
 NO_VALVE: Final = Valve(share=0.0, low=0.0)
 
 
-def high_estimate(moment: Moment, spared: int = 0, *, reported: bool) -> float:
-    """Return a high estimate of the request's tokens after `spared` tokens have left.
-
-    reported: whether the provider has reported a token count.
-    """
-    if reported:
-        return REPORTED * (moment.floor + moment.scale * (moment.size - spared))
-    return UNREPORTED * (moment.floor + moment.size - spared)
-
-
-def likely(moment: Moment, spared: int = 0, *, reported: bool) -> float:
-    """Return the last reported token count plus a high estimate of the news, after `spared` tokens have left.
-
-    reported: whether the provider has reported a token count. If not, the whole request is estimated high.
-    """
-    if not reported:
-        return high_estimate(moment, spared, reported=False)
-    return moment.floor + moment.scale * (moment.size - spared + (UNREPORTED - 1) * moment.new)
-
-
-def excess(moment: Moment, allowed: float, *, reported: bool) -> float:
-    """Return the estimated tokens to evict until a high estimate is within `allowed`."""
-    each = REPORTED * moment.scale if reported else UNREPORTED
-    return max(0.0, high_estimate(moment, reported=reported) - allowed) / each
-
-
 @dataclass(frozen=True, slots=True)
 class Back:
     """A result that returns to the window.
@@ -108,16 +77,6 @@ class Back:
     message: int
     before: int
     tokens: int
-
-
-def is_full(valve: Valve, window: int | None, moment: Moment, spared: int = 0, *, reported: bool) -> bool:
-    """Return whether a high estimate of the request exceeds the share at which overflow begins.
-
-    spared: tokens that leave. reported: as in `high_estimate`.
-    """
-    if not window or not valve.share:
-        return False
-    return high_estimate(moment, spared, reported=reported) > valve.share * window
 
 
 def is_at_limit(valve: Valve, window: int | None, tokens: float) -> bool:
