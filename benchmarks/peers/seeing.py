@@ -12,7 +12,7 @@ from benchmarks.peers.script import Script, Turn
 from benchmarks.peers.shapes import Shown, seen_text
 
 from pagein.model.messages import ToolCall
-from pagein.policy.clients.file_accesses import quotes
+from pagein.policy.clients.profile import quotes
 from pagein.replay.policies.ledger import SLICE_TOKENS, Recall
 from pagein.replay.prompt.recorded_needs import Holder, NeededText, Needs
 

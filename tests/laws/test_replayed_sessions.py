@@ -11,7 +11,7 @@ from tests.laws.watched_engine import Laws, WatchedEngine
 
 from pagein.engine.engine import Settings
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.clients.profile import accesses
 from pagein.policy.eviction.argument_masks import ArgumentRules
 from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.previews import Previews

@@ -6,7 +6,7 @@ from typing import Any
 
 from pagein.model.messages import Block, Image, Message, Other, Text, Thinking, ToolCall, ToolResult, Usage
 from pagein.pi_host.protocol import Row
-from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.clients.profile import accesses
 
 _MILLISECONDS = 1000
 

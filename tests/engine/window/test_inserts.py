@@ -9,7 +9,7 @@ from tests.engine.window.sized_sessions import ASK, EAGER, begun, ids, opened, s
 from pagein.errors import BadInput
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.pins import name_of
-from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.clients.profile import accesses
 from pagein.policy.stubs.manifest import tokens_of
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_messages

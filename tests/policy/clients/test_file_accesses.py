@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagein.model.messages import FileAccess, ToolCall
-from pagein.policy.clients.file_accesses import accesses, patch_lines, quotes
+from pagein.policy.clients.profile import accesses, patch_lines, quotes
 from pagein.policy.clients.shell_reads import shell_reads
 
 

@@ -9,8 +9,8 @@ from tests.policy.clients.working_clients import Talk, lines_of
 
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.model.spans import NO_LINES, Spans
-from pagein.policy.clients.file_accesses import arguments_of
 from pagein.policy.clients.file_seams import WHOLE, torn
+from pagein.policy.clients.profile import arguments_of
 
 FILE = "".join(f"line {n} of the file, with words of its own\n" for n in range(1, 201))
 GUTTER = re.compile(r"^\s*\d+(?:\t|: )", re.MULTILINE)

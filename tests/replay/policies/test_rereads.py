@@ -13,7 +13,7 @@ from pagein import wiring
 from pagein.engine.engine import Settings
 from pagein.model.bill import Figures
 from pagein.model.messages import ToolCall, ToolResult
-from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.clients.profile import accesses
 from pagein.policy.clients.profiles import profile_by_calls
 from pagein.providers.prices.price_lookup import Prices, prices
 from pagein.replay.policies.baselines import APPEND

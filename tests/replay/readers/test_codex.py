@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pagein.model.messages import HostEvent, Message, Other, Text, Thinking, ToolCall, ToolResult, UnreadableLine, Usage
-from pagein.policy.clients.file_accesses import patch_lines
+from pagein.policy.clients.profile import patch_lines
 from pagein.replay.readers import Source, read_source
 from pagein.replay.record.recorded_session import SessionHead
 from pagein.replay.record.usage_tally import UsageTotals

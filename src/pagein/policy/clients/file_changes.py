@@ -15,8 +15,7 @@ from pagein.model.names import ContentHash
 from pagein.model.read_events import FileWrite, LineCopy
 from pagein.model.spans import NO_LINES
 from pagein.policy.clients.client_reads import is_plain
-from pagein.policy.clients.file_accesses import arguments_of, patch_body
-from pagein.policy.clients.profile import Profile
+from pagein.policy.clients.profile import Profile, arguments_of, patch_body
 from pagein.policy.reads.knowledge import PathKnown
 from pagein.policy.reads.line_diff import changes
 from pagein.policy.reads.own_writes import TextEdit, edit_event, follow_edit, write_event

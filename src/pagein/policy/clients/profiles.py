@@ -11,9 +11,8 @@ from typing import Final
 
 from pagein.model.fields import object_at, objects, text
 from pagein.model.messages import ToolCall
-from pagein.policy.clients.file_accesses import EDITS, READS, SHELLS, WRITES, arguments_of
 from pagein.policy.clients.line_layouts import LineLayout
-from pagein.policy.clients.profile import Op, Profile
+from pagein.policy.clients.profile import EDITS, READS, SHELLS, WRITES, Op, Profile, arguments_of
 
 _NOTHING: Final = re.compile(r"")
 _NEVER: Final = re.compile(r"(?!)")

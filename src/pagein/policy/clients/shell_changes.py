@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.policy.clients.file_accesses import arguments_of
+from pagein.policy.clients.profile import arguments_of
 from pagein.policy.clients.shell_reads import command_line, pipelines
 
 _LONGEST_COMMAND: Final = 2_000

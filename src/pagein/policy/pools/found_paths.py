@@ -11,9 +11,8 @@ from typing import Final
 
 from pagein.model.fields import text as text_field
 from pagein.model.messages import ToolCall
-from pagein.policy.clients.file_accesses import arguments_of
 from pagein.policy.clients.known_files import absolute_path
-from pagein.policy.clients.profile import Op
+from pagein.policy.clients.profile import Op, arguments_of
 from pagein.policy.clients.shell_reads import command_line, pipelines
 
 MOST_PATHS: Final = 200

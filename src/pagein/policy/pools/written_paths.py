@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pagein.model.messages import ToolCall
-from pagein.policy.clients.file_accesses import arguments_of
 from pagein.policy.clients.known_files import absolute_path
+from pagein.policy.clients.profile import arguments_of
 from pagein.policy.clients.shell_reads import command_line, pipelines
 
 _IN_PLACE: Final = frozenset(["sed", "gsed", "perl", "ruby"])

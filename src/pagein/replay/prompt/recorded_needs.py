@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pagein.model.messages import FileAccess, Message, Text, ToolCall
-from pagein.policy.clients.file_accesses import patch_lines, quotes
+from pagein.policy.clients.profile import patch_lines, quotes
 from pagein.replay.prompt.model_calls import Block, RecordedCalls, strings_in, without_gutter
 
 NeedKind: TypeAlias = Literal["L", "E", "P"]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pagein.model.messages import Block, Image, Other, ShownLines, Text, Thinking, ToolCall, ToolResult, Usage
-from pagein.policy.clients.file_accesses import accesses
+from pagein.policy.clients.profile import accesses
 from pagein.replay.readers.row_fields import Row, count, json_text, number, object_at, objects, text
 
 REMINDER: Final = "<system-reminder>"
