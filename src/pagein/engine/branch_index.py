@@ -19,7 +19,7 @@ from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.prepared_request import Placed
-from pagein.engine.send.call import PendingCall
+from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.outgoing_body import may_be_bound
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
@@ -121,6 +121,15 @@ class BranchIndex:
         """Return the number of known leading messages."""
         stands = self.places.stands
         return next((count for count in range(len(units), 0, -1) if units[count - 1].name in stands), 0)
+
+    def last_sent(self, units: Sequence[Unit]) -> SentPlace | None:
+        """Return the place of the last sent request that these messages continue; None without one."""
+        for count in range(len(units), 0, -1):
+            name = units[count - 1].name
+            entry = self.places.request_at(name)
+            if entry is not None:
+                return SentPlace(entry, self.places.stand(name), count)
+        return None
 
     def parent(self, units: Sequence[Unit], known: int, head: PrefixDigests) -> tuple[Placed, EntryId | None]:
         """Return the relation of a request to earlier ones, and the entry that it continues.

@@ -66,7 +66,7 @@ class CallStages:
         self.pools = PooledStages(window, index)
         showing = SentHistory(journal, index.heads, index.settled, self.pools.render, POOLED)
         self.renderer = RequestRenderer(
-            journal, showing, index.settled, index.places, marks=marks, deferral=index.deferral
+            journal, showing, index.settled, index.places.exchanges, marks=marks, deferral=index.deferral
         )
         self.leases = cache_ttl.Leases(journal, evidence)
         self._changes_marks = marks.adds  # the client's cache breakpoints, and their TTLs

@@ -179,7 +179,7 @@ class Traffic:
                 self._index.learn()
             self._index.note_passthrough(call)
             self._shared.forwarding.forget(self._log.name)
-            return self._stages.renderer.clean(call)
+            return self._stages.renderer.clean(call, self._index.last_sent(script.units))
         finally:
             self._lock.release()
 
@@ -366,7 +366,7 @@ class Traffic:
             _, parent = self._index.parent(call.script.units, self._index.known_length(call.script.units), call.head)
             call = self._index.with_offer(call, parent)
             self._index.note_passthrough(call)
-            made = self._stages.renderer.render_last(call, failure)
+            made = self._stages.renderer.render_last(call, self._index.last_sent(call.script.units), failure)
         except Exception as problem:  # noqa: BLE001 -- last resort of law 7: the original is sent
             self._shared.forwarding.forget(self._log.name)
             return replace(asked, failure=f"{failure}; {_problem_words(problem)}")

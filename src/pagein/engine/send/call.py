@@ -6,6 +6,7 @@ from typing import Final
 
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import NO_WORD, RecallOffer, Settled
+from pagein.model.entries import EntryId
 from pagein.model.journal_notes import PrefixDigests
 from pagein.providers.wire.request_body import Envelope
 from pagein.providers.wire.tool_offers import ToolOffer, names_of, search_tool, with_deferral, with_tools
@@ -26,6 +27,19 @@ class RequestFacts:
 
 
 NO_FACTS: Final = RequestFacts()
+
+
+@dataclass(frozen=True, slots=True)
+class SentPlace:
+    """The place of the last sent request that a call continues.
+
+    entry: its entry. stand: the entry behind it where the conversation goes on.
+    count: number of its messages.
+    """
+
+    entry: EntryId
+    stand: EntryId
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,18 +32,17 @@ from pagein.engine.cache.cache_breakpoints import (
 from pagein.engine.intake.message_chain import Transcript
 from pagein.engine.intake.recall_tools import Settled
 from pagein.engine.log.journal import Fold, Journal
-from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.log.state import State
 from pagein.engine.send import passthrough
-from pagein.engine.send.call import PendingCall
+from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.fallback import fallback
 from pagein.engine.send.message_changes import MessageChange
 from pagein.engine.send.recall_exchanges import Exchanges, with_exchanges
-from pagein.engine.send.sent_changes import NOTHING_RENDERED, SentHistory, WindowLayout, binds_thinking, foreign
+from pagein.engine.send.sent_changes import SentHistory, WindowLayout, binds_thinking, foreign
 from pagein.engine.send.splice import HiddenExchange, Splicer
 from pagein.errors import HostError
 from pagein.model.entries import CompactionEntry, EntryId, RequestSent
-from pagein.model.journal_notes import BreakpointChoice, DeferredToolsNote, PassthroughNote
+from pagein.model.journal_notes import BreakpointChoice, DeferredToolsNote, ExchangeNote, PassthroughNote
 from pagein.model.json_text import decode_json
 from pagein.providers.validity import Api
 from pagein.providers.wire import check_body, format_named
@@ -96,13 +95,13 @@ class RequestRenderer:
         journal: Journal[State],
         showing: SentHistory,
         settled: Fold[Settled],
-        places: MessageIndex,
+        exchanges: Mapping[EntryId, Sequence[ExchangeNote]],
         *,
         marks: BreakpointSettings = WITH_MARKS,
         deferral: Fold[DeferredToolsNote | None],
     ) -> None:
         self._journal = journal
-        self._places = places
+        self._known = exchanges
         self._settled = settled
         self._deferral = deferral
         self._passed: Fold[bool] = Fold(
@@ -118,7 +117,7 @@ class RequestRenderer:
     def lay_out(self, call: PendingCall, entry: EntryId) -> WindowLayout:
         """Compute how the window at this entry differs from the client's messages."""
         script = call.script
-        stood = self._exchanges.of(script, self._places.exchanges, call.envelope) if self._places.exchanges else {}
+        stood = self._exchanges.of(script, self._known, call.envelope) if self._known else {}
         return WindowLayout(self.showing.at(entry, script.units, script.api, stood), stood)
 
     def render(self, call: PendingCall, layout: WindowLayout) -> Bytes:
@@ -169,40 +168,38 @@ class RequestRenderer:
         """Check the request as `check_bytes` does. Raises HostError."""
         check_bytes(call, made, decided=decided)
 
-    def render_last(self, call: PendingCall, failure: str) -> Bytes:
+    def render_last(self, call: PendingCall, sent: SentPlace | None, failure: str) -> Bytes:
         """Render the last sent version of the branch with the client's new messages; else the client's request without
         invalid thinking.
 
+        sent: the last request that the call continues.
+
         `fields` of the result tells whether recall tools are in it.
         """
-        return body_of_last(call, self._last(call), failure)
+        return body_of_last(call, self._last(call, sent), failure)
 
-    def clean(self, call: PendingCall) -> bytes:
-        """Return the client's request without the thinking that pagein's renderings made invalid."""
+    def clean(self, call: PendingCall, sent: SentPlace | None) -> bytes:
+        """Return the client's request without the thinking that pagein's renderings made invalid.
+
+        sent: the last request that the call continues.
+        """
         if not _thinks(call):
             return call.original
         original = decode(call.original, call.script.api)
-        return fallback("", original, None, _thoughtless(call, original, self._last(call).first)).request.body()
+        return fallback("", original, None, _thoughtless(call, original, self._last(call, sent).first)).request.body()
 
-    def _last(self, call: PendingCall) -> "Last":
+    def _last(self, call: PendingCall, sent: SentPlace | None) -> "Last":
         """Return the last sent version of this conversation, with the client's new messages unchanged."""
-        script, units = call.script, call.script.units
-        count = next(
-            (at for at in range(len(units), 0, -1) if self._places.request_at(units[at - 1].name) is not None), 0
-        )
-        sent = self._places.request_at(units[count - 1].name) if count else None
-        stood = self._exchanges.of(script, self._places.exchanges, call.envelope)
-        shown = NOTHING_RENDERED
-        if sent is not None:
-            shown = self.showing.at(sent, units[:count], script.api, stood).rendered
-        last = Last(shown.changes, count, stood, shown.replaced)
-        was_passed = sent is not None and self._passed[self._places.stand(units[count - 1].name)]
-        return with_news(call, last, had_tools=self._has_tools(sent), was_passed=was_passed)
-
-    def _has_tools(self, sent: EntryId | None) -> bool:
-        """Return whether a request had recall tools or deferred tools."""
+        script = call.script
+        stood = self._exchanges.of(script, self._known, call.envelope)
         if sent is None:
-            return False
+            return with_news(call, Last({}, 0, stood), had_tools=False, was_passed=False)
+        shown = self.showing.at(sent.entry, script.units[: sent.count], script.api, stood).rendered
+        last = Last(shown.changes, sent.count, stood, shown.replaced)
+        return with_news(call, last, had_tools=self._has_tools(sent.entry), was_passed=self._passed[sent.stand])
+
+    def _has_tools(self, sent: EntryId) -> bool:
+        """Return whether a request had recall tools or deferred tools."""
         settled, deferral = self._settled[sent], self._deferral[sent]
         return (isinstance(settled, tuple) and bool(settled)) or (deferral is not None and bool(deferral.deferred))
 
