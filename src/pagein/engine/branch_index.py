@@ -1,4 +1,4 @@
-"""Find the branch that a request continues, and the places of journaled requests.
+"""Find the branch that a request continues, and the places of messages and requests in the journal.
 
 Rules of this file
 ------------------
@@ -6,10 +6,16 @@ Rules of this file
    show where its branch continues.
 2. A lost message with a bridge is put back, before a decision, when a request contains it again. If that is impossible,
    the conversation continues after the last message before it, and later messages are recorded anew.
+3. The entries after a message, up to the next message (decisions, requests, recalls), belong to the message; the last of
+   them is the place where the conversation continues. A bridge for a lost entry counts as a message, because later
+   messages follow it. A compaction belongs to the messages after it: the messages before it may continue as if there
+   were no compaction. A conversation also continues after a break (`BrokenNote`): messages after the break are added
+   again.
+4. The index reads entries alone, so every process sees the same.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,16 +23,16 @@ from pagein.engine.cache.prompt_prefix import NO_HEAD
 from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import RequestReader, Transcript, Unit
 from pagein.engine.log.journal import Fold, latest_note
-from pagein.engine.log.message_index import MessageIndex
 from pagein.engine.prepared_request import Placed
 from pagein.engine.send.call import PendingCall, SentPlace
 from pagein.engine.send.outgoing_body import may_be_bound
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
-from pagein.model.entries import EntryId, RequestSent
+from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RequestSent, is_bridge
 from pagein.model.journal_notes import (
     BrokenNote,
     DeferredToolsNote,
+    ExchangeNote,
     Note,
     PassthroughNote,
     PrefixDigests,
@@ -35,9 +41,120 @@ from pagein.model.journal_notes import (
     ToolsNote,
 )
 from pagein.model.memory_notes import AnswerNote
+from pagein.model.note_forms import kind_of
 from pagein.providers.wire.request_body import Envelope
 
 NOWHERE: Final = "the request stands in no session"
+_ROOT: EntryId = ""
+_PLACED: Final = (kind_of(ExchangeNote), kind_of(BrokenNote))
+
+
+class MessageIndex:
+    """The messages of one journal and their places, kept up to date by `learn`.
+
+    stands: the entry where the conversation continues after each message. Read it only, as the others.
+    owners: the message that each entry belongs to; "" before the first message.
+    lost_messages: the parents of lost messages.
+    going_on: messages that another message follows.
+    """
+
+    def __init__(self) -> None:
+        self.owners: dict[EntryId, EntryId] = {}
+        self.stands: dict[EntryId, EntryId] = {}
+        self._sent: dict[EntryId, EntryId] = {}
+        self.going_on: set[EntryId] = set()
+        self.lost_messages: dict[EntryId, EntryId | None] = {}
+        self.exchanges: dict[EntryId, list[ExchangeNote]] = {}
+        self.breaks: dict[EntryId, int] = {}
+
+    @classmethod
+    def restore_values(cls, kept: Mapping[str, Any]) -> "MessageIndex":
+        """Rebuild an index from `snapshot_values`."""
+        places = cls()
+        places.owners, places.stands, places._sent = kept["owners"], kept["stands"], kept["sent"]
+        places.going_on, places.lost_messages = set(kept["going_on"]), kept["lost"]
+        places.exchanges, places.breaks = kept["exchanges"], kept["breaks"]
+        return places
+
+    def snapshot_values(self) -> dict[str, Any]:
+        """Return the index as plain values, for `restore_values`."""
+        return {
+            "owners": dict(self.owners),
+            "stands": dict(self.stands),
+            "sent": dict(self._sent),
+            "going_on": list(self.going_on),
+            "lost": dict(self.lost_messages),
+            "breaks": dict(self.breaks),
+            "exchanges": {name: list(records) for name, records in self.exchanges.items()},
+        }
+
+    def learn(self, entries: Iterable[Entry]) -> None:
+        """Add entries, parents first. Known entries change nothing."""
+        for entry in entries:
+            if entry.id in self.owners:
+                continue
+            parent = _ROOT if entry.parent is None else self.owners.get(entry.parent, _ROOT)
+            is_message, is_compaction = isinstance(entry.body, MessageEntry), isinstance(entry.body, CompactionEntry)
+            owner = self.owners[entry.id] = entry.id if is_message or is_compaction else parent
+            if is_message:
+                self.going_on.add(parent)
+            self.stands[owner] = entry.id
+            if is_compaction and is_bridge(entry):
+                self.lost_messages[entry.id] = entry.parent
+            match entry.body:
+                case RequestSent():
+                    self._sent[owner] = entry.id
+                case NoteEntry(kind=kind) if kind not in _PLACED:
+                    continue
+                case NoteEntry(note=ExchangeNote() as exchange):
+                    self.exchanges.setdefault(owner, []).append(exchange)
+                case NoteEntry(note=BrokenNote()):
+                    self.breaks[owner] = self.breaks.get(owner, 0) + 1
+
+    def lost(self, names: Sequence[EntryId]) -> list[tuple[int, EntryId | None]]:
+        """Return the lost ones among successive messages, as number and parent entry.
+
+        Omits messages whose parent is unknown because the entries before were lost too.
+        """
+        found = []
+        for place, name in enumerate(names):
+            parent = self.lost_messages.get(name)
+            owner = _ROOT if parent is None else self.owners[parent]
+            if name in self.lost_messages and owner == (names[place - 1] if place else _ROOT):
+                found.append((place, parent))
+        return found
+
+    def first_lost(self, names: Sequence[EntryId]) -> int | None:
+        """Return the number of the first lost message, or None."""
+        return next(
+            (place for place, name in enumerate(names) if name in self.lost_messages or name not in self.stands), None
+        )
+
+    def mark_restored(self, name: EntryId) -> None:
+        """Record that the lost message of this name is back."""
+        parent = self.lost_messages.pop(name)
+        self.going_on.add(_ROOT if parent is None else self.owners[parent])
+
+    def __contains__(self, name: EntryId) -> bool:
+        """Return whether the journal has a message of this name."""
+        return name in self.stands
+
+    @property
+    def root(self) -> EntryId | None:
+        """The entry where a conversation begins: after notes before any message."""
+        return self.stands.get(_ROOT)
+
+    def owner(self, entry: EntryId) -> EntryId:
+        """Return the message that an entry belongs to; "" before the first message."""
+        return self.owners[entry]
+
+    def stand(self, name: EntryId) -> EntryId:
+        """Return the entry where the conversation continues after this message."""
+        return self.stands[name]
+
+    def request_at(self, name: EntryId) -> EntryId | None:
+        """Return the last request that ended with a message, or None."""
+        return self._sent.get(name)
 
 
 @dataclass(frozen=True, slots=True)
