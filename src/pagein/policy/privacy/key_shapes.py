@@ -1,13 +1,21 @@
-r"""Shapes of vendors' keys, as data: fixed beginning, alphabet and length.
+r"""Shapes of vendors' keys, as data: fixed beginning, alphabet and length; and which text of a shape is a key.
 
 The shapes are facts from the vendors' documents and from the rule lists of gitleaks 8 (MIT licence), with gitleaks'
 rule names where there is one. Only recognisable shapes are listed: with a fixed beginning, or behind a name.
 Expressions are in RE2's syntax, over bytes; the last group that took part is the key. `words` are needed in a text for
 a rule to match, so that most texts cost one look.
+
+A doubtful text is no key: redacted text stays in the window for good, and that costs. A key must look random where its
+shape says so (`entropy`), and a placeholder in an example is no key.
 """
 
+import math
+import string
+from collections import Counter
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +147,119 @@ SHAPES: Final = (
     Shape("environment-line", _WORDS, _LINE + "=" + _TO_ITS_END + r"""|([^\s"'][^\n]{5,}))""", 2.0),
     Shape("yaml-line", _WORDS, _LINE + "[ ]?:[ ]{1,3}" + _TO_ITS_END + r"""|([^\s"'][^\n]{4,}[^\s,;{(]))[,\s]*(?m:$)""", 2.0),
 )  # fmt: skip
+
+
+# --- what has a shape, and is a key ---
+
+_EXAMPLES: Final = (
+    "example", "changeme", "change_me", "change-me", "placeholder", "your", "dummy", "redacted", "sample", "xxxx", "1234567890abcdef",
+    "abcdefgh", "00000000", "fake", "test_key", "notreal", "process.env", "os.environ", "secrets.", "getenv", "import.meta", "config.",
+    "undefined", "localhost", "abc123", "?.",
+)  # fmt: skip
+_NAMES_OF_KEYS: Final = ("key", "token", "secret", "password", "credentials")
+_MANY: Final = 0.8
+_WORDY: Final = 3.2
+_DRAWN_FROM: Final = 20
+_CHANGES: Final = 0.4
+"""Minimum share of neighbouring letters of different kinds (small, capital, digit): about .6 in random text, under .3
+in words.
+"""
+_KINDS: Final = 3
+_BASE64: Final = frozenset(string.ascii_letters + string.digits + "+/")
+_BASE64_URL: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_MEMBER_SHAPES: Final = frozenset({"json-member", "json-member-in-string", "json-member-in-strings"})
+_NAMED_SHAPES: Final = (
+    frozenset({"environment-line", "environment-in-string", "yaml-line", "named-variable"}) | _MEMBER_SHAPES
+)
+_LOOSE_SHAPES: Final = _NAMED_SHAPES | {"password-in-url"}
+_REFERENCES: Final = (("${", "}"), ("$(", ")"), ("`", "`"), ("<", ">"), ("[pagein: withheld, ", "]"))
+
+
+def is_key(shape: Shape, key: str) -> bool:
+    """Return whether a text with the shape of a key is one, and no placeholder, word or reference to a key."""
+    if shape.entropy and entropy(key) < shape.entropy:
+        return False
+    low = key.partition(" #")[0].lower()
+    if any(word in low for word in _EXAMPLES):
+        return False
+    if shape.name in _NAMED_SHAPES and _is_spoken_of(
+        key, prose=shape.name == "yaml-line" or shape.name in _MEMBER_SHAPES
+    ):
+        return False
+    return shape.name not in _LOOSE_SHAPES or _looks_drawn(key)
+
+
+def _is_spoken_of(line: str, *, prose: bool) -> bool:
+    """Return whether a line names the source of the value instead of the value: a variable, a command, a call, words."""
+    value = line.strip("\"', ;\t\r")
+    if any(value.startswith(begin) and end in value for begin, end in _REFERENCES) or _name_pattern().fullmatch(
+        value.encode()
+    ):
+        return True
+    return prose and " " in value and not any(one.isdigit() for one in value)
+
+
+def _looks_drawn(key: str) -> bool:
+    """Return whether a value behind a telling name may be a password, instead of code or words."""
+    letters = sum(one.isalpha() for one in key)
+    digits = sum(one.isdigit() for one in key)
+    if not letters or key.startswith((".", "http")) or (key.startswith(("/", "-")) and not _is_base64(key)):
+        return False
+    if not digits and (entropy(key) < _WORDY or all(one.isalpha() or one in "_." for one in key)):
+        return False
+    if not digits and key.lower().endswith(_NAMES_OF_KEYS):
+        return False
+    return Counter(key).most_common(1)[0][1] < _MANY * len(key)
+
+
+def _is_base64(key: str) -> bool:
+    """Return whether a value with the beginning of a path or flag is base64 by chance: long, one alphabet, mixed
+    letters.
+    """
+    plain = key.rstrip("=,")
+    if len(plain) < _DRAWN_FROM or not (set(plain) <= _BASE64 or set(plain) <= _BASE64_URL):
+        return False
+    kinds = ["a" if one.islower() else "A" if one.isupper() else "0" for one in plain if one.isalnum()]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return len(set(kinds)) == _KINDS and changes >= _CHANGES * len(kinds)
+
+
+def entropy(text: str) -> float:
+    """Return the Shannon entropy of a text, in bits per character."""
+    counts = Counter(text)
+    return -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
+
+
+@cache
+def _name_pattern() -> Any:  # noqa: ANN401  as below
+    return compile_expression(r"\$[A-Z_][A-Z0-9_]*|[A-Za-z_.]+(?:\(.*\)|\[.*\])")
+
+
+@cache
+def words_of_shapes() -> tuple[Any, tuple[Shape, ...]]:
+    """Return a matcher for the words of every shape, and the shape of each word."""
+    import re2
+
+    found, shapes = re2.Set.SearchSet(_options()), []
+    for shape in SHAPES:
+        for word in shape.words:
+            found.Add(re2.escape(word))
+            shapes.append(shape)
+    found.Compile()
+    return found, tuple(shapes)
+
+
+@cache
+def compile_expression(expression: str) -> Any:  # noqa: ANN401  re2 ships no types
+    import re2
+
+    return re2.compile(expression.encode(), _options())
+
+
+def _options() -> Any:  # noqa: ANN401  as above
+    import re2
+
+    options: Any = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = 64 << 20
+    return options
