@@ -27,8 +27,7 @@ from pagein.policy.delegation.evidence import Evidence, QuotedText, locate_quote
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.policy.delegation.prompts import TASK_BEHIND, child_prompt, content_block, task_words
 from pagein.policy.delegation.reports import ChildResult, Question
-from pagein.policy.privacy.exclusions import keys_in
-from pagein.policy.privacy.redaction import without
+from pagein.policy.privacy.exclusions import keys_in, without
 from pagein.ports import ChildTool
 
 QUERY_TOOL: Final = ChildTool(

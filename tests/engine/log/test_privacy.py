@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pagein import wiring
 from pagein.model.messages import Message, Text, ToolCall, ToolResult
-from pagein.policy.privacy.redaction import WITHHELD
+from pagein.policy.privacy.exclusions import WITHHELD
 
 SHOWN = "TOKEN=correct-horse-battery-staple"
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.privacy.exclusions import keys_in
+from pagein.policy.privacy.exclusions import keys_in, without, without_in_json
 from pagein.policy.privacy.key_shapes import SHAPES, entropy
-from pagein.policy.privacy.redaction import without, without_in_json
 
 _LETTERS = string.ascii_letters + string.digits
 

@@ -12,7 +12,7 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.versions import Draft
 from pagein.model.writes import Write
-from pagein.policy.privacy.redaction import WITHHELD
+from pagein.policy.privacy.exclusions import WITHHELD
 from pagein.store.exchange.export_redaction import ExportRedaction
 from pagein.store.exchange.exporter import export
 from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep

@@ -23,8 +23,7 @@ from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.names import ContentHash
 from pagein.model.text_removal import PrivateSpan
 from pagein.policy.privacy.erasure import ErasedTexts
-from pagein.policy.privacy.exclusions import keys_in
-from pagein.policy.privacy.redaction import SessionRedaction, digest_of, without_in_json
+from pagein.policy.privacy.exclusions import SessionRedaction, digest_of, keys_in, without_in_json
 
 _KEY_BYTES: Final = 32
 _FILES: Final = 64

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from pagein.policy.privacy.exclusions import keys_in
-from pagein.policy.privacy.redaction import without_in_json
+from pagein.policy.privacy.exclusions import keys_in, without_in_json
 
 Operation: TypeAlias = Literal[
     "externalize", "force_externalize", "search", "ingest", "peek", "stats", "toggle_on", "toggle_off"

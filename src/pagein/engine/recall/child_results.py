@@ -22,8 +22,7 @@ from pagein.model.delegation_notes import ChildResultNote, DelegationKind, Quote
 from pagein.model.identifiers import RANDOM_BYTES, uuid7
 from pagein.model.journal_notes import RecallNote
 from pagein.model.objects import ObjectId, Origin
-from pagein.policy.privacy.exclusions import keys_in
-from pagein.policy.privacy.redaction import without
+from pagein.policy.privacy.exclusions import keys_in, without
 
 _TITLE: Final = 100
 _QUOTE: Final = 200

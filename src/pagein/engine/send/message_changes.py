@@ -12,7 +12,7 @@ from pagein.engine.log.turn_removal import is_apart
 from pagein.errors import HostError
 from pagein.model.messages import Text, ToolCall, ToolResult
 from pagein.policy.eviction.argument_masks import same_but_texts
-from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.privacy.exclusions import is_withheld
 from pagein.policy.stubs.turn_stubs import SHORTENED, STEPS, TURNS
 from pagein.providers.wire.message_texts import MessageTexts
 

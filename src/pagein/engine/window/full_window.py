@@ -22,8 +22,7 @@ from pagein.engine.log.request_draft import WindowPiece
 from pagein.engine.log.turn_removal import is_spoken
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.policy.eviction.residents import Resident
-from pagein.policy.privacy.exclusions import may_show_excluded
-from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.privacy.exclusions import is_withheld, may_show_excluded
 from pagein.policy.reads.receipt_lines import has_receipt
 from pagein.policy.stubs import turn_stubs as policy
 from pagein.policy.stubs.result_stubs import LONGEST, MARKER

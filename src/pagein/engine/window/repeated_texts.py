@@ -7,7 +7,7 @@ from pagein.engine.log.pageout import PreviewCandidate, text_name
 from pagein.engine.log.request_draft import WindowPiece, length, pieces_since
 from pagein.engine.log.state import State
 from pagein.model.messages import Text, ToolResult
-from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.privacy.exclusions import is_withheld
 from pagein.policy.stubs.paste_stubs import LEAST
 from pagein.policy.stubs.turn_stubs import is_by_host
 from pagein.ports import TokenCounter

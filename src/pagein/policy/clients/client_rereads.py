@@ -41,8 +41,7 @@ from pagein.policy.clients.file_seams import WHOLE, pieces, torn
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import OTHERS_OUTPUT, Profile, reading_of
 from pagein.policy.clients.window_files import FileStatement, Repeat
-from pagein.policy.privacy.exclusions import EXCLUDED, may_show_excluded
-from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.privacy.exclusions import EXCLUDED, is_withheld, may_show_excluded
 from pagein.policy.reads.baseline import Baseline
 from pagein.policy.reads.read_answers import decide
 from pagein.policy.reads.read_request import DEFAULTS, ReadDecision, ReadingSettings, ReadRequest

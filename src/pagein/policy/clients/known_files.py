@@ -24,7 +24,7 @@ from pagein.policy.clients.file_changes import added_file, file_change, patch_mo
 from pagein.policy.clients.line_layouts import ShownText
 from pagein.policy.clients.profile import Profile, reading_of
 from pagein.policy.clients.shell_changes import ShellChange, is_harmless, runs_on, shell_changes
-from pagein.policy.privacy.redaction import is_withheld
+from pagein.policy.privacy.exclusions import is_withheld
 from pagein.policy.reads.knowledge import NOTHING
 
 Deed: TypeAlias = Literal["read", "write", "edit", "delete", "move"]

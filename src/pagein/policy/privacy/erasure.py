@@ -34,7 +34,7 @@ from pagein.model.messages import Block, Image, Withheld
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import KINDS, kind_of
 from pagein.model.text_removal import PrivateSpan, Tombstone
-from pagein.policy.privacy.redaction import Finds, digest_of, replace_words, without, words_of_block
+from pagein.policy.privacy.exclusions import Finds, digest_of, replace_words, without, words_of_block
 
 SHORTEST: Final = 6
 """Minimum characters of a text to be forgotten: a shorter text occurs in too many unrelated places."""

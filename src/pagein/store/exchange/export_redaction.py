@@ -17,8 +17,8 @@ from pagein.model.messages import ToolCall
 from pagein.model.names import ContentHash
 from pagein.model.store_listing import JournalLine
 from pagein.model.versions import Version
+from pagein.policy.privacy.exclusions import SessionRedaction as Messages
 from pagein.policy.privacy.exclusions import is_excluded
-from pagein.policy.privacy.redaction import SessionRedaction as Messages
 
 _PATH: Final = b"pathKey"
 

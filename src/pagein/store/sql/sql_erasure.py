@@ -30,7 +30,7 @@ from pagein.policy.privacy.erasure import (
     whole_text,
     without_texts,
 )
-from pagein.policy.privacy.redaction import Finds
+from pagein.policy.privacy.exclusions import Finds
 from pagein.store.sql.packed_bytes import BUNDLE
 from pagein.store.sql.packed_records import pack_record, unpack_record
 from pagein.store.sql.sql_blobs import (
