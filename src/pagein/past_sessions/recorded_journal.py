@@ -16,7 +16,7 @@ from typing import Final
 from pagein.engine.log.journal import entry_name
 from pagein.engine.log.privacy import Privacy, withheld_calls
 from pagein.engine.log.session_log import message_entry
-from pagein.gateway.curation.session_hints import Hint, fit_for_logs
+from pagein.gateway.curation.session_hints import Hint
 from pagein.model.entries import Body, CompactionEntry, Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ClientNote, Note
 from pagein.model.memory_notes import RecordedNote
@@ -24,6 +24,7 @@ from pagein.model.messages import HostEvent, Message, Recorded, ToolCall, ToolRe
 from pagein.model.note_forms import encode_note
 from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.ports import TokenCounter
+from pagein.providers.wire.request_body import fit_for_logs
 from pagein.replay.record.recorded_session import RecordedSession, SessionHead
 
 _RECORDING: Final = "recording"

@@ -12,11 +12,11 @@ from pagein.engine.send.call import RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.gateway.curation.agent_work import AgentWork
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, UsageAccount
-from pagein.gateway.curation.session_hints import name_in_fields
 from pagein.model.messages import Usage
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.wire.formats import format_named
+from pagein.providers.wire.request_body import session_name_in
 from pagein.providers.wire.streams.model_reply import ModelReply
 from pagein.providers.wire.streams.model_turn import OwnCall, OwnToolResult
 from pagein.providers.wire.tool_offers import ToolOffer
@@ -191,7 +191,7 @@ class EngineCurator:
 
 def _hint_of(asked: CurationRequest) -> Hint:
     """Return the session's name in the headers, or the function that finds it in the body."""
-    return name_in_fields if asked.hint is None else asked.hint.key
+    return session_name_in if asked.hint is None else asked.hint.key
 
 
 def _curated_request(asked: CurationRequest, prepared: PreparedRequest) -> CuratedRequest:

@@ -16,12 +16,12 @@ from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.intake.message_chain import RequestReader, Transcript, first_name
 from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, CurationRequest, UsageAccount
-from pagein.gateway.curation.session_hints import from_fields
 from pagein.gateway.pages.session_views import Inside, ObjectView, composition
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.policy.stubs.result_stubs import description
 from pagein.providers.prices.price_lookup import cost, newest_prices
 from pagein.providers.tokens.counters import ratio_counter
+from pagein.providers.wire.request_body import session_in
 from pagein.providers.wire.streams.model_reply import ModelReply
 
 SESSIONS: Final = 64
@@ -88,8 +88,9 @@ class Meter:
         envelope = self._opener.parse(
             asked.body, asked.api, asked.hint.key if asked.hint is not None else None, asked.model
         )
-        hint = asked.hint or from_fields(envelope.fields)
-        name = hint.key if hint is not None else first_name(envelope)
+        hint = asked.hint
+        named = session_in(envelope.fields) if hint is None else (hint.key, hint.source)
+        name, source = (first_name(envelope), "history") if named is None else named
         known = self._sessions.pop(name, None) or _KnownSession()
         script = known.listening.read(envelope)
         head = head_of(envelope, script, asked.context)
@@ -98,7 +99,6 @@ class Meter:
         self._forget()
         front = {one: envelope.fields[one] for one in IN_FRONT if one in envelope.fields}
         sent = SentRequest(asked.api, front, envelope.items, script.names, head, asked.at)
-        source = hint.source if hint is not None else "history"
         return CallMeasure(name, source, head.model, _account_of(known.forecasts, sent, reply))
 
     def _forget(self) -> None:

@@ -15,7 +15,7 @@ from pagein.gateway.curation.guarded_curator import (
     UsageAccount,
 )
 from pagein.gateway.curation.keepalive_requests import KeepAliveOutcome
-from pagein.gateway.curation.session_hints import Hint, fit_for_logs
+from pagein.gateway.curation.session_hints import Hint
 from pagein.gateway.farewell import binds
 from pagein.gateway.http.content_codings import decode_body
 from pagein.gateway.http.routes import Route
@@ -28,6 +28,7 @@ from pagein.gateway.pages.sent_prompts import SentPrompts
 from pagein.gateway.pages.store_watch import Look, Soundness
 from pagein.gateway.pages.telemetry import Telemetry
 from pagein.providers.validity import Api
+from pagein.providers.wire.request_body import fit_for_logs
 from pagein.providers.wire.streams.model_reply import NO_REPLY, ModelReply
 
 _LONGEST = 300
