@@ -16,11 +16,18 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from pagein.engine.branch_index import BranchIndex
-from pagein.engine.cache import cache_breakpoints, cache_ttl, prompt_prefix, request_prices
+from pagein.engine.cache import cache_breakpoints, cache_inputs, cache_ttl
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_evidence import CacheEvidence
-from pagein.engine.cache.prompt_prefix import NO_HEAD, Fronts, Part, profile_in
-from pagein.engine.cache.request_prices import asks_long, economics_for, prices_without_cache
+from pagein.engine.cache.cache_inputs import (
+    NO_HEAD,
+    Fronts,
+    Part,
+    asks_long,
+    economics_for,
+    prices_without_cache,
+    profile_in,
+)
 from pagein.engine.intake import tool_deferral
 from pagein.engine.intake.tool_deferral import DeferralFacts
 from pagein.engine.log.backlog import Debt, UndecidedRequest
@@ -74,7 +81,7 @@ class CallStages:
         self._marking: Fold[CacheMarksNote] = Fold(
             journal, _MARKED, latest_note(CacheMarksNote), "marking", takes=(CacheMarksNote,)
         )
-        self._caching = Fold(journal, request_prices.FROM_THE_START, request_prices.step, "caching", takes=_CACHE_USE)
+        self._caching = Fold(journal, cache_inputs.FROM_THE_START, cache_inputs.step, "caching", takes=_CACHE_USE)
         self.decision: tuple[Stage, ...] = (
             self.resolve_branch,
             self.defer_tools,
@@ -168,8 +175,8 @@ class CallStages:
             log.note(notes.GuardReportNote())
         for unit in pending.script.units[call.known :]:
             self._window.append(unit.message, name=unit.name)
-        marks = request_prices.has_marks(pending.theirs.fields, pending.script)
-        front = not marks and request_prices.marks_front(pending.theirs.fields, pending.script)
+        marks = cache_inputs.has_marks(pending.theirs.fields, pending.script)
+        front = not marks and cache_inputs.marks_front(pending.theirs.fields, pending.script)
         marking = CacheMarksNote("front" if front else "marked" if marks else "unmarked")
         if marking != marked_before:
             log.note(marking)
@@ -213,7 +220,7 @@ class CallStages:
         places, journal = self._index.places, self._log.journal
         sent = places.request_at(call.pending.script.units[-1].name)
         chosen = self._choices[places.stand(places.owner(sent or ""))]
-        marks = request_prices.has_marks(call.pending.theirs.fields, call.pending.script)
+        marks = cache_inputs.has_marks(call.pending.theirs.fields, call.pending.script)
         call = replace(call, placed="retried", parent=sent, entry=sent, chosen=chosen, marks=marks)
         state, gained = journal.state_at(sent), None
         if sent is not None and journal.is_loaded:  # a figure for the page is not worth loading a long journal
@@ -292,7 +299,7 @@ class CallStages:
         """Record a request that was sent without a decision, at the place of a decided request."""
         script = self._index.reader.read(sent.envelope)
         units, known = script.units, self._index.known_length(script.units)
-        head = prompt_prefix.head_of(sent.envelope, script, sent.context)
+        head = cache_inputs.head_of(sent.envelope, script, sent.context)
         if 0 < known < len(units):
             pending = PendingCall(script, sent.envelope, sent.body, head, None, sent.envelope, sent.body)
             call = self.find_branch(RequestCall(pending=pending, asked_at=sent.at, most=CLOSED_GATE))
@@ -324,9 +331,9 @@ class CallStages:
         """Journal a changed prompt prefix, and return the parts that the client changed."""
         head, before = call.pending.head, self._index.heads[call.parent]
         if before != head:
-            for note in prompt_prefix.notes_of_change(before, head, call.pending.envelope, call.pending.script):
+            for note in cache_inputs.notes_of_change(before, head, call.pending.envelope, call.pending.script):
                 self._log.note(note)
-        changed = () if before in (head, NO_HEAD) else prompt_prefix.changed_parts(before, head)
+        changed = () if before in (head, NO_HEAD) else cache_inputs.changed_parts(before, head)
         return (*changed, "messages") if call.placed == "forked" else changed
 
     def _terms(self, call: RequestCall, here: EntryId | None) -> cache_ttl.CacheTerms | None:
@@ -342,7 +349,7 @@ class CallStages:
             return None
         long = asks_long(pending.envelope.fields, script)
         # also on return to an earlier prompt prefix: each has its own cache entries
-        switched = prompt_prefix.is_switched(self._index.heads[parent], head)
+        switched = cache_inputs.is_switched(self._index.heads[parent], head)
         last = self._choices[parent]
         asking = cache_ttl.TtlQuery(
             head.model, long, pending.lasting, last.short, last.long, switched, pending.facts.documented
@@ -366,5 +373,5 @@ class CallStages:
         theirs, script = call.pending.theirs, call.pending.script
         if call.marks:
             return None
-        front, caching = request_prices.marks_front(theirs.fields, script), self._caching[call.parent]
+        front, caching = cache_inputs.marks_front(theirs.fields, script), self._caching[call.parent]
         return prices_without_cache(call.pending.head.model, call.asked_at, caching, front=front)

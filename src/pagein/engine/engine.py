@@ -9,7 +9,7 @@ from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 from pagein.engine.branch_index import NOWHERE
 from pagein.engine.cache.cache_evidence import VERDICTS, CacheEvidence
-from pagein.engine.cache.prompt_prefix import model_in
+from pagein.engine.cache.cache_inputs import model_in
 from pagein.engine.conversation import Reply, in_thread
 from pagein.engine.engine_resources import EngineResources
 from pagein.engine.intake.message_chain import first_name

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.cache.cache_inputs import Part
 from pagein.engine.cache.cache_ttl import CacheTerms, KeepAlivePlan
 from pagein.engine.cache.prompt_layout import SentRequest
-from pagein.engine.cache.prompt_prefix import Part
 from pagein.errors import BadInput
 from pagein.model.entries import EntryId, EpochEntry, PagedOut
 from pagein.model.journal_notes import CacheVerdictNote

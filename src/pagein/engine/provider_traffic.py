@@ -19,8 +19,8 @@ from pagein.engine.branch_index import NOWHERE, BranchIndex
 from pagein.engine.cache import cache_ttl
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT, BreakpointSettings
 from pagein.engine.cache.cache_forecast import Forecast, Forecasts
+from pagein.engine.cache.cache_inputs import head_of, model_in
 from pagein.engine.cache.cached_prefix import note_of
-from pagein.engine.cache.prompt_prefix import head_of, model_in
 from pagein.engine.call_stages import CallStages
 from pagein.engine.conversation import Reply, answer_of, usage_of
 from pagein.engine.engine_resources import EngineResources

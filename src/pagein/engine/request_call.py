@@ -9,9 +9,9 @@ from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
+from pagein.engine.cache.cache_inputs import Part
 from pagein.engine.cache.cache_ttl import CacheTerms
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
-from pagein.engine.cache.prompt_prefix import Part
 from pagein.engine.prepared_request import OPEN_GATE, Gate, Placed, PreparedRequest, WindowCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import Bytes

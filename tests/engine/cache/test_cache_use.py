@@ -11,7 +11,7 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.request_prices import (
+from pagein.engine.cache.cache_inputs import (
     FROM_THE_START,
     CacheUse,
     has_marks,

@@ -1,6 +1,6 @@
 """What the client changes in front of its conversation is a free moment; what it changes back is none."""
 
-from pagein.engine.cache.prompt_prefix import Fronts
+from pagein.engine.cache.cache_inputs import Fronts
 from pagein.engine.log.journal import Journal
 from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step

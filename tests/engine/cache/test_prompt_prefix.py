@@ -1,6 +1,6 @@
 """What stands in front of a conversation."""
 
-from pagein.engine.cache.prompt_prefix import changed_parts, head_of
+from pagein.engine.cache.cache_inputs import changed_parts, head_of
 from pagein.engine.intake.message_chain import transcript
 from pagein.providers.wire.request_body import open_body
 

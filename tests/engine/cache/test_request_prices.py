@@ -8,7 +8,7 @@ from tests.engine import wire_clients as clients
 from tests.engine.wire_clients import Conversation, Manner, Turn
 
 import pagein
-from pagein.engine.cache.request_prices import economics_for
+from pagein.engine.cache.cache_inputs import economics_for
 from pagein.engine.intake.message_chain import transcript
 from pagein.policy.economics.rewrite_cost import Economics
 from pagein.providers.wire.request_body import open_body

@@ -15,8 +15,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final
 
+from pagein.engine.cache.cache_inputs import changed_parts
 from pagein.engine.cache.prompt_layout import Laid, Layouts, SentRequest
-from pagein.engine.cache.prompt_prefix import changed_parts
 from pagein.engine.intake.message_chain import alike
 from pagein.errors import BadSetting, CallerError
 from pagein.model.messages import Usage

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.engine.cache.cache_evidence import CacheEvidence
+from pagein.engine.cache.cache_inputs import prices_for
 from pagein.engine.cache.cached_prefix import CachedPrefix, step
-from pagein.engine.cache.request_prices import prices_for
 from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.state import State
 from pagein.model.entries import EntryId

@@ -41,7 +41,7 @@ _MODULES: Final = (
     "engine.log.pin_state",
     "engine.reads.evidence",
     "engine.reads.reread_notes",
-    "engine.cache.request_prices",
+    "engine.cache.cache_inputs",
     "engine.cache.cache_breakpoints",
     "engine.cache.cache_ttl",
     "engine.window.shown_once",

@@ -17,8 +17,8 @@ from threading import Lock
 from typing import Final
 
 from pagein.engine.cache.cache_breakpoints import AS_THE_CLIENT
+from pagein.engine.cache.cache_inputs import head_of
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
-from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.message_chain import Transcript, alike, transcript
 from pagein.engine.intake.recall_tools import RecallOffer
 from pagein.engine.prepared_request import PreparedRequest

@@ -11,8 +11,8 @@ from threading import Lock
 from typing import Final
 
 from pagein.engine.cache.cache_forecast import Forecasts
+from pagein.engine.cache.cache_inputs import head_of
 from pagein.engine.cache.prompt_layout import IN_FRONT, SentRequest
-from pagein.engine.cache.prompt_prefix import head_of
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.intake.message_chain import RequestReader, Transcript, first_name
 from pagein.gateway.curation.guarded_curator import NOTHING_NOTED, CurationRequest, UsageAccount
