@@ -16,8 +16,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final, TypeVar
 
-from pagein.engine.request_call import GivenUp
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.request_call import GivenUp
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, Curator
 from pagein.gateway.curation.worker_crew import PATIENCE

@@ -34,9 +34,9 @@ from pagein.engine.log.backlog import Debt, UndecidedRequest
 from pagein.engine.log.journal import Fold, latest_note
 from pagein.engine.pooled_stages import POOLED, PooledStages
 from pagein.engine.prepared_request import CLOSED_GATE, OPEN_GATE
-from pagein.engine.request_call import DecisionClaim, RequestCall
 from pagein.engine.send.call import PendingCall
 from pagein.engine.send.outgoing_body import RequestRenderer, with_breakpoints
+from pagein.engine.send.request_call import DecisionClaim, RequestCall
 from pagein.engine.send.sent_changes import SentHistory
 from pagein.engine.window.shown_once import calls_shown_last
 from pagein.engine.window_stages import WindowStages, gate_of, moment_of

@@ -22,9 +22,9 @@ from pagein.engine.reads.read_resources import Outside
 from pagein.engine.recall.ingest import WIDE, IngestLimits, IngestStore
 from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall
-from pagein.engine.request_call import DecisionClaim
 from pagein.engine.send.call import NO_FACTS, RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.request_call import DecisionClaim
 from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
 from pagein.engine.session import Session
 from pagein.engine.session_parts import SessionParts

@@ -22,8 +22,8 @@ from pagein.engine.intake import recall_tools
 from pagein.engine.intake.message_chain import Unit
 from pagein.engine.log.journal import Fold
 from pagein.engine.prepared_request import CLOSED_GATE
-from pagein.engine.request_call import RequestCall
 from pagein.engine.send.pooled_changes import render_pooled
+from pagein.engine.send.request_call import RequestCall
 from pagein.engine.send.sent_changes import RenderedWindow, SentView, SentWindow, binds_thinking
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError

@@ -10,8 +10,8 @@ from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pagein.engine.cache.cache_ttl import KeepAlivePlan
 from pagein.engine.prepared_request import PreparedRequest
-from pagein.engine.request_call import DecisionClaim
 from pagein.engine.send.recall_exchanges import RecallExchange
+from pagein.engine.send.request_call import DecisionClaim
 from pagein.errors import BadInput, PageinError
 from pagein.gateway.curation.session_hints import Hint
 from pagein.gateway.curation.worker_crew import PATIENCE, AllBusy, Crew
