@@ -24,8 +24,7 @@ from pagein.engine.recall.recall_resources import Bounds, RecallResources
 from pagein.engine.recall.session_recall import SessionRecall
 from pagein.engine.send.call import NO_FACTS, RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
-from pagein.engine.send.request_call import DecisionClaim
-from pagein.engine.send.undecided_requests import UndecidedRequests, undecided_request
+from pagein.engine.send.request_call import DecisionClaim, UndecidedRequests, undecided_request
 from pagein.engine.session import Session
 from pagein.engine.session_parts import SessionParts
 from pagein.engine.sessions import Sessions

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pagein.engine.cache.cache_evidence import CacheEvidence
 from pagein.engine.intake.body_reader import Opener
 from pagein.engine.log.backlog import Backlog
-from pagein.engine.send.undecided_requests import UndecidedRequests
+from pagein.engine.send.request_call import UndecidedRequests
 
 
 @dataclass(frozen=True, slots=True)
