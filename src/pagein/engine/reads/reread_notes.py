@@ -7,6 +7,8 @@ Rules of this file
 2. A read counts once a request holds its result, or the model went on after it; until then the result waits, because
    another text may still enter in its place.
 3. Only a result that no request has held may be replaced (law 4), and only after it was stored (law 1).
+4. Nothing can rest on the results of a client that prove nothing (`Profile.proves`). Of such a client only the calls
+   without a result yet are remembered, because results are read with their calls.
 """
 
 import math
@@ -84,9 +86,9 @@ class ClientReadState:
         """Return the state once a request holds the waiting messages."""
         if self.profile is None or not self.waiting:
             return self
-        reads, reader = self.reads, RereadRules(self.profile, excluded=excluded)
+        reads = self.reads
         for message in self.waiting:
-            reads = with_message(reads, reader, message, self.stands)
+            reads = _with_message(reads, self.profile, excluded, message, self.stands)
         return replace(self, reads=reads, waiting=(), stands={})
 
 
@@ -136,7 +138,26 @@ def _add_message(seen: ClientReadState, message: Message, excluded: tuple[str, .
     here = settle(seen)
     if here.profile is None:
         return here
-    return replace(here, reads=with_message(here.reads, RereadRules(here.profile, excluded=excluded), message))
+    return replace(here, reads=_with_message(here.reads, here.profile, excluded, message))
+
+
+def _with_message(
+    reads: ClientReads,
+    profile: Profile,
+    excluded: tuple[str, ...],
+    message: Message,
+    stands: Mapping[str, str] | None = None,
+) -> ClientReads:
+    """Return the reads after another message (see `with_message`); only its calls where no result proves anything."""
+    if profile.proves:
+        return with_message(reads, RereadRules(profile, excluded=excluded), message, stands)
+    calls = reads.calls
+    for block in message.blocks:
+        if isinstance(block, ToolCall) and message.role == "assistant":
+            calls = calls.put(block.id, block)
+        elif isinstance(block, ToolResult) and message.role != "assistant":
+            calls = calls.without(block.call_id)
+    return reads if calls is reads.calls else replace(reads, calls=calls)
 
 
 def _set_profile(seen: ClientReadState, note: ClientNote) -> ClientReadState:

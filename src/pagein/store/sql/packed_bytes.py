@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -247,11 +248,12 @@ def _without_texts(line: bytes, texts: dict[ContentHash, bytes], shares: Callabl
         content = _content_of(token)
         if content is None:
             continue
-        name = ContentHash.of(content)
+        digest = sha256(content).digest()  # the mark holds these bytes
+        name = ContentHash(digest.hex())
         if not shares(name):
             continue
         texts[name] = content
-        parts += (line[last:start], b"\1", bytes.fromhex(name.hex))
+        parts += (line[last:start], b"\1", digest)
         last = end
     return b"".join((*parts, line[last:]))
 
