@@ -240,7 +240,7 @@ class BranchIndex:
         return next((count for count in range(len(units), 0, -1) if units[count - 1].name in stands), 0)
 
     def last_sent(self, units: Sequence[Unit]) -> SentPlace | None:
-        """Return the place of the last sent request that these messages continue; None without one."""
+        """Return the place of the last request sent with leading messages of these; None if no request was sent."""
         for count in range(len(units), 0, -1):
             name = units[count - 1].name
             entry = self.places.request_at(name)
