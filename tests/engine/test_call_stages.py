@@ -28,7 +28,7 @@ DECISION = (
     "evict_results",
     "insert_texts",
     "record_request",
-    "choose_one_shots",
+    "choose_shown_once",
     "enter_tools",
 )
 SENDING = ("lay_out_window", "splice_changes", "place_breakpoints", "validate_request")

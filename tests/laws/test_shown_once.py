@@ -22,7 +22,7 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.errors import BadInput
 from pagein.model.entries import NoteEntry
-from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote
+from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, ShownOnceNote
 from pagein.model.messages import Usage
 from pagein.policy.eviction.presets import PRESETS
 from pagein.providers.validity import Api
@@ -201,4 +201,4 @@ def test_where_the_provider_caches_by_itself_nothing_is_shown_once(api: Api, pre
                 assert prepared.opened is None or not prepared.opened.is_uncached
                 engine.session("one").observe(Usage(fresh=500, read=FRONT, written=0, output=40), prepared)
             notes = [one.body.note for one in engine.session("one").journal if isinstance(one.body, NoteEntry)]
-            assert not any(isinstance(one, OneShotNote) for one in notes)
+            assert not any(isinstance(one, ShownOnceNote) for one in notes)

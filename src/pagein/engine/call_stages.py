@@ -91,7 +91,7 @@ class CallStages:
             window.evict_results,
             window.insert_texts,
             window.record_request,
-            window.choose_one_shots,
+            window.choose_shown_once,
             self.enter_tools,
         )
         self.pooled: tuple[Stage, ...] = (
@@ -256,11 +256,11 @@ class CallStages:
             elif call.changes and call.parent is not None:
                 chosen = self._reading_own_entry(call, call.parent)
             chosen = chosen if call.terms is None else cache_breakpoints.with_terms(chosen, call.terms)
-            if call.shots is not None:
-                chosen = replace(chosen, tail=cache_breakpoints.place_in_front(made.items, call.shots.calls[0]))
+            if call.shown_once is not None:
+                chosen = replace(chosen, tail=cache_breakpoints.place_in_front(made.items, call.shown_once.calls[0]))
         if chosen != AS_THE_CLIENT:
             made, chosen = with_breakpoints(pending, made, chosen)
-        return replace(call, made=made, chosen=chosen, shots=call.shots if chosen.tail is not None else None)
+        return replace(call, made=made, chosen=chosen, shown_once=call.shown_once if chosen.tail is not None else None)
 
     def _reading_own_entry(self, call: RequestCall, parent: EntryId) -> BreakpointChoice:
         """Return a breakpoint where the last request to this model ended in front of results that it showed once."""
@@ -275,7 +275,7 @@ class CallStages:
         self.renderer.hold(call.pending, call.made, decided=call.decided)
         if call.chosen != AS_THE_CLIENT and call.placed != "retried":
             self._log.note(call.chosen)
-            self._window.note_one_shots(call)
+            self._window.note_shown_once(call)
         return call
 
     # --- requests that were sent without a decision ---

@@ -13,8 +13,8 @@ from pagein.model.journal_notes import CacheVerdictNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, Usage
 from pagein.policy.economics.rewrite_cost import Account, Economics, Moment
-from pagein.policy.eviction.one_shots import OneShots
 from pagein.policy.eviction.residency import Thinking
+from pagein.policy.eviction.results_shown_once import ResultsShownOnce
 from pagein.policy.stubs.recall_ways import TOOLS, Begins, Way
 from pagein.providers.caches.cache_doctor import WELL, Diagnosis
 from pagein.providers.validity import Api
@@ -47,7 +47,7 @@ class WindowRequest:
     failure: str | None = None
     previewed: tuple[PagedOut, ...] = ()
     crowded: bool = False
-    shown_once: OneShots | None = None
+    shown_once: ResultsShownOnce | None = None
 
     @property
     def length(self) -> int:
@@ -103,7 +103,7 @@ class WindowCall:
     epoch: rewrites of the window so far.
     gained: savings of the session by this request, in BIT; None until it is journaled.
     failure: reason of an incomplete decision; None without one.
-    shots: results that the request shows once; None without any.
+    shown_once: results that the request shows once; None without any.
     """
 
     at: float | None = None
@@ -118,7 +118,7 @@ class WindowCall:
     epoch: int = 0
     gained: float | None = None
     failure: str | None = None
-    shots: OneShots | None = None
+    shown_once: ResultsShownOnce | None = None
 
 
 @dataclass(frozen=True, slots=True)

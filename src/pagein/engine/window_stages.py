@@ -31,7 +31,7 @@ from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
-from pagein.model.journal_notes import OneShotNote, ReadNote
+from pagein.model.journal_notes import ReadNote, ShownOnceNote
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
@@ -43,7 +43,7 @@ from pagein.policy.stubs.recall_ways import TOOLS
 
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
-_SHOWN_ONCE: Final = kind_of(OneShotNote)
+_SHOWN_ONCE: Final = kind_of(ShownOnceNote)
 _MARK: Final = b'"cache_control"'
 
 
@@ -217,7 +217,7 @@ class WindowStages:
         saved = account.saved - state.account.saved
         return replace(call, entry=entry, epoch=state.epoch, gained=saved, failure=failure)
 
-    def choose_one_shots(self, call: C) -> C:
+    def choose_shown_once(self, call: C) -> C:
         """Choose results to show once, where the last cache breakpoint can stand in front."""
         parts, gate, least = self.parts, call.gate, self.parts.residency.shown_once
         if not parts.marks or gate.unseen_tail is None or gate.way is None or gate.begins is not None or least is None:
@@ -231,13 +231,13 @@ class WindowStages:
             | {*self.evidence.files.path_of}
         )
         residency, moment = at_prices(parts.residency, gate.economics), moment_of(state, call.at)
-        found = shown_once.choose_one_shots(state, residency, moment, stays, unseen=gate.unseen_tail)
-        return replace(call, shots=found)
+        found = shown_once.choose_shown_once(state, residency, moment, stays, unseen=gate.unseen_tail)
+        return replace(call, shown_once=found)
 
-    def note_one_shots(self, call: WindowCall) -> None:
+    def note_shown_once(self, call: WindowCall) -> None:
         """Journal the results that the request shows once."""
-        if call.shots is not None:
-            self.log.note(OneShotNote(call.shots.calls, call.shots.saved))
+        if call.shown_once is not None:
+            self.log.note(ShownOnceNote(call.shown_once.calls, call.shown_once.saved))
 
     def decide(self, call: WindowCall) -> WindowCall:
         """Run the stages of a decision without those of a provider's request.
@@ -251,10 +251,10 @@ class WindowStages:
             self.evict_results,
             self.insert_texts,
             self.record_request,
-            self.choose_one_shots,
+            self.choose_shown_once,
         ):
             call = stage(call)
-        self.note_one_shots(call)
+        self.note_shown_once(call)
         return call
 
 

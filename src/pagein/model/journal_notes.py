@@ -105,7 +105,7 @@ class BreakpointChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class OneShotNote:
+class ShownOnceNote:
     """The request before showed these results behind its last cache breakpoint: stubs take their place in the next.
 
     calls: ids of the calls with these results.
@@ -360,7 +360,7 @@ Note: TypeAlias = (
     | CacheMarksNote
     | ClientNote
     | BreakpointChoice
-    | OneShotNote
+    | ShownOnceNote
     | GuardReportNote
     | ToolsNote
     | ToolsLaterNote

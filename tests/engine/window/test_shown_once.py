@@ -15,7 +15,7 @@ from pagein.engine.engine import Engine, Settings
 from pagein.engine.prepared_request import PreparedRequest
 from pagein.engine.window import shown_once
 from pagein.model.entries import SHOWN_ONCE, Body, CompactionEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote
+from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, ShownOnceNote
 from pagein.model.messages import Usage
 from pagein.policy.eviction.residency import PRICED
 
@@ -298,7 +298,7 @@ def test_an_output_stays_that_no_answer_of_the_model_followed(begun: tuple[Engin
     ids=lambda one: type(one).__name__,
 )
 def test_a_compaction_another_request_or_an_unmodified_retry_in_between_keeps_the_output(between: Body) -> None:
-    note = OneShotNote(("toolu_3",), 500.0)
+    note = ShownOnceNote(("toolu_3",), 500.0)
     after = shown_once.step(shown_once.NOTHING_SHOWN, NoteEntry.of(note))
     assert after.note == note
     assert shown_once.step(after, between).note is None
@@ -327,7 +327,7 @@ def test_it_is_journaled_with_its_request_and_only_if_the_breakpoint_moved(begun
     answered(engine, talk.runs(big("one")), 30.0)
     journal = engine.session("one").journal
     notes = [one.body.note for one in journal.branch(engine.session("one").leaf) if isinstance(one.body, NoteEntry)]
-    found = [one for one in notes if isinstance(one, OneShotNote)]
+    found = [one for one in notes if isinstance(one, ShownOnceNote)]
     assert [one.calls for one in found] == [("toolu_3",)]
     assert found[0].saved > 0
 

@@ -29,7 +29,7 @@ from pagein.engine.window.shown_once import with_shown_once
 from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
 from pagein.model.entries import SHOWN_ONCE, EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
-from pagein.model.journal_notes import OneShotNote
+from pagein.model.journal_notes import ShownOnceNote
 from pagein.model.messages import Other, ToolCall, ToolResult
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
 from pagein.policy.economics.rewrite_cost import Account, Moment, excess, high_estimate, is_cold, likely
@@ -80,7 +80,7 @@ class Scene:
     excluded: tuple[str, ...] = EXCLUDED
     way: Way = TOOLS
     servers: Callable[[], bool] = lambda: True
-    shown: OneShotNote | None = None
+    shown: ShownOnceNote | None = None
 
     @property
     def window(self) -> int | None:

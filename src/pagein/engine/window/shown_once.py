@@ -19,16 +19,16 @@ from pagein.engine.log.journal import Fold, Journal
 from pagein.engine.log.request_draft import WindowPiece, length
 from pagein.engine.log.state import State
 from pagein.model.entries import SHOWN_ONCE, Body, CompactionEntry, EntryId, NoteEntry, RequestSent
-from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote, PrefixDigests
+from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, PrefixDigests, ShownOnceNote
 from pagein.model.messages import ToolResult
 from pagein.policy.economics.rewrite_cost import Moment
-from pagein.policy.eviction.one_shots import OneShots, TailBlock, one_shots
 from pagein.policy.eviction.residency import Epoch, EpochPlan, Residency
+from pagein.policy.eviction.results_shown_once import ResultsShownOnce, TailBlock, results_shown_once
 
 _MOST_ENTRIES: Final = 400
 """Entries that are looked through: 20 blocks are at most 20 messages, with their requests and notes."""
 
-TAKES: Final = (OneShotNote, RequestSent, CachedPrefixNote, PassthroughNote, CompactionEntry)
+TAKES: Final = (ShownOnceNote, RequestSent, CachedPrefixNote, PassthroughNote, CompactionEntry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ShownOnce:
     kept: keep-alive requests so far.
     """
 
-    note: OneShotNote | None = None
+    note: ShownOnceNote | None = None
     kept: int = 0
 
 
@@ -49,7 +49,7 @@ NOTHING_SHOWN: Final = ShownOnce()
 def step(shown: ShownOnce, body: Body) -> ShownOnce:
     """Return what was shown once after a further entry."""
     match body:
-        case NoteEntry(note=OneShotNote() as note):
+        case NoteEntry(note=ShownOnceNote() as note):
             return replace(shown, note=note)
         case NoteEntry(note=CachedPrefixNote(kept=kept)):
             return shown if kept == shown.kept else ShownOnce(shown.note if kept < shown.kept else None, kept)
@@ -74,7 +74,7 @@ def calls_shown_last(journal: Journal[State], heads: Fold[PrefixDigests], leaf: 
         match entry.body:
             case CompactionEntry():
                 break
-            case NoteEntry(note=OneShotNote(calls=shown)):
+            case NoteEntry(note=ShownOnceNote(calls=shown)):
                 calls = shown
             case RequestSent():
                 if heads[name].model == model:
@@ -86,9 +86,9 @@ def calls_shown_last(journal: Journal[State], heads: Fold[PrefixDigests], leaf: 
     return ()
 
 
-def choose_one_shots(
+def choose_shown_once(
     state: State, residency: Residency, moment: Moment, stays: Collection[str], *, unseen: float = 0.0
-) -> OneShots | None:
+) -> ResultsShownOnce | None:
     """Choose the results of the request just journaled that it shows once.
 
     state: the state after the request.
@@ -125,11 +125,11 @@ def choose_one_shots(
                 left -= tokens
         tail.append(TailBlock(max(0, left)))
     tail.append(TailBlock(math.ceil(unseen / moment.scale)))
-    return one_shots(tail, moment, economics, state.account)
+    return results_shown_once(tail, moment, economics, state.account)
 
 
-def with_shown_once(planned: EpochPlan, shown: OneShotNote, state: State, stays: Collection[str]) -> EpochPlan:
-    """Add the one-shot results of the last request to a plan. Nothing cached changes, so they cost nothing.
+def with_shown_once(planned: EpochPlan, shown: ShownOnceNote, state: State, stays: Collection[str]) -> EpochPlan:
+    """Add the results that the last request showed once to a plan. Nothing cached changes, so they cost nothing.
 
     A result that no answer followed was not seen, and stays.
 

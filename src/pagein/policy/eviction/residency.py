@@ -78,7 +78,7 @@ class Residency:
     previews: None lets every output enter whole (*lossless only*).
     arguments: which texts in the arguments of calls may be masked; None: none, as where the echo guard cannot hold a
         call back.
-    shown_once: outputs of at least this many tokens may be shown by one request only (`policy.eviction.one_shots`); None:
+    shown_once: outputs of at least this many tokens may be shown by one request only (`policy.eviction.results_shown_once`); None:
         none.
     thinking: whether an epoch also removes the thinking of finished turns behind its frontier where the model could
         keep it.

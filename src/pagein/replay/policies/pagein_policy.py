@@ -20,7 +20,7 @@ from pagein.engine.prepared_request import Gate, WindowRequest
 from pagein.errors import CallerError, StoreError
 from pagein.model.bill import Why
 from pagein.model.entries import InsertEntry, NoteEntry, PagedOut, RequestSent
-from pagein.model.journal_notes import ClientNote, OneShotNote, UsageNote
+from pagein.model.journal_notes import ClientNote, ShownOnceNote, UsageNote
 from pagein.model.messages import Message, ToolCall, ToolResult, Usage
 from pagein.policy.clients.window_files import NO_CHAINS
 from pagein.policy.economics.decision_prices import economics_of, waits_for_marks
@@ -234,7 +234,7 @@ class PageinPolicy:
             entry = self._session.journal.entry(name)
             # what the request before left behind: its entry, or the note on what it showed once
             ends += isinstance(entry.body, RequestSent)
-            if ends > 1 or (ends and isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, OneShotNote)):
+            if ends > 1 or (ends and isinstance(entry.body, NoteEntry) and isinstance(entry.body.note, ShownOnceNote)):
                 break
             tokens += entry.body.tokens if isinstance(entry.body, InsertEntry) else 0
             name = entry.parent

@@ -1,4 +1,4 @@
-"""One-shot results: big outputs that a single request shows, behind its last cache breakpoint.
+"""Results shown once: big outputs that a single request shows, behind its last cache breakpoint.
 
 Nothing behind the last breakpoint is written to the cache. So an output there costs no write, and a stub can take its
 place in the next request without a rewrite. The price: what stands behind the output and stays is written one call later.
@@ -32,7 +32,7 @@ class TailBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class OneShots:
+class ResultsShownOnce:
     """The outputs that a request shows once, in the order of the window.
 
     saved: saving by the time of the next request, in BIT, against a request that caches its whole tail. Negative where
@@ -50,14 +50,16 @@ class OneShots:
         return tuple(one.call_id for one in self.residents)
 
 
-def one_shots(tail: Sequence[TailBlock], moment: Moment, economics: Economics, account: Account) -> OneShots | None:
+def results_shown_once(
+    tail: Sequence[TailBlock], moment: Moment, economics: Economics, account: Account
+) -> ResultsShownOnce | None:
     """Return the outputs in the tail to show once; None for a choice without gain or beyond the allowed risk.
 
     Only for a cache with entries at breakpoints: elsewhere the provider caches the tail by itself.
     """
     if not economics.at_marks or economics.uncached is not None or economics.void or economics.entrance:
         return None
-    best: OneShots | None = None
+    best: ResultsShownOnce | None = None
     most = LEAST_GAIN
     gain = stays = 0
     going: list[Resident] = []
@@ -70,7 +72,7 @@ def one_shots(tail: Sequence[TailBlock], moment: Moment, economics: Economics, a
         stays += block.resident.stays
         value = _value(gain, stays, HORIZON, moment, economics)
         if value > most and _has_front(block.resident, moment, economics):
-            found = OneShots(tuple(reversed(going)), _value(gain, stays, 0, moment, economics), value)
+            found = ResultsShownOnce(tuple(reversed(going)), _value(gain, stays, 0, moment, economics), value)
             if CAUTION * -found.saved <= in_hand(account, economics):
                 best, most = found, value
     return best
