@@ -10,7 +10,7 @@ Rules of this file
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pagein.model.chats import PAGE_STEPS, ChatTurn, Step, turns_to_value
+from pagein.model.chats import PAGE_STEPS, ChatTurn, Step, page_name, turns_to_value
 from pagein.model.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from pagein.model.values import Value
 from pagein.policy.clients.client_prompts import user_words
@@ -45,7 +45,7 @@ class ChatPages:
     @property
     def name(self) -> str:
         """The name of the field with the last page."""
-        return f"turns.{self.turn}.{self.page}"
+        return page_name(self.turn, self.page)
 
     @property
     def value(self) -> Value:

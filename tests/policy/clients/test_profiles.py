@@ -285,7 +285,6 @@ def test_a_failure_is_told_by_the_text_where_the_wire_has_no_word_for_it(
     profile: Profile, asked: ToolCall, text: str, *, failed: bool
 ) -> None:
     assert profile.is_failure(asked, result(text)) is failed
-    assert profile.is_success(asked, result(text)) is not failed
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,10 @@
 
 import hashlib
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from pagein.model.entries import CompactionEntry, MessageEntry, NoteEntry
 from pagein.model.guard_notes import ReadMeasureNote, SearchMeasureNote
 from pagein.model.messages import Message, Text
-from pagein.model.spans import Spans
-from pagein.policy.guards.aggregation import EMPTY, MOST_ITEMS, bundle_id, candidate_id, item_id, merge_places
+from pagein.policy.guards.aggregation import EMPTY, MOST_ITEMS, bundle_id, candidate_id, item_id
 from pagein.policy.guards.guard_state import START, GuardState, step
 
 USER = MessageEntry(Message("user", (Text("go on"),)))
@@ -73,15 +69,6 @@ def test_overlapping_reads_are_counted_once_and_a_search_begins_a_new_bundle() -
     many = after(*(ReadMeasureNote("file", f"/w/{n}", 1, 1, 1, 1, 1, f"i{n}") for n in range(200))).bundle
     assert len(many.items) == MOST_ITEMS
     assert many.items[-1] == "i199"
-
-
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.tuples(st.integers(1, 30), st.integers(1, 30)))))
-def test_merged_places_hold_each_line_once(places: list[tuple[str, tuple[int, int]]]) -> None:
-    merged = merge_places(places)
-    assert [path for path, _ in merged] == [*dict.fromkeys(path for path, _ in places)]
-    for path, spans in merged:
-        lines = {line for one, (first, last) in places if one == path for line in range(first, last + 1)}
-        assert spans == Spans.lines(lines)
 
 
 def test_places_of_a_search_have_names_that_stay() -> None:

@@ -11,7 +11,6 @@ from pagein.policy.stubs.manifest import (
     PI_RLM,
     Manifest,
     ManifestRow,
-    join_page,
     manifest,
     tokens_of,
 )
@@ -140,7 +139,3 @@ def test_after_a_compaction_everything_is_listed_on_one_page() -> None:
     assert page is not None
     assert page.text == manifest([row(1), row(2)])
     assert anew.pages == 1
-
-
-def test_a_page_stands_in_front_of_what_a_user_said() -> None:
-    assert join_page("PAGE", "hello") == "PAGE\n\n---\n\nhello"

@@ -15,7 +15,6 @@ from pagein.policy.tiers.tier_values import (
     Tier,
     TierItem,
     TierState,
-    is_promotion,
     tier_for,
 )
 from pagein.policy.tiers.tracker import Move, TierOutcome, track, without_prefix
@@ -154,13 +153,6 @@ def test_the_target_comes_from_the_settings() -> None:
 @pytest.mark.parametrize(("n", "tier"), [(0, "active"), (3, "L3"), (6, "L2"), (9, "L1"), (12, "L0")])
 def test_the_tier_of_an_n(n: int, tier: Tier) -> None:
     assert tier_for(n) == tier
-
-
-def test_what_counts_as_a_promotion() -> None:
-    up: list[tuple[Tier, Tier]] = [("active", "L3"), ("L3", "L2"), ("L2", "L1"), ("L1", "L0")]
-    assert all(is_promotion(*pair) for pair in up)
-    down: list[tuple[Tier, Tier]] = [("L0", "L1"), ("L2", "active"), ("L3", "active"), ("L2", "L2")]
-    assert not any(is_promotion(*pair) for pair in down)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pagein.model.chats import ChatCall, ChatTurn, turns_from_value
+from pagein.model.chats import ChatCall, ChatTurn, page_name, turns_from_value
 from pagein.model.messages import Text
 from pagein.model.names import ContentHash
 from pagein.model.references import Reference
@@ -88,7 +88,7 @@ class TurnPlaces:
         return self._sessions[reference.target]
 
     def _words(self, chat: Version, turn: int) -> str:
-        field = f"turns.{turn}.1"
+        field = page_name(turn, 1)
         name = chat.additional.get(field)
         if name is None:
             return ""

@@ -113,10 +113,6 @@ class Profile:
         op = self.ops.get(call.name)
         return result.is_error if op is None else result.is_error or _fails(self, op, result.text)
 
-    def is_success(self, call: ToolCall, result: ToolResult) -> bool:
-        """Return whether nothing reports a failed call."""
-        return not self.is_failure(call, result)
-
     def lines_shown(self, call: ToolCall, result: ToolResult) -> ShownText | None:
         """Return the lines of a file in a result; None if uncertain."""
         if self.is_failure(call, result) or result.images:

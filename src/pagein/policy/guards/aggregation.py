@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.model.guard_notes import ReadMeasureNote, ReadMode
-from pagein.model.spans import NO_LINES, Run, Spans
+from pagein.model.spans import NO_LINES, Spans
 
 MOST_ITEMS: Final = 128
 """Most items of a bundle; the oldest are dropped."""
@@ -80,17 +80,6 @@ def candidate_id(query: str, path: str, index: int) -> str:
     """
     name = path.rpartition("/")[2]
     return "cand_" + _digest(f"{query}|{path}|{name}|{index}")[:12]
-
-
-def merge_places(places: Iterable[tuple[str, Run]]) -> tuple[tuple[str, Spans], ...]:
-    """Return the lines of several places of files, each line once.
-
-    places: path and lines of each place. Files keep the order of their first place.
-    """
-    merged: dict[str, Spans] = {}
-    for path, run in places:
-        merged[path] = merged.get(path, NO_LINES).unite(Spans.of(run))
-    return tuple(merged.items())
 
 
 def _digest(text: str) -> str:

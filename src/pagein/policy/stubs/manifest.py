@@ -23,7 +23,6 @@ BUDGET: Final = 2000
 RESERVE: Final = 200
 """Tokens of the budget for the text above and below the rows."""
 EMPTY_STORE: Final = "[No externalized content yet.]"
-_JOINT: Final = "\n\n---\n\n"
 _HEADER: Final = "## RLM External Context"
 _COLUMNS: Final = "| Object ID | Type | Tokens | Description |\n|----|------|--------|-------------|"
 
@@ -112,11 +111,6 @@ def manifest(rows: Sequence[ManifestRow], *, budget: int = BUDGET, dialect: Dial
     """
     _, page = NO_MANIFEST.at_edge(rows, budget=budget, dialect=dialect)
     return EMPTY_STORE if page is None else page.text
-
-
-def join_page(page: str, text: str) -> str:
-    """Put a page in front of a user's text, in a single block, to keep turns alternating."""
-    return f"{page}{_JOINT}{text}"
 
 
 def tokens_of(text: str) -> int:

@@ -131,12 +131,6 @@ def tier_for(n: int) -> Tier:
     return next(band.tier for band in reversed(BANDS) if n >= band.entry_n)
 
 
-def is_promotion(before: Tier, after: Tier) -> bool:
-    """Whether a change of tier is a promotion."""
-    places = [band.tier for band in BANDS]
-    return places.index(after) > places.index(before)
-
-
 def symbol_key(path: str) -> str:
     """The key of a file's symbol entry."""
     return SYMBOL + path
