@@ -400,6 +400,7 @@ NO_REQUESTS = {
     b"[1, 2]": "one JSON object",
     b"7": "one JSON object",
     b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}': "an id is",
+    b'{"jsonrpc":"2.0","id":true,"method":"ping"}': "an id is",
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}': "params must be",
     b'{"id":1,"method":"ping"}': "jsonrpc",
     b'{"jsonrpc":"2.0","id":1}': "a method",
@@ -407,6 +408,15 @@ NO_REQUESTS = {
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":' + b"[" * 300 + b"]" * 300 + b"}}": "levels",
     b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * LONGEST_LINE: "at most",
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"target":"\\ud800"}}}': "surrogate",
+}
+
+
+WRONG_PARAMETERS: dict[str, tuple[str, object]] = {
+    '"name"': ("tools/call", {}),
+    "an object": ("tools/call", {"name": "read", "arguments": []}),
+    "pagein://object/ID": ("resources/read", {"uri": 7}),
+    "_meta is": ("tools/call", {"name": "read", "_meta": 7}),
+    "progressToken": ("ping", {"_meta": {"progressToken": []}}),
 }
 
 
@@ -419,6 +429,12 @@ def test_broken_lines_end_nothing_and_the_end_of_the_input_ends_the_process(fold
             say(process, line)
             answer = hear(process)
             assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32600, True), answer
+        for told, (method, params) in WRONG_PARAMETERS.items():
+            say(process, {"id": 1, "method": method, "params": params})
+            answer = hear(process)
+            assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32602, True), answer
+        say(process, b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}')  # the SDK drops it without a word
+        assert hear(process)["error"]["code"] == -32700
         say(process, {"id": 1, "method": "prompts/list", "params": {"cursor": "x"}})
         assert "one page" in hear(process)["error"]["message"]
         say(process, b'{"a":' + b"[" * 100_000)

@@ -22,7 +22,6 @@ Rules of this file
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from pathlib import PurePath
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
@@ -164,7 +163,7 @@ class ReceiptedReads:
         with self._session.turn():
             self._look()
             known = dict(self._answers)
-            helps = any(not about or PurePath(one).name in about for one in self._in_order)
+            helps = any(not about or one.rpartition("/")[2] in about for one in self._in_order)
         shown = standing() if helps else {}
         gone = self._session.sent_windows.evicted_among(shown)
         found = (one for call, one in shown.items() if call not in gone)
