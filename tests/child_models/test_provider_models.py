@@ -245,5 +245,6 @@ def test_a_usage_that_cannot_be_counts_as_none(counts: tuple[int, int]) -> None:
 
     from pagein.child_models.provider_messages import child_answer
 
-    told = ModelResponse([TextPart("4")], RequestUsage(input_tokens=counts[0], output_tokens=counts[1]))
+    usage = RequestUsage(input_tokens=counts[0], output_tokens=counts[1])
+    told = ModelResponse([TextPart("4")], usage=usage)
     assert child_answer(told, "a/b").usage is None
