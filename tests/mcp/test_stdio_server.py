@@ -360,7 +360,9 @@ def test_the_budget_of_reads_adds_up_in_a_conversation_and_is_no_strangers(folde
         for number in range(25):
             assert "exceeded" not in ask(one, mode="file", target=f"m{number}.txt")
             assert "exceeded" not in ask(stranger, mode="file", target=f"m{number}.txt")
-        assert ask(one, mode="file", target="m25.txt").startswith("Read budget exceeded.")
+        refused = ask(one, mode="file", target="m25.txt")
+        assert refused.startswith("Read budget exceeded.")
+        assert 'mode="snippet"' in refused
         for caller in (other, thread, stranger):
             assert ask(caller, mode="file", target="m25.txt").startswith("text 25"), "another conversation"
         figures = engine.session("mcp-tester", workspace=folder).guards.figures()
@@ -387,7 +389,7 @@ def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled
         receipt = ask("read", mode="file", target="a.py").rpartition("known=")[2].removesuffix("]")
         off = True
         assert ask("read", mode="file", target="a.py", known=[receipt]) == LINES
-        assert "disabled" in ask("search", pattern="value")
+        assert "`pagein on`" in ask("search", pattern="value")
         off = False
         assert ask("read", mode="file", target="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
         whole = f" [known={receipt}]\n"
