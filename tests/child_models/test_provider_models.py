@@ -147,6 +147,35 @@ def test_each_failure_says_who_must_act(
     assert getattr(told.value, "retry_after", None) == retry_after
 
 
+NO_FORM = [(model, body) for model in MODELS[:2] for body in (b"{broken", b"[]", b'{"content": null}', b"{}")]
+
+
+@pytest.mark.parametrize(("model", "body"), [*NO_FORM, (MODELS[2], b"{broken")])
+def test_an_answer_in_no_form_of_the_provider_is_one_that_broke_off(model: str, body: bytes) -> None:
+    """The provider may bill it, so it is no refusal, which costs nothing."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+        writer.write(head % len(body) + body)
+        await writer.drain()
+        writer.close()
+
+    async def work() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        connection = ProviderModels(model, {one.name: address for one in VENDORS})
+        async with server:
+            try:
+                await connection.complete(ASK)
+            finally:
+                await connection.close()
+
+    with pytest.raises(BrokenConnection, match="could not be read") as told:
+        asyncio.run(work())
+    assert told.value.was_sent
+
+
 @pytest.mark.parametrize("item", [{"break": 3}, {"error": 529, "after": 3}])
 def test_a_stream_that_ends_early_is_no_answer(item: dict[str, Any]) -> None:
     script = [[{"text": "a long answer " * 20}, {**item, "times": 0}]]
@@ -207,3 +236,15 @@ def test_the_library_is_loaded_with_the_first_call_only() -> None:
     code = "import sys, pagein.child_models.provider_models as m; m.ProviderModels('a/b'); print('pydantic_ai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("counts", [(-5, -7), (0, 0), (10, -1)])
+def test_a_usage_that_cannot_be_counts_as_none(counts: tuple[int, int]) -> None:
+    from pydantic_ai.messages import ModelResponse, TextPart
+    from pydantic_ai.usage import RequestUsage
+
+    from pagein.child_models.provider_messages import child_answer
+
+    usage = RequestUsage(input_tokens=counts[0], output_tokens=counts[1])
+    told = ModelResponse([TextPart("4")], usage=usage)
+    assert child_answer(told, "a/b").usage is None

@@ -240,13 +240,87 @@ def test_a_transcript_that_was_written_anew_is_read_anew(tmp_path: Path) -> None
     assert window.standing(call) == {}
 
 
-@pytest.mark.parametrize("damage", [b"{broken\n", b"[1]\n", b'{"type": "content-replacement"}\n'])
-def test_a_row_that_nobody_understands_ends_the_proof(tmp_path: Path, damage: bytes) -> None:
+def test_another_file_of_the_same_name_and_end_is_read_anew(tmp_path: Path) -> None:
     client = ClaudeLike(tmp_path)
     client.take(client.ask(), "x\n[known=0123456789]")
-    with (client.folder / "session-0.jsonl").open("ab") as opened:
-        opened.write(damage)
-    assert client.window.standing(client.ask()) == {}
+    window, call = client.window, client.ask()
+    assert list(window.standing(call)) == ["call-1"]
+    file = client.folder / "session-0.jsonl"
+    other = file.with_suffix(".new")
+    other.write_text(file.read_text().replace("[known=0123456789]", "(gone, as long as) "))
+    other.replace(file)
+    assert window.standing(call) == {}
+
+
+STRANGE_ROWS: list[tuple[type[ClaudeLike | CodexLike], object]] = [
+    (ClaudeLike, "{broken"),
+    (ClaudeLike, [1]),
+    (ClaudeLike, {"type": "content-replacement"}),
+    (
+        ClaudeLike,
+        {"type": "marble-origami-commit", "sessionId": "s", "firstArchivedUuid": "row-1", "lastArchivedUuid": "row-2"},
+    ),
+    (ClaudeLike, {"type": "of-a-later-version", "uuid": "u", "parentUuid": None}),
+    (ClaudeLike, {"type": "user", "isCompactSummary": True, "uuid": "u", "message": {"content": "A summary."}}),
+    (
+        ClaudeLike,
+        {
+            "type": "assistant",
+            "message": {"context_management": {"applied_edits": [{"type": "clear_tool_uses_20250919"}]}},
+        },
+    ),
+    (ClaudeLike, {"type": "assistant", "message": {"context_management": 7}}),
+    (CodexLike, "{broken"),
+    (CodexLike, {"type": "compacted", "payload": {}}),
+    (CodexLike, {"type": "event_msg", "payload": {"type": "context_compacted"}}),
+    (CodexLike, {"type": "response_item", "payload": {"type": "compaction_summary"}}),
+    (CodexLike, {"type": "retained_context", "payload": {}}),
+    (CodexLike, {"type": "of_a_later_version"}),
+]
+
+
+@pytest.mark.parametrize(("make", "row"), STRANGE_ROWS)
+def test_a_row_that_nobody_understands_ends_the_proof(
+    tmp_path: Path, make: type[ClaudeLike | CodexLike], row: object
+) -> None:
+    client = make(tmp_path)
+    client.take(client.ask(), "x\n[known=0123456789]")
+    with next(tmp_path.rglob("*.jsonl")).open("a") as opened:
+        opened.write((row if isinstance(row, str) else json.dumps(row)) + "\n")
+    assert client.window.standing(client.ask(), getattr(client, "thread", "")) == {}
+
+
+@pytest.mark.parametrize(
+    ("make", "row"),
+    [
+        (ClaudeLike, {"type": "queue-operation"}),
+        (ClaudeLike, {"type": "assistant", "message": {"context_management": {"applied_edits": []}}}),
+        (ClaudeLike, {"type": "assistant", "message": {"context_management": None}}),
+        (ClaudeLike, {"type": "system", "subtype": "turn_duration"}),
+        (CodexLike, {"type": "turn_context", "payload": {"model": "gpt"}}),
+        (CodexLike, {"type": "event_msg", "payload": {"type": "token_count"}}),
+    ],
+)
+def test_a_row_that_takes_nothing_out_leaves_the_proof(
+    tmp_path: Path, make: type[ClaudeLike | CodexLike], row: object
+) -> None:
+    client = make(tmp_path)
+    client.take(client.ask(), "x\n[known=0123456789]")
+    with next(tmp_path.rglob("*.jsonl")).open("a") as opened:
+        opened.write(json.dumps(row) + "\n")
+    assert list(client.window.standing(client.ask(), getattr(client, "thread", ""))) == ["call-1"]
+
+
+def test_an_answer_whose_provider_cleared_results_proves_nothing_for_its_own_call(tmp_path: Path) -> None:
+    client = ClaudeLike(tmp_path)
+    client.take(client.ask(), "x\n[known=0123456789]")
+    cleared = {"applied_edits": [{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses_20250919"}]}
+    call = [{"type": "tool_use", "id": "call-9", "name": "mcp__pagein__read", "input": {}}]
+    row = {"type": "assistant", "uuid": "u", "parentUuid": client.leaf}
+    client.write(
+        client.folder / "session-0.jsonl", {**row, "message": {"content": call, "context_management": cleared}}
+    )
+    assert client.window.standing("call-9") == {}
 
 
 def test_codex_shows_long_results_in_part_so_they_prove_nothing(tmp_path: Path) -> None:

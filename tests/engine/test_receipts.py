@@ -132,6 +132,41 @@ def test_a_change_between_two_quoted_answers_is_not_passed_over(tmp_path: Path) 
         assert event_of(read(reads, "a.py", known=[first, between, last])).mode != "unchanged"
 
 
+def test_after_a_marker_of_another_version_the_text_is_shown_although_the_file_is_as_quoted_again(
+    tmp_path: Path,
+) -> None:
+    """Its reader has been told that lines moved: "unchanged" would mean those, under their new numbers."""
+    one, moved = text(*LINES), text("new = 1\n", "new = 2\n", *LINES)
+    other = text(*LINES[:5], "other = 1\n", *LINES[6:])
+    with open_engine(tmp_path) as engine:
+        reads = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+
+        def ask(now: str, known: str, offset: int | None = 3) -> tuple[str, str]:
+            (tmp_path / "a.py").write_text(now)
+            found = read(reads, "a.py", offset=offset, known=[known])
+            return event_of(found).mode, found.receipt
+
+        (tmp_path / "a.py").write_text(one)
+        first = read(reads, "a.py").receipt
+        marker = "[readcache: lines 3-43 of 43 unchanged, shown earlier as lines 1-41]"
+        for _ in range(2):  # also where the same marker was given before
+            (tmp_path / "a.py").write_text(moved)
+            assert read(reads, "a.py", offset=3, known=[first]).text == marker
+            assert read(reads, "a.py", offset=3, known=[first]).text == marker
+            assert ask(one, first, None) == ("full", first)
+            assert ask(one, first)[0] == "unchanged_range"
+        assert ask(moved, first)[0] == "moved"
+        assert ask(other, first)[0] == "full", "a diff against the first version would pass over what was told last"
+        (tmp_path / "b.py").write_text(one)
+        first = read(reads, "b.py").receipt
+        (tmp_path / "b.py").write_text(moved)
+        assert event_of(read(reads, "b.py", offset=3, known=[first])).mode == "moved"
+    (tmp_path / "b.py").write_text(one)
+    with open_engine(tmp_path) as engine:  # another process knows what was told
+        again = ReceiptedReads(engine.session("mcp", workspace=tmp_path))
+        assert event_of(read(again, "b.py", known=[first])).mode == "full"
+
+
 edits = st.tuples(st.just("edit"), st.integers(0, 39), st.text("abc\n", max_size=12))
 ranges = st.tuples(st.just("read"), st.integers(1, 45), st.one_of(st.none(), st.integers(1, 45)))
 

@@ -43,12 +43,13 @@ class GatewayClient:
         self.calls = 0
         self.messages: list[Wire] = [{"role": "user", "content": "What about the table?"}]
         self.places = [self.messages]
+        self.fields: Wire = {}
 
     def ask(self, arguments: Wire) -> tuple[str, dict[str, str]]:
         """Let the model call the tool. Returns the call's id, and the results in the request, as they went out."""
         self.calls += 1
         name = f"toolu_{self.calls}"
-        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": self.messages}
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, **self.fields, "messages": self.messages}
         prepared = self.engine.prepare(json.dumps(body).encode(), "anthropic", at=100.0 * self.calls, hint="gate")
         assert prepared.failure is None
         call = {"type": "tool_use", "id": name, "name": "mcp__pagein__read", "input": arguments}
@@ -163,6 +164,19 @@ def test_a_second_read_gets_a_marker_and_one_behind_a_compaction_or_on_another_b
         answers += [client.read(), client.read()]
     text = "".join(LINES)
     assert answers == [text, MARKER, text, text, MARKER, text, MARKER]
+
+
+def test_what_a_provider_may_have_cleared_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("".join(LINES))
+    with pagein.open(tmp_path / "store.db", workspace=tmp_path) as engine:
+        client = GatewayClient(engine, ToolAnswers(engine, str(tmp_path)), told=True)
+        answers = [client.read(), client.read()]
+        client.fields = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
+        answers += [client.read(), client.read()]
+        client.fields = {}
+        answers += [client.read()]  # only what came behind the last request with edits stands
+    text = "".join(LINES)
+    assert answers == [text, MARKER, text, text, MARKER]
 
 
 def test_the_window_of_a_stdio_server_is_found_in_the_store_that_a_gateway_writes(tmp_path: Path) -> None:

@@ -360,7 +360,9 @@ def test_the_budget_of_reads_adds_up_in_a_conversation_and_is_no_strangers(folde
         for number in range(25):
             assert "exceeded" not in ask(one, mode="file", target=f"m{number}.txt")
             assert "exceeded" not in ask(stranger, mode="file", target=f"m{number}.txt")
-        assert ask(one, mode="file", target="m25.txt").startswith("Read budget exceeded.")
+        refused = ask(one, mode="file", target="m25.txt")
+        assert refused.startswith("Read budget exceeded.")
+        assert 'mode="snippet"' in refused
         for caller in (other, thread, stranger):
             assert ask(caller, mode="file", target="m25.txt").startswith("text 25"), "another conversation"
         figures = engine.session("mcp-tester", workspace=folder).guards.figures()
@@ -387,7 +389,7 @@ def test_while_pagein_is_off_files_are_shown_as_they_are_and_nothing_is_recalled
         receipt = ask("read", mode="file", target="a.py").rpartition("known=")[2].removesuffix("]")
         off = True
         assert ask("read", mode="file", target="a.py", known=[receipt]) == LINES
-        assert "disabled" in ask("search", pattern="value")
+        assert "`pagein on`" in ask("search", pattern="value")
         off = False
         assert ask("read", mode="file", target="a.py", known=[receipt]) == "[readcache: unchanged, 61 lines]"
         whole = f" [known={receipt}]\n"
@@ -400,6 +402,7 @@ NO_REQUESTS = {
     b"[1, 2]": "one JSON object",
     b"7": "one JSON object",
     b'{"jsonrpc":"2.0","id":{"a":1},"method":"tools/list"}': "an id is",
+    b'{"jsonrpc":"2.0","id":true,"method":"ping"}': "an id is",
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[1]}': "params must be",
     b'{"id":1,"method":"ping"}': "jsonrpc",
     b'{"jsonrpc":"2.0","id":1}': "a method",
@@ -407,6 +410,15 @@ NO_REQUESTS = {
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":' + b"[" * 300 + b"]" * 300 + b"}}": "levels",
     b'{"jsonrpc":"2.0","id":1,"method":"' + b"x" * LONGEST_LINE: "at most",
     b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read","arguments":{"target":"\\ud800"}}}': "surrogate",
+}
+
+
+WRONG_PARAMETERS: dict[str, tuple[str, object]] = {
+    '"name"': ("tools/call", {}),
+    "an object": ("tools/call", {"name": "read", "arguments": []}),
+    "pagein://object/ID": ("resources/read", {"uri": 7}),
+    "_meta is": ("tools/call", {"name": "read", "_meta": 7}),
+    "progressToken": ("ping", {"_meta": {"progressToken": []}}),
 }
 
 
@@ -419,6 +431,12 @@ def test_broken_lines_end_nothing_and_the_end_of_the_input_ends_the_process(fold
             say(process, line)
             answer = hear(process)
             assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32600, True), answer
+        for told, (method, params) in WRONG_PARAMETERS.items():
+            say(process, {"id": 1, "method": method, "params": params})
+            answer = hear(process)
+            assert (answer["error"]["code"], told in answer["error"]["message"]) == (-32602, True), answer
+        say(process, b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}')  # the SDK drops it without a word
+        assert hear(process)["error"]["code"] == -32700
         say(process, {"id": 1, "method": "prompts/list", "params": {"cursor": "x"}})
         assert "one page" in hear(process)["error"]["message"]
         say(process, b'{"a":' + b"[" * 100_000)

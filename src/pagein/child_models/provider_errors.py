@@ -38,8 +38,8 @@ _MEANINGS: Final[tuple[_Meaning, ...]] = (
     (ModelNotFoundError, UnknownModel, "the provider has no model {model}: {words}"),
     (ModelQuotaExceededError, RefusedRequest, "the account for {model} has no quota left: {words}"),
     ((ModelConnectionError, ModelServerError), BrokenConnection, "the connection to {model} failed: {words}"),
-    ((ContentFilterError, ModelAPIError), RefusedRequest, "the provider refused the request to {model}: {words}"),
-    (UnexpectedModelBehavior, BrokenConnection, "the answer of {model} could not be read: {words}"),
+    ((ContentFilterError, ModelHTTPError), RefusedRequest, "the provider refused the request to {model}: {words}"),
+    ((ModelAPIError, UnexpectedModelBehavior), BrokenConnection, "the answer of {model} could not be read: {words}"),
     (NotImplementedError, UnsupportedCall, "{model} cannot be called like this: {words}"),
     (UserError, RefusedRequest, "{model} cannot be called: {words}"),
 )

@@ -164,7 +164,8 @@ def _sendable(text: str) -> str:
 
 def _usage(response: ModelResponse) -> Usage | None:
     told = response.usage
-    if not told.has_values():
-        return None
     written, read = told.cache_write_tokens, told.cache_read_tokens
+    counts = told.input_tokens, told.output_tokens, written, read
+    if min(counts) < 0 or not any(counts):  # a call without a believable usage never costs nothing
+        return None
     return Usage(max(0, told.input_tokens - written - read), read, written, 0, told.output_tokens)

@@ -95,17 +95,29 @@ class ProviderModels:
             raise found from problem
 
     async def _call(self, model: "Model[Any]", request: ChildRequest, named: str) -> ChildAnswer:
+        from pydantic_ai.exceptions import UnexpectedModelBehavior
+
         from pagein.child_models import provider_messages as form
 
         has_schema = bool(model.profile.get("supports_json_schema_output", False))
         settings, messages = form.request_settings(request), form.request_messages(request)
         parameters = form.request_parameters(request, has_schema=has_schema)
-        if not request.stream:
-            return form.child_answer(await model.request(messages, settings, parameters), named)
-        async with model.request_stream(messages, settings, parameters) as stream:
-            async for _ in stream:
-                pass
-            return form.child_answer(stream.get(), named)
+        try:
+            if not request.stream:
+                found = await model.request(messages, settings, parameters)
+            else:
+                async with model.request_stream(messages, settings, parameters) as stream:
+                    async for _ in stream:
+                        pass
+                    found = stream.get()
+        except (
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as problem:  # of an answer in no form of the provider's
+            raise UnexpectedModelBehavior(f"{type(problem).__name__}: {problem}") from problem
+        return form.child_answer(found, named)
 
     async def close(self) -> None:
         """Close all connections."""

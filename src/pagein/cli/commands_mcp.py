@@ -14,6 +14,7 @@ from pagein.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from io import BufferedIOBase
 
     from pagein.mcp.offered_tools import OfferedTool
 
@@ -64,7 +65,7 @@ def _serve(
     config: "Mapping[str, object]",
     store: str | Path | None,
     source: BinaryIO,
-    sink: BinaryIO,
+    sink: "BufferedIOBase",
 ) -> None:
     import os
 

@@ -7,19 +7,27 @@ Rules of this file
 ------------------
 1. What stands before a boundary in the file does not count, wherever it stands in the tree: a compaction may keep rows
    behind it, but nobody tells which of them as they were.
-2. A row that is no JSON, and a row that replaces content, is a boundary.
+2. A row that is no JSON is a boundary, and so is one of an unknown kind: it may replace content, as one of context
+   collapse does. An answer whose provider cleared parts of the window is a boundary for its own calls, too.
 3. Two different results of one call: neither counts.
 """
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pagein.client_windows.transcript_tail import Row
 from pagein.engine.log.standing_receipts import StandingReceipt, standing_receipt
 
-_REPLACEMENT: Final = "content-replacement"
+_KNOWN: Final = frozenset((
+    "user", "assistant", "system", "attachment", "progress", "summary", "custom-title", "ai-title", "ended-by-model", "last-prompt",
+    "tag", "agent-name", "agent-color", "agent-setting", "pr-link", "frame-link", "bridge-session", "file-history-snapshot",
+    "attribution-snapshot", "mode", "permission-mode", "isolation-latch", "worktree-state", "queue-operation", "fork-context-ref",
+))  # fmt: skip
+"""Kinds of rows that take nothing out of the window."""
 _BOUNDARY: Final = "_boundary"
+_KEEPS_RESULTS: Final = "clear_thinking"
+"""How those server-side edits of a window begin that leave the results of tools."""
 
 
 class ClaudeCodeTranscript:
@@ -59,7 +67,7 @@ class ClaudeCodeTranscript:
         if found is None:
             return None
         uuid, place = found
-        before = bisect_left(self._boundaries, place)
+        before = bisect_right(self._boundaries, place)
         last = self._boundaries[before - 1] if before else -1
         standing = {}
         for name in self._calls_above(uuid):
@@ -77,8 +85,23 @@ class ClaudeCodeTranscript:
 
 
 def _is_boundary(row: Row) -> bool:
-    subtype = row.get("subtype")
-    return row.get("type") == _REPLACEMENT or (isinstance(subtype, str) and subtype.endswith(_BOUNDARY))
+    subtype, message = row.get("subtype"), row.get("message")
+    edits = message.get("context_management") if isinstance(message, dict) else None
+    return (
+        row.get("type") not in _KNOWN
+        or (isinstance(subtype, str) and subtype.endswith(_BOUNDARY))
+        or row.get("isCompactSummary") is True
+        or (edits is not None and _may_clear_results(edits))
+    )
+
+
+def _may_clear_results(edits: object) -> bool:
+    """Return whether what an answer tells of edits of its window may mean results of tools."""
+    applied = edits.get("applied_edits", ()) if isinstance(edits, dict) else None
+    if not isinstance(applied, list | tuple):
+        return True
+    kinds = (one.get("type") if isinstance(one, dict) else None for one in applied)
+    return not all(isinstance(kind, str) and kind.startswith(_KEEPS_RESULTS) for kind in kinds)
 
 
 def _blocks(row: Row) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Results of tool calls that stand in a window of codex, by its rollout.
 
 A rollout is a list: what stands before a call is what its model saw, back to the last boundary. A boundary is a
-compaction, a rollback of turns, and a row that is no JSON.
+compaction, a rollback of turns, a row that is no JSON, and one of an unknown kind.
 """
 
 import re
@@ -11,7 +11,13 @@ from typing import Final
 from pagein.client_windows.transcript_tail import Row
 from pagein.engine.log.standing_receipts import StandingReceipt, standing_receipt
 
-_BOUNDARIES: Final = frozenset(("compacted", "thread_rolled_back", "compaction", "context_compaction"))
+_KNOWN: Final = frozenset((
+    "session_meta", "response_item", "event_msg", "turn_context", "token_usage_record", "world_state", "security_risk_score",
+    "dynamic_tools_updated", "inter_agent_communication", "inter_agent_communication_metadata", "realtime_item",
+))  # fmt: skip
+"""Kinds of rows that take nothing out of the window by themselves."""
+_LOSS: Final = re.compile("compact|roll(?:ed_)?back|revert|rewind|truncat")
+"""What the name of a payload has in it that takes something out."""
 _HEAD: Final = re.compile(r"Wall time: [0-9.]+ seconds\nOutput:(?:\n|\Z)")
 _LONGEST: Final = 9_000
 """Bytes of a result that codex shows whole to every model. Of longer ones it may show the beginning and the end."""
@@ -29,7 +35,7 @@ class CodexRollout:
         """Take the next row."""
         payload = {} if row is None else row.get("payload", {})
         payload = payload if isinstance(payload, dict) else {}
-        if row is None or row.get("type") in _BOUNDARIES or payload.get("type") in _BOUNDARIES:
+        if row is None or row.get("type") not in _KNOWN or _LOSS.search(str(payload.get("type"))):
             self._standing = {}
             return
         name = payload.get("call_id")

@@ -24,6 +24,7 @@ class TranscriptTail:
         self._file = file
         self._place = 0
         self._before = b""
+        self._inode = 0
 
     def news(self) -> "Iterator[Row | None] | None":
         """Return the rows since the last look; None if what was read before does not count any more.
@@ -31,11 +32,12 @@ class TranscriptTail:
         A row is None if it is no JSON object. After None the next look begins at the first row. Raises OSError.
         """
         with self._file.open("rb") as opened:
-            size = os.fstat(opened.fileno()).st_size
+            size, inode = os.fstat(opened.fileno()).st_size, os.fstat(opened.fileno()).st_ino
+            is_other, self._inode = self._place > 0 and inode != self._inode, inode
             opened.seek(max(self._place - len(self._before), 0))
             if size > _LARGEST:
                 raise OSError(EFBIG, "transcript too large", str(self._file))
-            if size < self._place or opened.read(len(self._before)) != self._before:
+            if is_other or size < self._place or opened.read(len(self._before)) != self._before:
                 self._place, self._before = 0, b""
                 return None
             text = opened.read(size - self._place)

@@ -60,6 +60,7 @@ class Gate:
     """The allowed decisions for a call.
 
     previews: True if outputs may enter as previews.
+    rereads: False if the provider may take earlier results out of the request, so that none may stand for a later one.
     opens: returns whether an epoch may begin at a message.
     economics: prices of this call; None for those of the settings.
     arguments: True if texts in arguments may be masked, as far as the settings allow.
@@ -72,6 +73,7 @@ class Gate:
     """
 
     previews: bool = True
+    rereads: bool = True
     opens: Callable[[int], bool] = lambda _: True
     economics: Economics | None = None
     arguments: bool = True

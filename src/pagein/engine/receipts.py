@@ -15,14 +15,15 @@ Rules of this file
 4. After a refresh of a file, no answer about it proves anything until it was given again.
 5. Receipts tell the order of their answers. An answer that is given once more, after another version of the file was
    shown, therefore gets a receipt of its own, although its text is the same.
-6. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
+6. A marker that has no receipt may tell of another version, such as one whose lines moved. The next answer then names only that
+   version or a quoted one without its text: a reader of that marker takes "unchanged" for what it told last.
+7. Where the agent's window can be looked at, the receipts that stand in it count as quoted. A receipt stands there only
    if the text above it is, to the last character, the answer that it was made for.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from pathlib import PurePath
 from typing import Final
 
 from pagein.engine.log.journal import entry_name
@@ -32,6 +33,7 @@ from pagein.engine.session import Session
 from pagein.errors import StoreError
 from pagein.model.entries import Entry, EntryId, NoteEntry
 from pagein.model.journal_notes import ReadNote
+from pagein.model.names import ContentHash
 from pagein.model.note_forms import encode_note
 from pagein.model.read_events import FileRead, FileRefresh
 from pagein.policy.reads.receipt_lines import RECEIPT_DIGITS
@@ -88,6 +90,7 @@ class ReceiptedReads:
         self._answers: dict[str, _Answer] = {}
         self._in_order: dict[str, list[str]] = {}  # by path, the tags of its answers, the oldest first
         self._refreshed: set[str] = set()
+        self._latest: dict[str, ContentHash] = {}  # by path, the version of the last answer of any kind
         self._last: EntryId | None = None
 
     def is_of(self, session: Session) -> bool:
@@ -119,17 +122,43 @@ class ReceiptedReads:
                 self._look()
                 unknown = tuple(one for one in quoted if one not in self._answers)
                 session.move(None)
-                for answer in self._proven(dict.fromkeys((*quoted, *seen))):
+                proven = self._proven(dict.fromkeys((*quoted, *seen)))
+                for answer in proven:
                     session.note(answer.note)
                 before = session.leaf
                 result = work(bypass)
+                if not bypass and any(self._contradicts(event, proven) for event in self._reads_behind(before)):
+                    session.move(before)
+                    bypass = True
+                    result = work(bypass)
+                told = {event.path: event.version for event in self._reads_behind(before)}
                 receipt = self._receipt(before)
+                self._look()
+                self._latest |= told  # an equal answer has no new entry
                 self._refreshed.discard(receipt)  # an answer that was given before has no new entry
         except StoreError as problem:  # the text is the answer without a store (law 7)
             session.move(None)
             bypass = True
             return ReceiptedRead(replace(work(bypass), failure=str(problem)))
         return ReceiptedRead(result, receipt, unknown)
+
+    def _reads_behind(self, before: EntryId | None) -> list[FileRead]:
+        """Return the reads of files journaled behind an entry, the newest first."""
+        found, place = [], self._session.leaf
+        while place is not None and place != before:
+            entry = self._session.journal.entry(place)
+            note = _read_note(entry)
+            if note is not None:
+                found.append(note[1])
+            place = entry.parent
+        return found
+
+    def _contradicts(self, event: FileRead, proven: Iterable[_Answer]) -> bool:
+        """Return whether an answer is less than the text, although the last one told of a version that nobody quoted."""
+        last = self._latest.get(event.path)
+        if event.mode in _PLAIN or last in (None, event.version):
+            return False
+        return all(one.event.version != last for one in proven if one.event.path == event.path)
 
     def _receipt(self, before: EntryId | None) -> str:
         """Return the receipt of the answer journaled behind an entry; "" for an answer without text of a file."""
@@ -164,7 +193,7 @@ class ReceiptedReads:
         with self._session.turn():
             self._look()
             known = dict(self._answers)
-            helps = any(not about or PurePath(one).name in about for one in self._in_order)
+            helps = any(not about or one.rpartition("/")[2] in about for one in self._in_order)
         shown = standing() if helps else {}
         gone = self._session.sent_windows.evicted_among(shown)
         found = (one for call, one in shown.items() if call not in gone)
@@ -204,6 +233,9 @@ class ReceiptedReads:
         entries = self._session.journal.entries
         news = list(takewhile(lambda name: name != self._last, reversed(entries)))
         for name in reversed(news):
+            told = _read_note(entries[name])
+            if told is not None:
+                self._latest[told[1].path] = told[1].version
             found = _text_read(entries[name])
             if found is None:
                 self._refreshed |= self._tags_of(_refreshed_path(entries[name]))
@@ -234,12 +266,18 @@ class ReceiptedReads:
         return frozenset(base)
 
 
-def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
-    """Return the entry's read with visible text of a file; None for another entry."""
+def _read_note(entry: Entry) -> tuple[ReadNote, FileRead] | None:
+    """Return the entry's read of a file; None for another entry."""
     note = entry.body.note if isinstance(entry.body, NoteEntry) else None
-    if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead) or not note.event.emitted:
+    if not isinstance(note, ReadNote) or not isinstance(note.event, FileRead):
         return None
     return note, note.event
+
+
+def _text_read(entry: Entry) -> tuple[ReadNote, FileRead] | None:
+    """Return the entry's read with visible text of a file; None for another entry."""
+    found = _read_note(entry)
+    return found if found is not None and found[1].emitted else None
 
 
 def _refreshed_path(entry: Entry) -> str:

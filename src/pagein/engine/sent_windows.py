@@ -5,7 +5,8 @@ in an answer therefore names a branch: the model saw what stands above that answ
 
 Rules of this file
 ------------------
-1. What stands before a compaction, or before anything that was lost, erased or is unreadable, does not count.
+1. What stands before a compaction, or before anything that was lost, erased or is unreadable, does not count; nor does
+   anything in a request whose provider may take results out.
 2. What the gateway evicted or shortened does not count, even if it was restored later; nor what it shows as an object of
    a pooled window, which may leave.
 3. A call in an answer is found once, and not at all when a request has its result: a second one is somebody else's.
@@ -115,6 +116,9 @@ class _Followed:
                 self.links[entry.id] = None
             case NoteEntry(kind=kind) if kind in _BREAKS:
                 self.links[entry.id] = None
+            case RequestSent(clears=True, moment=moment):
+                self.links[entry.id] = None
+                self.open = entry.id, moment or 0.0
             case _:
                 self.links[entry.id] = above
                 if isinstance(entry.body, RequestSent):

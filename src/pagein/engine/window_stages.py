@@ -40,6 +40,7 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.recall_ways import TOOLS
+from pagein.providers.wire.server_edits import may_clear_results
 
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
@@ -111,7 +112,7 @@ class WindowStages:
         if not gate.previews or state.hand.off:
             return call
         settings = parts.residency.previews if gate.way is not None else None
-        profile = self.rereads.states[log.leaf].profile if parts.rereads else None
+        profile = self.rereads.states[log.leaf].profile if parts.rereads and gate.rereads else None
         again = self.rereads.stand_ins(log.leaf) if profile is not None and profile.proves else []
         has_large = settings is not None and _longest_result(state) >= settings.chars
         entering = [] if settings is None or not has_large else preview_candidates(state, log.rules, settings)
@@ -119,7 +120,7 @@ class WindowStages:
         read = self.evidence.files.path_of if entering and self._was_read else {}
         twice = (
             repeated_texts(state, parts.counter)
-            if parts.floor_paging != "never" and gate.way and not gate.begins
+            if parts.floor_paging != "never" and gate.rereads and gate.way and not gate.begins
             else []
         )
         taken = {one.entering.result.call_id for one in again}
@@ -204,7 +205,8 @@ class WindowStages:
         log, account, state = self.log, call.account, self.log.states[self.log.leaf]
         spent = (account.bill, account.saved, account.absent, account.anew, account.found)
         tip = state.draft.ready.tip
-        entry = log.add(RequestSent(state.epoch, tip.length if tip else 0, call.at, *spent))
+        clears = not call.gate.rereads
+        entry = log.add(RequestSent(state.epoch, tip.length if tip else 0, call.at, *spent, clears=clears))
         failure = call.failure
         try:
             # A decision must be stored before it is sent, or another process would decide again, differently (law 6).
@@ -309,15 +311,16 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     has_exchanges: True if the session has hidden recall exchanges.
     repaired: True if the request had to be repaired.
     """
-    script, recall = call.script, call.recall
+    script, recall, rereads = call.script, call.recall, not may_clear_results(call.theirs.fields)
     if repaired:
-        return replace(CLOSED_GATE, way=recall.way, begins=recall.begins)
+        return replace(CLOSED_GATE, rereads=rereads, way=recall.way, begins=recall.begins)
     units = script.units
     answer = next((place for place in range(len(units) - 1, -1, -1) if units[place].message.role == "assistant"), -1)
     in_loop = any(isinstance(block, ToolResult) for unit in units[answer + 1 :] for block in unit.message.blocks)
     ends_marked = script.format.cache.takes_ttls and _MARK in script.raws[-1]
     tail = 0.0 if ends_marked else None
-    gate = Gate(way=recall.way, begins=recall.begins, servers=lambda: _servers_may_leave(call), unseen_tail=tail)
+    servers = lambda: _servers_may_leave(call)  # noqa: E731 -- asked only where it matters
+    gate = Gate(rereads=rereads, way=recall.way, begins=recall.begins, servers=servers, unseen_tail=tail)
     if script.format.validity.signs_open_turn:
         return replace(gate, arguments=False, opens=_never) if in_loop else replace(gate, arguments=False)
     if not binds_thinking(call.head, script.api):

@@ -21,6 +21,7 @@ from aiohttp import web
 from pagein.engine.reads.session_reads import ReadResult
 from pagein.mcp.call_results import result_fields
 from pagein.mcp.first_answers import STATELESS, VERSION_FIELD, FirstAnswers, Message
+from pagein.mcp.message_problems import BAD_PARAMS, INVALID, form_problem, params_problem
 from pagein.mcp.stdio_server import LONGEST_LINE
 from pagein.mcp.tool_answers import Caller, ToolAnswers, caller_ids
 
@@ -35,7 +36,7 @@ _CLIENT_FIELD: Final = "io.modelcontextprotocol/clientInfo"
 _SESSION: Final = "Mcp-Session-Id"
 _LONGEST_SESSION: Final = 200
 _NAME: Final = re.compile(r"[0-9A-Za-z_-]{1,60}")
-_PARSE, _INVALID, _NO_METHOD, _BAD_PARAMS, _MISMATCH, _VERSION = -32700, -32600, -32601, -32602, -32020, -32022
+_PARSE, _NO_METHOD, _MISMATCH, _VERSION = -32700, -32601, -32020, -32022
 
 
 class HttpEndpoint:
@@ -57,17 +58,17 @@ class HttpEndpoint:
         try:
             body = await request.clone(client_max_size=LONGEST_LINE).read()
         except web.HTTPRequestEntityTooLarge:
-            return _error(None, _INVALID, f"a message has at most {LONGEST_LINE} bytes", status=413)
+            return _error(None, INVALID, f"a message has at most {LONGEST_LINE} bytes", status=413)
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
             return _error(None, _PARSE, "Parse error: the body is one message as JSON", status=400)
-        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error(None, _INVALID, "the body must be one JSON-RPC message; there are no batches", status=400)
+        problem = form_problem(message)
+        if problem:
+            return _error(None, INVALID, problem, status=400)
         if "id" not in message or "method" not in message:
             return web.Response(status=202)
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = message.get("params", {})
         meta = params.get("_meta")
         meta = meta if isinstance(meta, dict) else {}
         return _refusal(request, message, params, meta) or await self._answer(request, message, params, meta)
@@ -87,9 +88,7 @@ class HttpEndpoint:
         if message["method"] != "tools/call":
             status = 404 if VERSION_FIELD in meta else 200  # clients of older versions take 404 for a lost session
             return _error(message["id"], _NO_METHOD, f"there is no method {message['method']!r}", status=status)
-        name, arguments = params.get("name"), params.get("arguments", {})
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            return _error(message["id"], _BAD_PARAMS, "tools/call has a name and arguments, an object", status=400)
+        name, arguments = params["name"], params.get("arguments") or {}
         connection = request.headers.get(_SESSION, "")[:_LONGEST_SESSION]
         caller = Caller(client, *caller_ids(meta), connection=connection)
         result = await self._in_thread(lambda cancelled: self._answers.answer(name, arguments, caller, cancelled))
@@ -101,12 +100,10 @@ class HttpEndpoint:
     async def _resource(
         self, message: Message, params: Message, caller: Caller, *, is_stateless: bool
     ) -> web.StreamResponse:
-        uri = params.get("uri")
-        if not isinstance(uri, str):
-            return _error(message["id"], _BAD_PARAMS, "resources/read has a uri, a text", status=400)
+        uri = params["uri"]
         result = await self._in_thread(lambda cancelled: self._answers.resource(uri, caller, cancelled))
         if result.is_error:
-            return _error(message["id"], _BAD_PARAMS, result.text, {"uri": uri}, status=200)
+            return _error(message["id"], BAD_PARAMS, result.text, {"uri": uri}, status=200)
         whole: Message = {"contents": [{"uri": uri, "mimeType": "text/plain", "text": result.text}]}
         more = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if is_stateless else {}
         return _json({"jsonrpc": "2.0", "id": message["id"], "result": {**whole, **more}})
@@ -121,7 +118,10 @@ class HttpEndpoint:
 
 
 def _refusal(request: web.Request, message: Message, params: Message, meta: Message) -> web.Response | None:
-    """Return why a message is not answered: an unknown version, or headers that say something else than the body."""
+    """Return why a message is not answered: wrong parameters, an unknown version, or headers that contradict the body."""
+    problem = params_problem(message)
+    if problem:
+        return _error(message["id"], BAD_PARAMS, problem, status=400)
     version = meta.get(VERSION_FIELD)
     if version is not None and version not in STATELESS:
         told = {"supported": list(STATELESS), "requested": version}

@@ -132,12 +132,12 @@ def make_server(tools: tuple[OfferedTool, ...], calls: ClientCalls) -> "Server[A
     return server
 
 
-def serve_streams(server: "Server[Any]", source: BinaryIO, sink: BinaryIO) -> None:
+def serve_streams(server: "Server[Any]", source: BinaryIO, sink: io.BufferedIOBase) -> None:
     """Speak the protocol on these streams until the input ends."""
 
     async def serve() -> None:
         reader = anyio.wrap_file(io.TextIOWrapper(source, encoding="utf-8", errors="replace"))
-        writer = anyio.wrap_file(io.TextIOWrapper(sink, encoding="utf-8", write_through=True))
+        writer = anyio.wrap_file(io.TextIOWrapper(sink, encoding="utf-8", write_through=True))  # type: ignore[type-var]  # typeshed asks for a name, which nobody reads
         async with stdio_server(reader, writer) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 

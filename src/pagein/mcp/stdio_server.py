@@ -4,8 +4,8 @@ The official SDK speaks the protocol, in both of its eras. Importing the SDK tak
 first answers before they start, so these are given here, at once (`first_answers`).
 
 ```
- client ──lines──▶ front ──pipe──▶ SDK ──pipe──▶ pump ──lines──▶ client
-                     └─── first answers ───────────────────────────▲
+ client ──lines──▶ front ──pipe──▶ SDK ──lines──▶ client
+                     └─── first answers ────────────▲
 ```
 
 Rules of this file
@@ -16,18 +16,23 @@ Rules of this file
 """
 
 import contextlib
+import io
 import json
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
 
 from pagein.mcp.first_answers import FirstAnswers, Message
+from pagein.mcp.message_problems import BAD_PARAMS, INVALID, form_problem, is_id, params_problem
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """Bytes of one message; no call of these tools needs more."""
 
-Serve: TypeAlias = Callable[[BinaryIO, BinaryIO], None]
+Serve: TypeAlias = Callable[[BinaryIO, io.BufferedIOBase], None]
 """Speaks the protocol on an input and an output until the input ends."""
 
 _NOT_JSON: Final[Message] = {
@@ -36,7 +41,6 @@ _NOT_JSON: Final[Message] = {
     "error": {"code": -32700, "message": "Parse error: a message is one line of JSON"},
 }
 
-_INVALID: Final = -32600
 _DEEPEST: Final = 64
 """Levels of objects and lists in a message. The SDK drops a message of some more."""
 
@@ -58,11 +62,8 @@ class StdioServer:
     def run(self) -> None:
         """Serve until the input ends."""
         to_sdk, from_front = _pipe()
-        to_pump, from_sdk = _pipe()
-        sdk = threading.Thread(target=self._run_sdk, args=(to_sdk, from_sdk), name="mcp-sdk", daemon=True)
-        pump = threading.Thread(target=self._pump, args=(to_pump,), name="mcp-output", daemon=True)
+        sdk = threading.Thread(target=self._run_sdk, args=(to_sdk,), name="mcp-sdk", daemon=True)
         sdk.start()
-        pump.start()
         try:
             with contextlib.suppress(BrokenPipeError), from_front:
                 while line := self._source.readline(LONGEST_LINE):
@@ -72,10 +73,9 @@ class StdioServer:
                         self._take(line, from_front)
         finally:
             sdk.join()
-            pump.join()
 
-    def _run_sdk(self, source: BinaryIO, sink: BinaryIO) -> None:
-        with source, sink:
+    def _run_sdk(self, source: BinaryIO) -> None:
+        with source, _WholeLines(self._pass_on) as sink:
             self._serve(source, sink)
 
     def _pass_over(self) -> None:
@@ -84,22 +84,22 @@ class StdioServer:
         while rest and not rest.endswith(b"\n"):
             rest = self._source.readline(LONGEST_LINE)
         told = f"Invalid request: a message has at most {LONGEST_LINE} bytes"
-        self._tell({"jsonrpc": "2.0", "id": None, "error": {"code": _INVALID, "message": told}})
+        self._tell({"jsonrpc": "2.0", "id": None, "error": {"code": INVALID, "message": told}})
 
     def _take(self, line: bytes, sdk: BinaryIO) -> None:
         """Answer a message, or hand it to the SDK."""
         if not line.strip():
             return
         try:
-            message = json.loads(line)
+            message = json.loads(line.decode())  # as the SDK does: it drops a line that is JSON in another encoding
         except (ValueError, RecursionError):
             self._tell(_NOT_JSON)
             return
-        problem = _problem(line, message)
+        code, problem = _problem(line, message)
         if problem:
             name = message.get("id") if isinstance(message, dict) else None
-            known = name if isinstance(name, str | int) else None
-            self._tell({"jsonrpc": "2.0", "id": known, "error": {"code": _INVALID, "message": problem}})
+            known = name if is_id(name) else None
+            self._tell({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": problem}})
             return
         found = self._first.answer(message) if isinstance(message, dict) else None
         if found is not None:
@@ -112,14 +112,12 @@ class StdioServer:
         sdk.write(line if line.endswith(b"\n") else line + b"\n")
         sdk.flush()
 
-    def _pump(self, source: BinaryIO) -> None:
-        """Write the SDK's messages to the client, without its answers to what was answered here."""
-        with source:
-            for line in source:
-                if self._answered and (known := _id_text(json.loads(line))) in self._answered:
-                    self._answered.discard(known)
-                    continue
-                self._write(line)
+    def _pass_on(self, line: bytes) -> None:
+        """Write a message of the SDK's to the client, unless it answers what was answered here."""
+        if self._answered and (known := _id_text(json.loads(line))) in self._answered:
+            self._answered.discard(known)
+        else:
+            self._write(line)
 
     def _tell(self, message: Message) -> None:
         self._write(json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
@@ -130,26 +128,45 @@ class StdioServer:
             self._sink.flush()
 
 
+class _WholeLines(io.BufferedIOBase):
+    """An output that hands each line on when the line is whole.
+
+    take: is given the line with its end.
+    """
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+        self._part = b""
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """Take bytes of lines. Returns how many."""
+        news = bytes(data)
+        *whole, self._part = (self._part + news).split(b"\n")
+        for line in whole:
+            self._take(line + b"\n")
+        return len(news)
+
+
 def _id_text(message: Mapping[str, Any]) -> str:
     """Return an id as text that tells 1 from "1"."""
     return "" if "method" in message and "id" not in message else json.dumps(message.get("id"))
 
 
-def _problem(line: bytes, message: object) -> str:
-    """Return why a message cannot be answered, or "". The SDK would drop such a message, and the client would wait."""
-    if not isinstance(message, dict):
-        return "Invalid request: a message is one JSON object; there are no batches"
-    if "id" in message and (isinstance(message["id"], bool) or not isinstance(message["id"], str | int)):
-        return "Invalid request: an id is a text or a whole number"
-    if not isinstance(message.get("params", {}), dict):
-        return "Invalid request: params must be an object"
-    is_response = "result" in message or "error" in message
-    if message.get("jsonrpc") != "2.0" or not (is_response or isinstance(message.get("method"), str)):
-        return 'Invalid request: a message has "jsonrpc": "2.0" and a method, a text'
-    return _content_problem(line, message)
+def _problem(line: bytes, message: object) -> tuple[int, str]:
+    """Return why a message cannot be answered, with the protocol's code; "" for one that can.
+
+    The SDK would drop such a message, and the client would wait; of wrong parameters it would not say what is wrong.
+    """
+    problem = form_problem(message) or _content_problem(line, message)
+    wrong = "" if problem or not isinstance(message, dict) else params_problem(message)
+    return (BAD_PARAMS, wrong) if wrong else (INVALID, problem)
 
 
-def _content_problem(line: bytes, message: Message) -> str:
+def _content_problem(line: bytes, message: object) -> str:
     """Return why the SDK cannot take a message of the right form; "" for one that it can."""
     if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(message):
         return f"Invalid request: a message has at most {_DEEPEST} levels of objects and lists"

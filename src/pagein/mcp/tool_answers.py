@@ -28,6 +28,7 @@ from pagein.mcp.confirmations import CallConsent
 from pagein.mcp.object_resources import peek_arguments
 from pagein.mcp.offered_tools import CONFIRM, LONGEST_ANSWER, TOOLS, USUAL
 from pagein.mcp.workspaces import workspace_of
+from pagein.policy.guards.judgement import EXCEEDED
 from pagein.ports import Signal
 from pagein.tools import catalogue
 from pagein.tools.calls import ArgumentReader, Call, refusal_result
@@ -68,6 +69,11 @@ _NO_GATEWAY: Final = (
     "Your requests pass no gateway of pagein on this store, so pagein takes nothing out of your context and can bring nothing back. "
     "Read again, or peek."
 )
+_REMEDIES: Final = {
+    catalogue.DISABLED: "Outside of pi, the user runs `pagein on`.",
+    EXCEEDED: 'Here that is read with mode="snippet" and a pattern over a folder: the tool search does not look in files.',
+}
+"""Refusals in the words of other hosts, with the remedy of this one."""
 _LONGEST_ERROR: Final = 2_000
 _SHORT: Final = 200
 """Characters of a recalled part that is shown again rather than hashed."""
@@ -140,6 +146,8 @@ class ToolAnswers:
     def answer(self, name: str, arguments: Mapping[str, object], caller: Caller, signal: Signal) -> ReadResult:
         """Answer a call of a tool. Raises nothing for any arguments."""
         result = self._answer(name, arguments, caller, signal)
+        if result.is_error and (remedy := _REMEDIES.get(result.text)):
+            return replace(result, text=f"{result.text} {remedy}")
         if not result.is_error or len(result.text) <= _LONGEST_ERROR:
             return result
         half = _LONGEST_ERROR // 2  # an error repeats arguments, and ends with the remedy

@@ -208,6 +208,7 @@ class RequestSent:
     absent: tokens that the request would have held without pagein.
     anew: tokens of the prompt's beginning that were last written to the cache in one go; a cache entry ends there.
     found: tokens before the first result of that part that may still be evicted. See `policy.economics.rewrite_cost.Account`.
+    clears: whether the request asks its provider for edits that may take earlier results out.
     """
 
     epoch: int
@@ -218,6 +219,7 @@ class RequestSent:
     absent: int = 0
     anew: int = 0
     found: int = 0
+    clears: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ places is not excluded.
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
 from pagein.policy.privacy.exclusions import is_excluded
@@ -28,7 +27,7 @@ _KEYS: Final = ("", ".ssh", ".aws", ".gnupg", ".docker", ".kube", ".config")
 def names_an_excluded(path: str, root: str, patterns: Iterable[str], most: int = _MOST) -> bool:
     """Return whether the file at this path, with working folder `root`, also has an excluded name."""
     try:
-        about = Path(path).stat()
+        about = os.stat(path)  # noqa: PTH116  paths stay text here
     except (OSError, ValueError):
         return False
     if about.st_nlink < 2 or not stat.S_ISREG(about.st_mode):  # noqa: PLR2004 -- a single name is `path` itself

@@ -124,10 +124,7 @@ def spellings(plain: str) -> tuple[str, ...]:
 
 def exists(path: str) -> bool:
     """Return whether anything exists at this path. False for an invalid path (with a NUL)."""
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):
-        return False
+    return os.path.exists(path)  # noqa: PTH110  paths stay text here: each read asks several times
 
 
 class FileNames(Protocol):
@@ -171,7 +168,7 @@ def spell_path(real: str, names: FileNames) -> str:
     so_far = "/"
     for part in real.split("/"):
         if part:
-            so_far = os.path.join(so_far, _spelled_part(so_far, part, names))  # noqa: PTH118  paths stay text here
+            so_far = f"{so_far.rstrip('/')}/{_spelled_part(so_far, part, names)}"
     return so_far
 
 
@@ -179,7 +176,8 @@ def _spelled_part(folder: str, part: str, names: FileNames) -> str:
     here = f"{folder.rstrip('/')}/"
     others = {part.swapcase(), unicodedata.normalize("NFC", part), unicodedata.normalize("NFD", part)} - {part}
     try:
-        if not any(_same(names, here + part, here + other) for other in others):
+        # the other spelling first: where there is no such file, one query is enough
+        if not any(_same(names, here + other, here + part) for other in others):
             return part
         listing = sorted(names.list_folder(folder))
         if part in listing:

@@ -148,13 +148,17 @@ def _truncated(text: str, total: int, lines: Sequence[str], caps: ReadCaps) -> T
 
 
 def _count_fitting(lines: Sequence[str], caps: ReadCaps) -> tuple[int, int, Literal["lines", "bytes"]]:
+    some = lines[: caps.lines]
+    whole = byte_length("\n".join(some))
+    if whole <= caps.bytes:
+        return len(some), whole, "lines"
     used = 0
-    for index, line in enumerate(lines[: caps.lines]):
+    for index, line in enumerate(some):
         more = byte_length(line) + (1 if index else 0)
         if used + more > caps.bytes:
             return index, used, "bytes"
         used += more
-    return min(len(lines), caps.lines), used, "lines"
+    raise AssertionError("the lines are longer than the cap, so one of them is the first that is too much")
 
 
 def _cut_notice(cut: Truncation, lines: Sequence[str], start: float, given: str) -> str:

@@ -1,0 +1,31 @@
+"""Whether a provider may take results of tools out of a request by itself, as the request's own settings ask it to.
+
+Then nobody but the provider knows what its model sees of earlier results.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pagein.model.json_text import decode_json
+
+_KEEPS_RESULTS: Final = "clear_thinking"
+"""How the kinds of those edits begin that leave results alone."""
+
+
+def may_clear_results(fields: Mapping[str, bytes]) -> bool:
+    """Return whether a request asks for such edits. A form that nobody knows counts as one.
+
+    fields: top-level fields of the body, as their bytes.
+    """
+    if b'"auto"' in fields.get("truncation", b""):
+        return True
+    asked = fields.get("context_management")
+    return asked is not None and _asks(decode_json(asked))
+
+
+def _asks(asked: Any) -> bool:  # noqa: ANN401 -- any JSON
+    if not asked:
+        return False
+    edits = asked.get("edits", []) if isinstance(asked, dict) else asked
+    kinds = [one.get("type") if isinstance(one, dict) else None for one in edits] if isinstance(edits, list) else [None]
+    return not all(isinstance(kind, str) and kind.startswith(_KEEPS_RESULTS) for kind in kinds)
