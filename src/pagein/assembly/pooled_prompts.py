@@ -22,7 +22,6 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.layouts.pooled import PooledLayout
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
 from pagein.policy.layouts.pooled_window import PRESETS, PooledRules
-from pagein.policy.pools.pool_fold import PoolFold
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.ports import Layout
 from pagein.providers.caches.cache_rules import UNKNOWN_MINIMUM
@@ -119,7 +118,7 @@ class PooledAgent:
         self._lasts = 300.0 if table is None else table.cache.ttl
         counter = counter_for(model)
         self._count: Callable[[str], float] = lru_cache(_REMEMBERED)(lambda text: float(ceil(counter.count(text))))
-        self._fold = PooledFold(PoolFold(session.name), rules, terms)
+        self._fold = PooledFold(session.pools.fold, rules, terms)
         self._layout: Layout[Any] = PooledLayout(rules)
         defined = self._count(json.dumps(self._tools))
         self._prefix = defined + self._count(system)
@@ -281,7 +280,7 @@ class _Texts(Mapping[str, str]):
     def __getitem__(self, version: str) -> str:
         told = self._told.get(version)
         if told is None:
-            told = self._session.pools.text("", version)
+            told = self._session.pools.stored(version)
         if told is None:
             raise KeyError(version)
         return told

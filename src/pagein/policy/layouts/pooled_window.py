@@ -340,22 +340,30 @@ def _first_to_leave(
     """Return the place of the first content of the best rebuild, what the rebuild costs, and where the next one is likely.
 
     A place is the number of contents if there is no such rebuild. A rebuild pays when the contents that leave have cost as
-    much since they left the active set as writing all behind the first of them again.
+    much since they left the active set as writing all behind the first of them again. An object never leaves by its newest
+    content alone: an earlier one that stays would be taken for it.
 
     readable: tokens in front of the breakpoint that was set for a rebuild. funds: what a rebuild may cost at most.
     floor: messages at the beginning that must stay as they were sent.
     """
     whole = talk + sum(one.tokens for one in standing)
     first, cost, likely = len(standing), 0.0, len(standing)
+    oldest = {one.id: place for place, one in reversed(list(enumerate(standing)))}
+    least, met = len(standing), set[str]()
     most, hope = 0.0, float("-inf")
     owed, gone, left = 0.0, 0.0, 0
     for place in range(len(standing) - 1, -1, -1):
         one = standing[place]
         if one.behind < floor:
             break
+        if one.id not in met and not one.is_live:
+            least = min(least, oldest[one.id])
+        met.add(one.id)
         if one.is_live:
             continue
         owed, gone, left = owed + one.owed, gone + one.tokens, left + 1
+        if place > least:
+            continue
         reads = one.front if terms.anywhere else readable if readable <= one.front else 0.0
         recalls = _RECALLED * left * terms.read * (whole - gone)
         rewrite = (terms.write - terms.read) * (whole - reads - gone)

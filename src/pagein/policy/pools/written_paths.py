@@ -1,4 +1,4 @@
-"""The files that a shell command writes, by the words of the command: what is shown of them is out of date.
+"""The files that a shell command writes, moves or deletes, by the words of the command: what is shown of them is out of date.
 
 Best effort: a program may write any file. Only commands that name what they write are looked at.
 """
@@ -14,9 +14,9 @@ from pagein.policy.clients.shell_reads import command_line, pipelines
 
 _IN_PLACE: Final = frozenset(["sed", "gsed", "perl", "ruby"])
 _EDITS: Final = re.compile(r"-[pnElsruz0]*i.*|--in-place(=.*)?")
-_EACH: Final = frozenset(["tee", "truncate"])
+_EACH: Final = frozenset(["tee", "truncate", "mv", "rm", "unlink"])
 _LAST: Final = frozenset(["cp", "install", "patch"])
-_RESTORES: Final = frozenset(["checkout", "restore"])
+_GIT: Final = frozenset(["checkout", "restore", "mv", "rm"])
 
 
 def written_paths(call: ToolCall, folder: str) -> tuple[str, ...]:
@@ -48,5 +48,5 @@ def _written(words: Sequence[str]) -> Iterator[str]:
         yield from named
     elif name in _LAST:
         yield from named[-1:]
-    elif name == "git" and named[:1] and named[0] in _RESTORES:
+    elif name == "git" and named[:1] and named[0] in _GIT:
         yield from named[1:]
