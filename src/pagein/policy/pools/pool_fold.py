@@ -227,7 +227,7 @@ class PoolFold:
         base = PooledObject(object_id, "file", path=deed.path, file_type=file_type(deed.path))
         if deed.deed == "delete":
             found = replace(base, content="none", deleted=True)
-        elif deed.known in ("whole", "likely") and deed.content is not None:
+        elif deed.known == "whole" and deed.content is not None:
             walk, version = _with_text(walk, deed.content)
             found = replace(base, content="text", version=version, chars=len(deed.content))
         else:
