@@ -228,6 +228,10 @@ def test_a_move_that_is_understood_keeps_what_is_known() -> None:
 def test_a_deleted_file_that_a_command_writes_is_there_again() -> None:
     story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("d", command="rm a.py")
     assert story.state.index[story.file("a.py")].deleted
+    story.calls("d2", command="rm -f a.py; ls", fails=True).calls("d3", command="rm -rf a.py").calls(
+        "w1", command="echo x > a.py", fails=True
+    )
+    assert story.state.index[story.file("a.py")].deleted
     again = story.calls("w", command="echo x > a.py").state.index[story.file("a.py")]
     assert (again.deleted, again.content) == (False, "unread")
 

@@ -11,8 +11,8 @@ METADATA: Final = "METADATA_POOL"
 NEWS: Final = "POOL_NEWS"
 LEGEND: Final = (
     "Your context is a set of objects. A result of a tool stands in the conversation as `toolcall_ref` or `object_ref`; its "
-    "text is below `ACTIVE_CONTENT` with the same id, behind it, as long as the object is active. METADATA_POOL lists the "
-    "objects that you know. POOL_NEWS tells what changed: `- id=` lists an object, `- inactive_ref id=` says that its content "
+    "text is below the last `ACTIVE_CONTENT` with the same id, as long as the object is active; an earlier one with this id is "
+    "out of date. METADATA_POOL lists the objects that you know. POOL_NEWS tells what changed: `- id=` lists an object, `- inactive_ref id=` says that its content "
     "has left the window, `- changed_ref id=` that its content was shown before the edits in the calls since. "
     "`activate` brings the present content of an object back, `deactivate` puts it away."
 )

@@ -176,10 +176,12 @@ class PoolFold:
         versions = tuple((one, walk.state.index[one].version or "") for one in shown)
         walk = self._meet_call(walk, call, result, versions if len(deeds) == len(shown) else ())
         op = walk.profile.effect_of(call).op
-        if not walk.profile.is_failure(call, result):
+        failed = walk.profile.is_failure(call, result)
+        if not failed:
             for path in found_paths(op, call, result.text, walk.folder):
                 walk = self._name(walk, path)
-        walk = self._doubt_written(walk, call, known={deed.path for deed in deeds if deed.deed != "read"})
+        changed = {deed.path for deed in deeds if deed.deed != "read"}
+        walk = self._doubt_written(walk, call, changed, failed=failed)
         if call.name in CONTEXT_TOOLS:
             return walk
         if not shown or len(deeds) > len(shown):
@@ -237,16 +239,17 @@ class PoolFold:
             state = make_unread(state, object_id)
         return _with(walk, list_object(state, object_id))
 
-    def _doubt_written(self, walk: PoolWalk, call: ToolCall, known: Collection[str]) -> PoolWalk:
+    def _doubt_written(self, walk: PoolWalk, call: ToolCall, known: Collection[str], *, failed: bool) -> PoolWalk:
         """Take what a shell command changed as unknown, until it is read again.
 
-        known: paths of which is known what the command did.
+        known: paths of which is known what the command did. A deleted file is there again if a command that did not fail
+        wrote it.
         """
         is_shell = walk.profile.effect_of(call).op == "exec"
-        for path in written_paths(call, walk.folder) if is_shell else ():
-            object_id = walk.paths.get(path)
-            if object_id is not None and path not in known and object_id in walk.state.index:
-                walk = _with(walk, make_unread(walk.state, object_id))
+        for path, is_written in written_paths(call, walk.folder).items() if is_shell else ():
+            one = walk.state.index.get(walk.paths.get(path, ""))
+            if one is not None and path not in known and (not one.deleted or (is_written and not failed)):
+                walk = _with(walk, make_unread(walk.state, one.id))
         return walk
 
     def _name(self, walk: PoolWalk, path: str) -> PoolWalk:
