@@ -9,8 +9,10 @@ import pytest
 
 import pagein
 from pagein.assembly import PooledAgent, PooledCall, pooled
+from pagein.engine.engine import Settings
 from pagein.engine.session import Session
 from pagein.errors import BadInput, BadSetting
+from pagein.policy.pools.pool_values import PoolRules
 from pagein.simulator import SimulatedProvider
 
 MODEL = "claude-sonnet-4-5"
@@ -104,6 +106,44 @@ def test_another_process_sends_the_same_request_and_each_branch_has_its_own(tmp_
             again = begin(session, tmp_path)
             again.say("And now?")
             assert again.request() == expected
+
+
+def reply(*calls: tuple[str, dict[str, str]]) -> dict[str, Any]:
+    content = [
+        {"type": "tool_use", "id": f"{name}{n}", "name": name, "input": args} for n, (name, args) in enumerate(calls)
+    ]
+    return {"type": "message", "role": "assistant", "content": content}
+
+
+def test_a_read_beside_a_command_that_changes_the_file_shows_the_file_as_it_is_then(tmp_path: Path) -> None:
+    file = tmp_path / "auth.py"
+    file.write_text(CODE)
+    with pagein.open(":memory:") as engine:
+        agent = begin(engine.session("fix"), tmp_path)
+        agent.say("Go.")
+        agent.request()
+        sed = {"command": "sed -i s/None/True/ auth.py"}
+        (call,) = agent.hear(reply(("read", {"path": "auth.py"}), ("bash", sed)))
+        file.write_text(CODE.replace("None", "True"))
+        agent.answer(call, "")
+        prompt = json.dumps(agent.request())
+    assert "return True" in prompt
+    assert "return None" not in prompt
+
+
+def test_the_bounds_of_the_settings_hold(tmp_path: Path) -> None:
+    bounds = Settings(pools=PoolRules(recent_calls=1))
+    with pagein.open(":memory:", settings=bounds) as engine:
+        session = engine.session("fix")
+        agent = begin(session, tmp_path)
+        agent.say("Go.")
+        agent.request()
+        calls = agent.hear(reply(("bash", {"command": "a"}), ("bash", {"command": "b"})))
+        for call in calls:
+            agent.answer(call, f"{call.id} " * 300)
+        agent.request()
+        shown = agent._at.state.walk.state.active
+    assert [one.id for one in shown] == ["bash1"] == [one.id for one in session.pools.state.active]
 
 
 def test_a_call_without_a_result_is_taken_up_by_the_next_process(tmp_path: Path) -> None:

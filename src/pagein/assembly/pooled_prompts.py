@@ -22,7 +22,6 @@ from pagein.model.messages import Message, Text, ToolCall, ToolResult
 from pagein.policy.layouts.pooled import PooledLayout
 from pagein.policy.layouts.pooled_fold import PooledFold, PooledRequest
 from pagein.policy.layouts.pooled_window import PRESETS, PooledRules
-from pagein.policy.pools.pool_fold import PoolFold
 from pagein.policy.tiers.frozen_order import CacheTerms
 from pagein.ports import Layout
 from pagein.providers.caches.cache_rules import UNKNOWN_MINIMUM
@@ -33,7 +32,7 @@ from pagein.providers.wire import check_body, format_named
 from pagein.providers.wire.laid_requests import render_prompt
 from pagein.providers.wire.tool_offers import ToolOffer, definition
 from pagein.tools.calls import Call
-from pagein.tools.pools import POOL_TOOLS
+from pagein.tools.pools import ACTIVATE, PIN, POOL_TOOLS, READ
 
 if TYPE_CHECKING:
     from pagein.engine.conversation import Reply
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED: Final = 1 << 14
 _OWN: Final = {tool.name: tool for tool in POOL_TOOLS}
+_BRINGING: Final = frozenset([READ.name, ACTIVATE.name, PIN.name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class PooledAgent:
         self._lasts = 300.0 if table is None else table.cache.ttl
         counter = counter_for(model)
         self._count: Callable[[str], float] = lru_cache(_REMEMBERED)(lambda text: float(ceil(counter.count(text))))
-        self._fold = PooledFold(PoolFold(session.name), rules, terms)
+        self._fold = PooledFold(session.pools.fold, rules, terms)
         self._layout: Layout[Any] = PooledLayout(rules)
         defined = self._count(json.dumps(self._tools))
         self._prefix = defined + self._count(system)
@@ -130,6 +130,7 @@ class PooledAgent:
         self._lock = RLock()
         self._results: dict[str, ToolResult] = {}  # of calls in the message `_results_of`, until each has one
         self._results_of: EntryId | None = None
+        self._brought: list[str] = []  # objects that pagein's own tools showed for calls of this message
         self._answer_own()  # of calls that an earlier process left without results
 
     @property
@@ -205,7 +206,7 @@ class PooledAgent:
         """Return the calls of the branch's last message that have no result yet."""
         now = self._present()
         if self._results_of != now.last:  # the session went on elsewhere
-            self._results, self._results_of = {}, now.last
+            self._results, self._results_of, self._brought = {}, now.last, []
         calls = (block for one in now.sent[-1:] for block in one.blocks if isinstance(block, ToolCall))
         return {call.id: call for call in calls if call.id not in self._results}
 
@@ -218,12 +219,23 @@ class PooledAgent:
         for call in self._open().values():
             if call.name in _OWN:
                 done = _OWN[call.name].answer(self._session, Call(_arguments(call), id=call.id))
+                if call.name in _BRINGING and not done.is_error and "id" in done.details:
+                    self._brought.append(str(done.details["id"]))
                 self._take(call, done.text, is_error=done.is_error)
 
     def _take(self, call: ToolCall, text: str, *, is_error: bool) -> None:
         self._results[call.id] = ToolResult(call.id, text, call.name, is_error)
         if not self._open():
+            brought = self._brought
             self._append(Message("tool", tuple(self._results.values())))
+            self._show_again(brought)
+
+    def _show_again(self, brought: Iterable[str]) -> None:
+        """Read what was brought in once more if a call of the same reply changed it since, such as a read beside a `sed -i`."""
+        for object_id in dict.fromkeys(brought):
+            state = self._session.pools.state
+            if state.index[object_id].content == "unread" and object_id not in state.put_away:
+                self._session.pools.activate(object_id)
 
     def _append(self, message: Message) -> None:
         try:
@@ -281,7 +293,7 @@ class _Texts(Mapping[str, str]):
     def __getitem__(self, version: str) -> str:
         told = self._told.get(version)
         if told is None:
-            told = self._session.pools.text("", version)
+            told = self._session.pools.stored(version)
         if told is None:
             raise KeyError(version)
         return told

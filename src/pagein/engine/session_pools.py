@@ -75,7 +75,7 @@ class SessionPools:
     ) -> None:
         self._log, self._outside, self._files, self._recalls = log, outside, files, recalls
         self._folder, self._rules = folder, rules
-        self._pure = PoolFold(log.name, rules=rules)
+        self._pure = PoolFold(log.name, rules=rules, stored=self.stored)
         self._fold: Fold[PoolWalk] = Fold(log.journal, self._pure.start(folder), self._pure.step, takes=TAKES)
 
     @property
@@ -102,13 +102,30 @@ class SessionPools:
         if wanted is None:
             return None
         told = walk.texts.get(wanted)
-        return self._stored(object_id, wanted) if told is None else told
+        return self.stored(wanted, object_id) if told is None else told
+
+    def stored(self, version: str, object_id: str = "") -> str | None:
+        """Return the text of a version that the branch only names; None if it is lost, or not of this object."""
+        if self._outside is not None:
+            with contextlib.suppress(StoreError, BadName, UnicodeDecodeError):
+                return self._outside.blobs.get(ContentHash.parse(version)).decode()
+        found = self._version(object_id)
+        if found is None or self._recalls is None or str(found.content_hash) != version:
+            return None
+        with contextlib.suppress(StoreError):
+            return self._recalls.objects.content(found)
+        return None
 
     def active_texts(self) -> tuple[tuple[PooledObject, str], ...]:
         """Return the active objects with their contents, in the order in which they came in."""
         state = self.state
         found = ((state.index[one.id], self.text(one.id, one.version)) for one in state.active)
         return tuple((one, text) for one, text in found if text is not None)
+
+    @property
+    def fold(self) -> PoolFold:
+        """The fold of these pools, for a window of them."""
+        return self._pure
 
     @cached_property
     def of_window(self) -> "SessionPools":
@@ -322,17 +339,6 @@ class SessionPools:
                 return PooledObject(
                     f"{chat.id}#{asked[2]}", "chat_part", "text", version.hex, len(text), args=short[:_LONGEST_ARGS]
                 )
-        return None
-
-    def _stored(self, object_id: str, version: str) -> str | None:
-        if self._outside is not None:
-            with contextlib.suppress(StoreError, BadName, UnicodeDecodeError):
-                return self._outside.blobs.get(ContentHash.parse(version)).decode()
-        found = self._version(object_id)
-        if found is None or self._recalls is None or str(found.content_hash) != version:
-            return None
-        with contextlib.suppress(StoreError):
-            return self._recalls.objects.content(found)
         return None
 
     def _unknown(self, name: str) -> PoolReply:

@@ -212,6 +212,44 @@ def test_a_file_that_changed_back_is_shown_again_behind_the_change() -> None:
     ]
 
 
+def test_an_object_whose_content_has_left_has_no_older_content_in_the_window() -> None:
+    agent = Agent().says().works("old\n" * 300, tool="read", path="a.py")
+    agent.asks()
+    for number in range(40):
+        agent.works(f"{number} " * 200).asks()
+    agent.works("new\n" * 4000, tool="read", path="a.py").asks()
+    for number in range(40):
+        agent.works(f"{number} " * 10).asks()
+    file = agent.file("a.py")
+    for prompt in agent.prompts:
+        texts = [text for _, text, _ in lines(prompt)]
+        gone = [place for place, text in enumerate(texts) if f"- inactive_ref id={file}" in text]
+        shown = [place for place, text in enumerate(texts) if text.startswith(f"ACTIVE_CONTENT id={file}")]
+        assert not gone or not shown or max(shown) > max(gone)
+
+
+@pytest.mark.parametrize("name", ["pooled", "pooled-spec"])
+def test_the_line_of_a_file_is_told_anew_once_its_content_no_longer_tells_it(name: Name) -> None:
+    agent = Agent(name).says().works("one\n" * 2000, tool="read", path="a.py")
+    agent.asks()
+    agent.works("ok", tool="write", path="a.py", content="two\n").asks()
+    agent.acts("deactivate", agent.file("a.py"))
+    for number in range(60):
+        agent.works(f"{number} " * 10).asks()
+    gone = next(told for told in map(news, agent.prompts) if f"- inactive_ref id={agent.file('a.py')}" in told)
+    assert f"- id={agent.file('a.py')} type=file path=/repo/a.py file_type=python char_count=4\n" in gone
+
+
+def test_a_listed_file_that_a_command_wrote_is_told_to_be_unread() -> None:
+    agent = Agent().says().works("one\n" * 300, tool="read", path="a.py")
+    agent.asks()
+    agent.works("", command="sed -i s/one/two/ a.py")
+    file = agent.file("a.py")
+    assert f"- id={file} type=file path=/repo/a.py file_type=python [unread]\n- changed_ref id={file}" in news(
+        agent.asks()
+    )
+
+
 def test_a_call_with_the_id_of_an_earlier_one_keeps_its_own_result() -> None:
     agent = Agent().says().works("first " * 300)
     agent.calls = 0

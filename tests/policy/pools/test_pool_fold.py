@@ -1,6 +1,7 @@
 """Pools: the portable cases of the memory system, the defects of its implementations, and laws over random sessions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -209,6 +210,46 @@ def test_a_file_that_a_command_wrote_is_unknown_until_it_is_read_again(command: 
     assert not story.calls("w", command=command).state.is_active(file)
     assert story.state.index[file].content == "unread"
     assert story.calls("r2", "read", "x = 2\n", path="a.py").state.is_active(file)
+
+
+@pytest.mark.parametrize("command", ["mv a.py old.bak", "rm -rf a.py", "git mv a.py lib", "unlink a.py; ls"])
+def test_what_became_of_a_file_in_a_command_that_is_not_understood_is_unknown(command: str) -> None:
+    story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("m", command=command)
+    assert not story.state.is_active(story.file("a.py"))
+    assert story.state.index[story.file("a.py")].content == "unread"
+
+
+def test_a_move_that_is_understood_keeps_what_is_known() -> None:
+    story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("m", command="mv a.py b.py")
+    assert story.state.index[story.file("b.py")].content == "text"
+    assert story.state.index[story.file("b.py")].path == "/repo/b.py"
+
+
+def test_a_deleted_file_that_a_command_writes_is_there_again() -> None:
+    story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("d", command="rm a.py")
+    assert story.state.index[story.file("a.py")].deleted
+    story.calls("d2", command="rm -f a.py; ls", fails=True).calls("d3", command="rm -rf a.py").calls(
+        "w1", command="echo x > a.py", fails=True
+    )
+    assert story.state.index[story.file("a.py")].deleted
+    again = story.calls("w", command="echo x > a.py").state.index[story.file("a.py")]
+    assert (again.deleted, again.content) == (False, "unread")
+
+
+def test_an_edit_changes_what_the_pools_read_last_and_no_older_text() -> None:
+    for stored, expected in (({"v1": "new text\n"}, "NEW text\n"), ({}, None)):
+        story = Story().says().calls("w", "write", "ok", path="a.py", content="old text\n")
+        act = replace(known("a.py"), id=story.file("a.py"))
+        story.acts(act).calls("e", "edit", "ok", path="a.py", oldText="new", newText="NEW")
+        walk = replace(story.fold, stored=stored.get).walk(story.bodies, HOME)
+        version = walk.state.index[story.file("a.py")].version
+        assert (None if version is None else walk.texts[version]) == expected
+
+
+def test_an_edit_of_a_content_in_doubt_leaves_the_content_unknown() -> None:
+    story = Story().says().calls("r", "read", "one\n", path="a.py").calls("x", command="make")
+    story.calls("e", "edit", "ok", path="a.py", oldText="one", newText="two")
+    assert story.state.index[story.file("a.py")].content == "unread"
 
 
 def test_m6_a_name_in_a_list_never_hides_what_is_known() -> None:

@@ -256,9 +256,12 @@ def _text_after(
     if made is not None:
         return made.text, made.ending or ("" if before is None or access.op == "write" else before.ending)
     added = added_file(call.arguments, access.path) if access.op == "write" else None
-    if added is None:
-        return None
-    return (added, "") if profile.counts_last else (added.removesuffix("\n"), "\n")
+    return None if added is None else text_and_ending(added, profile)
+
+
+def text_and_ending(content: str, profile: Profile) -> tuple[str, str]:
+    """Return a whole content as the client's reads show it, and the line end behind it."""
+    return (content, "") if profile.counts_last or not content.endswith("\n") else (content[:-1], "\n")
 
 
 def _read(texts: KnownTexts, path: str, shown: ShownText | None, *, ends_counted: bool) -> FileDeed:

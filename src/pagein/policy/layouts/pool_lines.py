@@ -11,8 +11,8 @@ METADATA: Final = "METADATA_POOL"
 NEWS: Final = "POOL_NEWS"
 LEGEND: Final = (
     "Your context is a set of objects. A result of a tool stands in the conversation as `toolcall_ref` or `object_ref`; its "
-    "text is below `ACTIVE_CONTENT` with the same id, behind it, as long as the object is active. METADATA_POOL lists the "
-    "objects that you know. POOL_NEWS tells what changed: `- id=` lists an object, `- inactive_ref id=` says that its content "
+    "text is below the last `ACTIVE_CONTENT` with the same id, as long as the object is active; an earlier one with this id is "
+    "out of date. METADATA_POOL lists the objects that you know. POOL_NEWS tells what changed: `- id=` lists an object, `- inactive_ref id=` says that its content "
     "has left the window, `- changed_ref id=` that its content was shown before the edits in the calls since. "
     "`activate` brings the present content of an object back, `deactivate` puts it away."
 )
@@ -43,10 +43,10 @@ def metadata_line(one: PooledObject) -> str:
     return f"{line} [unread]" if one.content == "unread" and not one.deleted else line
 
 
-def metadata_text(objects: Iterable[PooledObject]) -> str:
-    """Return the metadata block; "" without objects."""
-    lines = [metadata_line(one) for one in objects]
-    return "\n".join((METADATA, *lines)) if lines else ""
+def metadata_text(lines: Iterable[str]) -> str:
+    """Return the metadata block; "" without lines. lines: one for each object (`metadata_line`)."""
+    told = list(lines)
+    return "\n".join((METADATA, *told)) if told else ""
 
 
 def reference_line(call_id: str, tool: str, *, failed: bool, objects: Iterable[str] = ()) -> str:
@@ -60,10 +60,10 @@ def content_text(object_id: str, content: str) -> str:
     return f"ACTIVE_CONTENT id={quoted(object_id)}\n{content}"
 
 
-def news_text(listed: Iterable[PooledObject], inactive: Iterable[str], changed: Iterable[str]) -> str:
-    """Return the news at the end of a request; "" without news."""
+def news_text(listed: Iterable[str], inactive: Iterable[str], changed: Iterable[str]) -> str:
+    """Return the news at the end of a request; "" without news. listed: metadata lines."""
     lines = [
-        *(metadata_line(one) for one in listed),
+        *listed,
         *(f"- inactive_ref id={quoted(one)}" for one in inactive),
         *(f"- changed_ref id={quoted(one)}" for one in changed),
     ]

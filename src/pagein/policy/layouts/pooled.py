@@ -13,7 +13,8 @@ from functools import partial
 from pagein.model.laid_prompts import LaidBlock, LaidPrompt, LayoutFacts
 from pagein.policy.layouts.conversation_blocks import beyond_lookback, marked_places, message_blocks
 from pagein.policy.layouts.pool_lines import LEGEND, content_text
-from pagein.policy.layouts.pooled_window import PAGEIN, PooledRules, PooledWindow, ShownContent
+from pagein.policy.layouts.pooled_window import PAGEIN, PooledRules, PooledWindow
+from pagein.policy.layouts.window_rebuilds import ShownContent
 
 
 @dataclass(frozen=True, slots=True)

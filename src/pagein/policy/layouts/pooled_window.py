@@ -20,7 +20,8 @@ from pagein.model.messages import Message, ToolResult
 from pagein.model.shared_collections import SharedMap
 from pagein.policy.clients.client_prompts import words_beside
 from pagein.policy.layouts.conversation_blocks import Count, message_blocks
-from pagein.policy.layouts.pool_lines import content_text, metadata_text, news_text, reference_line
+from pagein.policy.layouts.pool_lines import content_text, metadata_line, metadata_text, news_text, reference_line
+from pagein.policy.layouts.window_rebuilds import ShownContent, first_to_leave
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.policy.pools.pool_values import NO_POOLS, ActiveContent, PooledObject, PoolState
 from pagein.policy.tiers.frozen_order import CacheTerms
@@ -46,33 +47,7 @@ SPEC: Final = PooledRules("current", 0, "all")
 """The design of the memory system to the letter."""
 _SHARE: Final = 0.02
 """Share of the bill that rewrites may cost beyond what was saved."""
-_AHEAD: Final = 1.5
-"""How far beyond the present funds a breakpoint is set for a rebuild to come."""
-_RECALLED: Final = 0.1
-"""Share of the contents that the model wants back: each costs a request."""
 PRESETS: Final = {"pagein": PAGEIN, "spec": SPEC}
-
-
-@dataclass(frozen=True, slots=True)
-class ShownContent:
-    """A content in the window.
-
-    version: the version that is shown.
-    present: the version to which the edits in the calls behind it lead.
-    behind: number of messages in front of it.
-    front: tokens of conversation, news and contents in front of it.
-    owed: what its tokens have cost since it was last active, in uncached input tokens.
-    is_live: whether it is the present content of an active object.
-    """
-
-    id: str
-    version: str
-    present: str
-    behind: int
-    front: float
-    tokens: float
-    owed: float = 0.0
-    is_live: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +57,7 @@ class PooledWindow:
     pools: the pools at this request.
     metadata: the metadata block.
     news: what was told, by the number of messages in front of it (as a text).
+    lines: the metadata line that was told last of an object, by its id.
     references: the text that stands for a result, by the id of its call; "" for a result that stands whole.
     repeated: results that stand whole because an earlier call had the same id, by `place_of`.
     shown: the contents in order.
@@ -100,6 +76,7 @@ class PooledWindow:
     pools: PoolState = NO_POOLS
     metadata: str = ""
     news: SharedMap[str] = field(default_factory=SharedMap)
+    lines: SharedMap[str] = field(default_factory=SharedMap)
     references: SharedMap[str] = field(default_factory=SharedMap)
     repeated: SharedMap[bool] = field(default_factory=SharedMap)
     shown: tuple[ShownContent, ...] = ()
@@ -195,16 +172,19 @@ def next_window(
     funds = before.saved + _SHARE * before.bill
     first, spent, likely = 0, 0.0, len(standing)
     if rules.content == "kept":
-        first, spent, likely = _first_to_leave(standing, talk, before.readable, funds, terms, facts.floor)
+        first, spent, likely = first_to_leave(standing, talk, before.readable, funds, terms, facts.floor)
     kept, moved = standing[:first], standing[first:]
     there = {one.id: one.present for one in kept}
     entering = [one for one in wanted if there.get(one.id) != one.version]
     entering_ids = {one.id for one in entering}
     leaving = [one.id for one in moved if one.id not in entering_ids]
     changed = (one.id for one in kept if one.id not in entering_ids and _has_changed(one, before.pools, pools))
-    news = news_text(_listed(before, pools, rules, messages), dict.fromkeys(leaving), dict.fromkeys(changed))
+    lines = _new_lines(before, pools, rules, messages, leaving)
+    news = news_text(lines.values(), dict.fromkeys(leaving), dict.fromkeys(changed))
     if news:
         going = replace(going, news=going.news.put(str(messages), news), talk=talk + facts.count(news))
+    for one_id, line in lines.items():
+        going = replace(going, lines=going.lines.put(one_id, line))
     going = replace(
         going,
         shown=kept + _placed(entering, facts, messages, going.talk + sum(one.tokens for one in kept)),
@@ -288,10 +268,15 @@ def _anew(
 ) -> PooledWindow:
     """Begin with an expired cache: everything is written again, so everything may move."""
     talk = going.talk - sum(facts.count(text) for text in before.news.values())
+    lines = SharedMap[str]()
+    for one in going.pools.pool():
+        if _is_listed(one, rules):
+            lines = lines.put(one.id, metadata_line(one))
     return replace(
         going,
-        metadata=metadata_text(one for one in going.pools.pool() if _is_listed(one, rules)),
+        metadata=metadata_text(lines[one.id] for one in going.pools.pool() if one.id in lines),
         news=SharedMap[str](),
+        lines=lines,
         talk=talk,
         shown=_placed(wanted, facts, going.messages, talk),
         rebuilt=0 if before.messages else None,
@@ -329,51 +314,20 @@ def _has_changed(one: ShownContent, before: PoolState, now: PoolState) -> bool:
     return was is not None and was.version != known.version and not known.deleted
 
 
-def _first_to_leave(
-    standing: Sequence[ShownContent],
-    talk: float,
-    readable: float,
-    funds: float,
-    terms: CacheTerms,
-    floor: int = 0,
-) -> tuple[int, float, int]:
-    """Return the place of the first content of the best rebuild, what the rebuild costs, and where the next one is likely.
+def _new_lines(
+    before: PooledWindow, now: PoolState, rules: PooledRules, messages: int, leaving: Iterable[str]
+) -> Mapping[str, str]:
+    """Return the metadata lines for the news, by id: of new objects, and of those of which another line was told.
 
-    A place is the number of contents if there is no such rebuild. A rebuild pays when the contents that leave have cost as
-    much since they left the active set as writing all behind the first of them again.
-
-    readable: tokens in front of the breakpoint that was set for a rebuild. funds: what a rebuild may cost at most.
-    floor: messages at the beginning that must stay as they were sent.
+    leaving: objects whose content leaves. While it stood, it told what is known of them.
     """
-    whole = talk + sum(one.tokens for one in standing)
-    first, cost, likely = len(standing), 0.0, len(standing)
-    most, hope = 0.0, float("-inf")
-    owed, gone, left = 0.0, 0.0, 0
-    for place in range(len(standing) - 1, -1, -1):
-        one = standing[place]
-        if one.behind < floor:
-            break
-        if one.is_live:
-            continue
-        owed, gone, left = owed + one.owed, gone + one.tokens, left + 1
-        reads = one.front if terms.anywhere else readable if readable <= one.front else 0.0
-        recalls = _RECALLED * left * terms.read * (whole - gone)
-        rewrite = (terms.write - terms.read) * (whole - reads - gone)
-        if owed - rewrite - recalls > most and rewrite <= funds:
-            first, most, cost = place, owed - rewrite - recalls, rewrite
-        rewrite = (terms.write - terms.read) * (whole - one.front - gone)  # with a breakpoint in front of it
-        if likely == len(standing) or (owed - rewrite - recalls > hope and rewrite <= _AHEAD * funds):
-            likely, hope = place, owed - rewrite - recalls
-    return first, cost, likely
-
-
-def _listed(before: PooledWindow, now: PoolState, rules: PooledRules, messages: int) -> list[PooledObject]:
-    """Return the objects for the news: new objects, and listed objects with changed metadata."""
     named = [one.id for one in now.pool(before.pools.size)]
     for behind in range(before.messages + 1, messages + 1):
         named += [change.id for change in now.news_at(behind) if change.kind == "updated"]
+    named += (one for one in leaving if one in before.lines)
     objects = (now.index[one] for one in dict.fromkeys(named))
-    return [one for one in objects if _is_listed(one, rules)]
+    lines = {one.id: metadata_line(one) for one in objects if _is_listed(one, rules) or one.id in before.lines}
+    return {one: line for one, line in lines.items() if before.lines.get(one) != line}
 
 
 def _is_listed(one: PooledObject, rules: PooledRules) -> bool:

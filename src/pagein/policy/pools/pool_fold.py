@@ -11,7 +11,7 @@ Rules of this file
 4. A turn begins with words of the user.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -27,7 +27,15 @@ from pagein.model.read_events import FileRead, FileWrite
 from pagein.model.shapes import file_type, toolcall_draft
 from pagein.model.shared_collections import SharedMap
 from pagein.policy.clients.client_prompts import user_words
-from pagein.policy.clients.known_files import NO_TEXTS, FileDeed, KnownTexts, absolute_path, changes_unseen, file_deeds
+from pagein.policy.clients.known_files import (
+    NO_TEXTS,
+    FileDeed,
+    KnownTexts,
+    absolute_path,
+    changes_unseen,
+    file_deeds,
+    text_and_ending,
+)
 from pagein.policy.clients.profile import Profile
 from pagein.policy.clients.profiles import OTHER, PROFILES
 from pagein.policy.pools.found_paths import found_paths
@@ -88,11 +96,14 @@ class PoolFold:
     """The fold of one session. Pure.
 
     session: name of the session. machine: id of its machine, "" if unknown. They name files as the stored objects do.
+    stored: returns the text of a stored version, which the branch only names; None for a text that is not at hand. Without
+        it, an edit of a file that was read through the pools leaves the content unknown.
     """
 
     session: str = ""
     machine: str = ""
     rules: PoolRules = USUAL
+    stored: Callable[[str], str | None] = lambda _: None
 
     def start(self, folder: str = "") -> PoolWalk:
         """Return the walk before the first entry. folder: the session's working folder, "" if unknown."""
@@ -165,10 +176,12 @@ class PoolFold:
         versions = tuple((one, walk.state.index[one].version or "") for one in shown)
         walk = self._meet_call(walk, call, result, versions if len(deeds) == len(shown) else ())
         op = walk.profile.effect_of(call).op
-        if not walk.profile.is_failure(call, result):
+        failed = walk.profile.is_failure(call, result)
+        if not failed:
             for path in found_paths(op, call, result.text, walk.folder):
                 walk = self._name(walk, path)
-        walk = self._doubt_written(walk, call)
+        changed = {deed.path for deed in deeds if deed.deed != "read"}
+        walk = self._doubt_written(walk, call, changed, failed=failed)
         if call.name in CONTEXT_TOOLS:
             return walk
         if not shown or len(deeds) > len(shown):
@@ -216,7 +229,7 @@ class PoolFold:
         base = PooledObject(object_id, "file", path=deed.path, file_type=file_type(deed.path))
         if deed.deed == "delete":
             found = replace(base, content="none", deleted=True)
-        elif deed.known in ("whole", "likely") and deed.content is not None:
+        elif deed.known == "whole" and deed.content is not None:
             walk, version = _with_text(walk, deed.content)
             found = replace(base, content="text", version=version, chars=len(deed.content))
         else:
@@ -226,13 +239,17 @@ class PoolFold:
             state = make_unread(state, object_id)
         return _with(walk, list_object(state, object_id))
 
-    def _doubt_written(self, walk: PoolWalk, call: ToolCall) -> PoolWalk:
-        """Take what a shell command wrote as unknown, until it is read again."""
+    def _doubt_written(self, walk: PoolWalk, call: ToolCall, known: Collection[str], *, failed: bool) -> PoolWalk:
+        """Take what a shell command changed as unknown, until it is read again.
+
+        known: paths of which is known what the command did. A deleted file is there again if a command that did not fail
+        wrote it.
+        """
         is_shell = walk.profile.effect_of(call).op == "exec"
-        for path in written_paths(call, walk.folder) if is_shell else ():
-            known = walk.paths.get(path)
-            if known is not None and known in walk.state.index:
-                walk = _with(walk, make_unread(walk.state, known))
+        for path, is_written in written_paths(call, walk.folder).items() if is_shell else ():
+            one = walk.state.index.get(walk.paths.get(path, ""))
+            if one is not None and path not in known and (not one.deleted or (is_written and not failed)):
+                walk = _with(walk, make_unread(walk.state, one.id))
         return walk
 
     def _name(self, walk: PoolWalk, path: str) -> PoolWalk:
@@ -288,6 +305,8 @@ class PoolFold:
             walk = _with(walk, index_object(walk.state, _found(act)))
             if act.path and not act.deleted:
                 walk = replace(walk, paths=walk.paths.put(act.path, act.id))
+            if act.type == "file" and act.content != "unread":
+                walk = self._know(walk, act.path, act.version)
         if act.id not in walk.state.index:
             return walk
         match act.act:
@@ -307,11 +326,21 @@ class PoolFold:
         found = PooledObject(
             object_id, "file", "text", event.version.hex, _chars(walk, object_id, event), path, file_type(path)
         )
-        walk = replace(walk, paths=walk.paths.put(path, object_id))
+        walk = self._know(replace(walk, paths=walk.paths.put(path, object_id)), path, event.version.hex)
         state = list_object(index_object(walk.state, found), object_id)
         if isinstance(event, FileRead) and event.whole:
             state = note_call(state, "", [object_id], self.rules)
         return _with(walk, state)
+
+    def _know(self, walk: PoolWalk, path: str, version: str) -> PoolWalk:
+        """Follow a sighting of a file from outside the messages: later edits change this content, and no older one."""
+        text = walk.texts.get(version)
+        if text is None and version:
+            text = self.stored(version)
+        if text is None:
+            return replace(walk, files=replace(walk.files, files=walk.files.files.without(path)))
+        seen = FileDeed(path, "read", "whole", *text_and_ending(text, walk.profile))
+        return replace(walk, files=walk.files.after(seen))
 
 
 def _is_repeat(known: PooledObject, call: ToolCall, result: ToolResult) -> bool:

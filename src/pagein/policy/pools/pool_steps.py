@@ -95,11 +95,14 @@ def _over(known: PooledObject, found: PooledObject) -> PooledObject:
 
 
 def make_unread(state: PoolState, object_id: str) -> PoolState:
-    """Note that the content of an object changed and is not known any more. If it is active, it leaves."""
+    """Note that the content of an object changed and is not known any more. If it is active, it leaves.
+
+    A deleted file is there again.
+    """
     one = state.index[object_id]
-    if one.content != "text":
+    if one.content != "text" and not one.deleted:
         return state
-    gone = replace(one, content="unread", version=None, chars=0)
+    gone = replace(one, content="unread", version=None, chars=0, deleted=False)
     state = _hide(replace(state, index=state.index.put(object_id, gone)), object_id)
     return _told(state, "updated", object_id) if one.place is not None else state
 
