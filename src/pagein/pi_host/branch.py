@@ -30,6 +30,8 @@ from pagein.policy.reads.trust import rule_of
 
 READ_CACHE: Final = "pi-readcache"
 """Type of the entries that hold refreshes."""
+TEXT_HASH: Final = "textHash"
+"""Field of a read's record with the hash of the answer: an extension behind pagein's may have changed the text since."""
 CONFIG: Final = "rlm-config"
 """Type of the entries that hold a session's own settings."""
 MARKER: Final = "[readcache:"
@@ -171,6 +173,8 @@ class PiBranch:
         call = self.calls.get(result.call_id)
         given = call.accesses[0].path if call is not None and call.accesses else ""
         if result.name == "read":
+            if _is_changed(details["readcache"], result.text):
+                return
             event = read_records.decode(details, result.text)
             self._note(event, result.text, given)
         elif result.name in _WRITERS and call is not None:
@@ -189,6 +193,12 @@ class PiBranch:
         if isinstance(event, FileRead) and not rule_of(event).anchors:
             whole = event.size * (event.last - event.first + 1) // event.total
         self._session.note(ReadNote(event, trace_of(text), given, whole, sent))
+
+
+def _is_changed(record: Any, text: str) -> bool:  # noqa: ANN401 - any JSON
+    """Return whether an answer is not the one that its record was made for. Records without a hash do not say."""
+    told = record.get(TEXT_HASH) if isinstance(record, dict) else None
+    return told is not None and told != trace_of(text)
 
 
 def written_text(call: ToolCall) -> str:
