@@ -95,7 +95,7 @@ class ReadCache:
         result = self._session.reads.read(path, offset=offset, limit=limit, done=done)
         self._branch.note_answered(event.call.id)
         record = result.details.get("readcache")
-        if record is None or self._mode == "shadow":
+        if not isinstance(record, dict) or self._mode == "shadow":
             return replace(_NOTHING, failure=result.failure or "")
         kept = {"readcache": {**record, TEXT_HASH: trace_of(result.text)}}
         if result.text == event.text:
