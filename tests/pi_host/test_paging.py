@@ -149,6 +149,27 @@ def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_pers
     assert pi.ask("begin") == {"tools": [], "prompt": "", "headers": {}, "notice": "", "widget": []}
 
 
+def test_what_left_with_the_last_request_of_a_process_stays_away_in_the_next_and_when_pi_comes_back(pi: FakePi) -> None:
+    (pi.folder / "part.txt").write_text("".join(f"row {number} that nobody needs\n" for number in range(200)), "utf-8")
+    for _ in range(12):
+        pi.call(("bash", {"command": "print part.txt"}))
+    pi.say("go on")
+    pi.order("rlm", "externalize")
+    asked, shown = pi.leaf, pi.request(HALF)
+    assert sum("rlm_peek" in one for one in shown) > 5
+    answer = {"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1}
+    pi.add("message", message=answer)  # told to no process before the next prompt
+    pi.say("and again")
+    pi.restart("s1")
+    assert pi.request(HALF) == shown
+    assert "bash call_2: [pagein: pg-" in pi.order("rlm", "inspect")
+    pi.restart("s1")
+    assert "not known before the next request" in pi.order("rlm", "inspect"), "it does not say that there is none"
+    pi.leaf = asked
+    pi.say("another way")
+    assert pi.request(HALF) == shown
+
+
 def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: FakePi) -> None:
     paged_out(pi)
     pi.add("message", message={"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1})
