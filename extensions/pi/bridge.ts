@@ -111,12 +111,13 @@ export class Bridge {
 	}
 
 	private receive(line: string): void {
-		let message: { id?: unknown; method?: string; params?: Row; result?: unknown; error?: string };
+		let message: { id?: unknown; method?: string; params?: Row; result?: unknown; error?: string } | null;
 		try {
 			message = JSON.parse(line);
 		} catch {
 			return;
 		}
+		if (typeof message !== "object" || message === null) return; // JSON, but none of pagein's: a throw here would end pi
 		if (message.method !== undefined) {
 			this.asked(message.method, message.params ?? {}).then(
 				(result) => this.send({ id: message.id, result }),

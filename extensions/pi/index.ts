@@ -129,8 +129,9 @@ function attach(pi: ExtensionAPI): void {
 	async function begin(ctx: ExtensionContext): Promise<{ prompt: string; changed: boolean }> {
 		await session.start(ctx);
 		const model = ctx.model;
-		const found = await session.ask("begin", ctx, { address: model?.baseUrl ?? "" });
+		const found = await session.ask("begin", ctx, { address: model?.baseUrl ?? "", usage: usage(ctx) });
 		if (model !== undefined && found !== undefined) putHeaders(model, found.headers);
+		session.show(ctx, found?.widget ?? null);
 		if (found?.notice && ctx.hasUI) ctx.ui.notify(found.notice, "info");
 		return { prompt: found?.prompt ?? "", changed: activate(found?.tools ?? null) };
 	}
@@ -156,6 +157,10 @@ function attach(pi: ExtensionAPI): void {
 	});
 
 	pi.on("model_select", (_event, ctx) => {
+		begin(ctx).catch(() => undefined);
+	});
+
+	pi.on("session_tree", (_event, ctx) => {
 		begin(ctx).catch(() => undefined);
 	});
 

@@ -54,6 +54,7 @@ export interface Beginning {
 	prompt: string;
 	headers: Record<string, string>;
 	notice: string;
+	widget: string[] | null;
 }
 
 export interface Insert {

@@ -141,6 +141,7 @@ export class PageinSession {
 		} catch (problem) {
 			throw problem instanceof BridgeEnded ? problem : new BridgeEnded(String(problem), true);
 		}
+		if (typeof welcome?.refusal !== "string") throw new BridgeEnded("what runs is not pagein", true);
 		if (welcome.refusal !== "") {
 			this.refused = true;
 			bridge.close();

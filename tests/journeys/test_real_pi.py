@@ -192,7 +192,8 @@ def test_a_big_output_leaves_the_request_and_comes_back_by_its_id_and_no_text_of
 NEWER = "from pagein.pi_host import host; host.PROTOCOL = 99; from pagein.cli.cli import main; main()"
 BROKEN: dict[str, dict[str, Any]] = {
     r"ENOENT": {"command": ["no-such-pagein", "pi"]},
-    r"did not answer within": {"command": ["sleep", "60"], "patience": 0.4},
+    r"did not answer within": {"command": ["sh", "-c", "echo null; echo 7; echo '[{'; exec sleep 60"], "patience": 0.4},
+    r"is not pagein": {"command": ["sh", "-c", 'echo "{\\"id\\":1,\\"result\\":7}"; exec cat']},
     r"pagein install pi --yes": {"command": [sys.executable, "-c", NEWER, "pi"]},
 }
 """How pagein is started, by what a person is then told."""

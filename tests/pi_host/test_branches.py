@@ -53,8 +53,11 @@ def test_an_answer_that_another_extension_changed_proves_nothing(pi: FakePi) -> 
     last = pi.entries[pi.leaf or ""]
     pi.leaf = last["parentId"]
     last["message"]["content"][0]["text"] = "something else"
-    pi.add("message", message=last["message"])
+    changed = pi.add("message", message=last["message"])
     assert pi.call(read()) == [TEXT]
+    pi.leaf = changed
+    pi.restart("another")
+    assert pi.call(read()) == [TEXT], "nor to a process that finds only the branch"
 
 
 def test_what_pi_answered_otherwise_than_the_file_says_is_left_alone(pi: FakePi) -> None:

@@ -88,11 +88,13 @@ def test_what_fails_is_an_error_of_that_request_alone(meet: Callable[[Answer], E
     there.send({"id": 1, "method": "context", "params": {"branch": {"known": None, "entries": []}}})
     there.send({"id": 2, "method": "context", "params": {"branch": 7}})
     there.send({"id": 3, "method": "no such"})
+    there.send({"id": 5, "method": ["settle"]})
     there.send({"id": 4, **SETTLE})
-    told = {one["id"]: one for one in (there.receive() for _ in range(4))}
+    told = {one["id"]: one for one in (there.receive() for _ in range(5))}
     assert told[1]["error"] == "BadInput: broken"
     assert "branch" in told[2]["error"]
     assert "no such" in told[3]["error"]
+    assert "settle" in told[5]["error"]
     assert told[4]["result"] == {}
 
 

@@ -12,7 +12,8 @@ import pagein
 from pagein.errors import BadInput
 from pagein.pi_host.branch import UnknownEntry
 from pagein.pi_host.host import PiSettings
-from pagein.pi_host.session_config import KEYS, NOTHING_SAID, REPLACED, parse_config, read_config
+from pagein.pi_host.session_config import KEYS, NOTHING_SAID, REPLACED, config_table, parse_config, read_config
+from pagein.settings.sources import load_config
 
 LARGE = "".join(f"row {number} of an output that nobody needs for long\n" for number in range(900))
 HALF = {"tokens": 50_000, "window": 100_000}
@@ -112,12 +113,17 @@ def test_what_a_branch_configures_opens_the_session_anew_and_holds_there_alone(p
     pi.ask("begin")
     assert dict(pi.given) == {"child_calls": 7, "manifest_budget": 3000, "valve": 0.8, "valve_limit": 0.8}
     table = pi.order("rlm", "config")
-    assert "maxChildCalls" in table
-    assert "session" in table
+    rows = {row.split()[0]: row.split()[1:4] for row in table.splitlines()}
+    assert rows["maxChildCalls"] == ["7", "session", "child_calls"]
+    assert rows["manifest"] == ["off", "settings", "manifest"], "in the words that set it"
     pi.leaf = before
     with pytest.raises(UnknownEntry):
         pi.ask("begin")
     assert dict(pi.given) == {}
+    pi.forget()
+    pi.order("rlm", "on")
+    rows = {row.split()[0]: row.split()[1:4] for row in pi.order("rlm", "config").splitlines()}
+    assert rows["enabled"] == ["on", "session", "pi_paging;"]
 
 
 def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> None:
@@ -128,6 +134,9 @@ def test_every_key_of_the_specification_is_ours_or_says_what_replaces_it() -> No
     theirs = {"enabled": True, "maxDepth": 2, "maxChildCalls": "many", "manifestBudget": 2000, "retentionDays": 30}
     read = read_config(theirs, NOTHING_SAID)
     assert (read.enabled, dict(read.values)) == (True, {"maxDepth": 2, "manifestBudget": 2000})
+    table = config_table(NOTHING_SAID, load_config(environment={}).values)
+    assert "childTimeoutSec      120        settings  child_seconds\n" in table
+    assert set(THEIRS.split()) <= {row.split()[0] for row in table.splitlines()}
 
 
 def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_person_may_change_them(pi: FakePi) -> None:
@@ -137,7 +146,37 @@ def test_the_words_about_paging_stand_at_the_end_of_the_system_prompt_and_a_pers
     assert pi.ask("begin")["prompt"] == f"Be brief. {usual}"
     assert pi.ask("begin")["tools"] == ["rlm_peek", "rlm_search", "rlm_ingest", "rlm_stats"]
     pi.order("rlm", "off")
-    assert pi.ask("begin") == {"tools": [], "prompt": "", "headers": {}, "notice": ""}
+    assert pi.ask("begin") == {"tools": [], "prompt": "", "headers": {}, "notice": "", "widget": []}
+
+
+def test_what_left_with_the_last_request_of_a_process_stays_away_in_the_next_and_when_pi_comes_back(pi: FakePi) -> None:
+    (pi.folder / "part.txt").write_text("".join(f"row {number} that nobody needs\n" for number in range(200)), "utf-8")
+    for _ in range(12):
+        pi.call(("bash", {"command": "print part.txt"}))
+    pi.say("go on")
+    pi.order("rlm", "externalize")
+    asked, shown = pi.leaf, pi.request(HALF)
+    assert sum("rlm_peek" in one for one in shown) > 5
+    answer = {"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1}
+    pi.add("message", message=answer)  # told to no process before the next prompt
+    pi.say("and again")
+    pi.restart("s1")
+    assert pi.request(HALF) == shown
+    assert "bash call_2: [pagein: pg-" in pi.order("rlm", "inspect")
+    pi.restart("s1")
+    assert "not known before the next request" in pi.order("rlm", "inspect"), "it does not say that there is none"
+    pi.leaf = asked
+    pi.say("another way")
+    assert pi.request(HALF) == shown
+
+
+def test_a_session_that_goes_on_shows_its_widget_before_the_first_request(pi: FakePi) -> None:
+    paged_out(pi)
+    pi.add("message", message={"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1})
+    pi.ask("begin")
+    pi.restart("s1")
+    (line,) = pi.ask("begin", usage=HALF)["widget"]
+    assert line.startswith("pagein: window 50%, 0 stubs and 1 preview,")
 
 
 def test_a_word_that_rlm_does_not_have_is_answered_with_those_it_has(pi: FakePi) -> None:

@@ -6,7 +6,8 @@ Rules of this file
    from the branch alone.
 2. Answers to reads are journaled when they are given. Where the journal has no such record, the details that pi keeps
    with the result give it back.
-3. When pi goes to another entry, the records behind the old one are behind us as well: they stand on another branch.
+3. When pi goes to another entry, the records behind the old one are behind us as well: they stand on another branch. A branch
+   goes on behind the last request that was sent from its entry, with what was decided for it: the provider's cache has that.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from pagein.engine.pooled_stages import POOLED
 from pagein.engine.session import Session
 from pagein.errors import PageinError, StoreError
 from pagein.model import read_records
-from pagein.model.entries import EntryId, NoteEntry, RecallEntry
+from pagein.model.entries import CompactionEntry, Entry, EntryId, MessageEntry, NoteEntry, RecallEntry, RequestSent
 from pagein.model.journal_notes import ClientNote, ReadNote
 from pagein.model.json_text import decode_json
 from pagein.model.messages import Message, ToolCall, ToolResult
@@ -30,6 +31,8 @@ from pagein.policy.reads.trust import rule_of
 
 READ_CACHE: Final = "pi-readcache"
 """Type of the entries that hold refreshes."""
+TEXT_HASH: Final = "textHash"
+"""Field of a read's record with the hash of the answer: an extension behind pagein's may have changed the text since."""
 CONFIG: Final = "rlm-config"
 """Type of the entries that hold a session's own settings."""
 MARKER: Final = "[readcache:"
@@ -69,6 +72,7 @@ class PiBranch:
         self._here: EntryId | None = None
         self._began = False
         self._noted: set[str] = set()
+        self._sent: Mapping[EntryId, EntryId] | None = None
         self.waits = 0
         self.calls: dict[str, ToolCall] = {}
         self.results: dict[str, str] = {}
@@ -78,11 +82,12 @@ class PiBranch:
         """Go to where pi is, and journal what is new there. Raises UnknownEntry."""
         if delta.known not in self._places:
             raise UnknownEntry
+        self._sent = None
         if self._began and delta.known == self._leaf:
             self._go_on()
         if not self._began or delta.known != self._leaf or self._session.leaf != self._here:
             stays = self._began and delta.known == self._leaf
-            self._session.move(self._here if stays else self._places[delta.known])
+            self._session.move(self._here if stays else self._behind(self._places[delta.known]))
             self._leaf, self._began = delta.known, True
         for entry in delta.entries:
             self._add(entry)
@@ -117,6 +122,12 @@ class PiBranch:
         self._noted.add(call_id)
         self.stay()
 
+    def _behind(self, place: EntryId | None) -> EntryId | None:
+        """Return where the branch goes on from an entry of the journal."""
+        if self._sent is None:
+            self._sent = requests_sent(self._session.journal.entries)
+        return place if place is None else self._sent.get(place, place)
+
     def _add(self, entry: Row) -> None:
         name = str(entry.get("id"))
         message = message_of(entry, self._cwd)
@@ -126,7 +137,7 @@ class PiBranch:
             count += 1
             refused = refused if message.role != "assistant" else entry["message"].get("stopReason") == "error"
             if name in self._session.journal:
-                self._session.move(name)
+                self._session.move(self._behind(name))
             else:
                 self._journal(name, entry, message)
         elif entry.get("type") == "custom" and entry.get("customType") == READ_CACHE:
@@ -171,6 +182,8 @@ class PiBranch:
         call = self.calls.get(result.call_id)
         given = call.accesses[0].path if call is not None and call.accesses else ""
         if result.name == "read":
+            if _is_changed(details["readcache"], result.text):
+                return
             event = read_records.decode(details, result.text)
             self._note(event, result.text, given)
         elif result.name in _WRITERS and call is not None:
@@ -189,6 +202,23 @@ class PiBranch:
         if isinstance(event, FileRead) and not rule_of(event).anchors:
             whole = event.size * (event.last - event.first + 1) // event.total
         self._session.note(ReadNote(event, trace_of(text), given, whole, sent))
+
+
+def _is_changed(record: Any, text: str) -> bool:  # noqa: ANN401 - any JSON
+    """Return whether an answer is not the one that its record was made for. Records without a hash do not say."""
+    told = record.get(TEXT_HASH) if isinstance(record, dict) else None
+    return told is not None and told != trace_of(text)
+
+
+def requests_sent(journal: Mapping[EntryId, Entry]) -> dict[EntryId, EntryId]:
+    """Return the last request that was sent from each entry, with no message in between."""
+    found: dict[EntryId, EntryId] = {}
+    for entry in journal.values():
+        at = entry.parent if isinstance(entry.body, RequestSent) else None
+        while at is not None and at in journal:
+            found[at] = entry.id
+            at = None if isinstance(journal[at].body, MessageEntry | CompactionEntry) else journal[at].parent
+    return found
 
 
 def written_text(call: ToolCall) -> str:

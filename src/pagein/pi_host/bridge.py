@@ -113,7 +113,7 @@ class Bridge:
                 waiting.put(message.get("result"))
             return
         try:
-            params: object = msgspec.convert(message.get("params") or {}, REQUESTS[method])
+            params: object = msgspec.convert(message.get("params") or {}, REQUESTS[str(method)])
         except (KeyError, msgspec.ValidationError) as problem:
             self._send({"id": number, "error": f"{method}: {problem}"})
             return

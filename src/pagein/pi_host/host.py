@@ -210,6 +210,7 @@ class PiHost:
 
         What left a window stays a stub after `/rlm off`, and a marker rests on text that a gateway could evict.
         """
+        self._usage = event.usage
         is_pooled = rooms.pools.is_used
         is_changed = pages or is_pooled or rooms.branch.config.enabled is not None or rooms.branch.has_markers
         leaves = not is_changed and is_gateway(event.address, self._around.gateways())
@@ -217,8 +218,8 @@ class PiHost:
         decides = is_changed or (self._settings.reads == "on" and not leaves)
         headers = gateway_headers(event.address, self._hello.session, decides=decides and not self._around.is_off())
         notice = _FIRST if not self._around.is_off() and self._around.is_first() else ""
-        active = self._active(rooms, pages=pages)
-        return Beginning(active, self._prompt(rooms, pages=pages), headers, notice)
+        active, lines = self._active(rooms, pages=pages), self._widget(rooms, pages=pages)
+        return Beginning(active, self._prompt(rooms, pages=pages), headers, notice, lines)
 
     def _answer_read(self, event: ToolCallEvent | ToolResultEvent, rooms: "_Rooms") -> CallVerdict | Patch:
         if isinstance(event, ToolCallEvent):
@@ -245,6 +246,8 @@ class PiHost:
         return commands.active_tools(reads=self._settings.reads == "on", pages=pages, children=self._has_children)
 
     def _widget(self, rooms: "_Rooms", *, pages: bool) -> tuple[str, ...]:
+        if self._around.is_off():
+            return ()
         lines = widget_lines(rooms.session, PROCESS_CALLS.operations(), self._usage, pages=pages)
         return (rooms.pools.line(self._usage), *lines) if rooms.pools.is_used else lines
 

@@ -124,16 +124,20 @@ def order_epoch(session: Session, branch: PiBranch, *, pages: bool) -> Answer:
 
 
 def inspect(
-    session: Session, branch: PiBranch, shown: Mapping[str, str], operations: Sequence[OperationView]
+    session: Session, branch: PiBranch, shown: Mapping[str, str] | None, operations: Sequence[OperationView]
 ) -> Answer:
-    """Return the answer to `/rlm inspect`: the calls of children, the results shown otherwise than pi has them, and the objects."""
+    """Return the answer to `/rlm inspect`: the calls of children, the results shown otherwise than pi has them, and the objects.
+
+    shown: None before the first request of this process.
+    """
     results = [
         f"{branch.calls[name].name if name in branch.calls else 'result'} {name}: {text.splitlines()[0] if text else ''}"
-        for name, text in shown.items()
+        for name, text in (shown or {}).items()
     ]
+    none = "none" if shown is not None else "not known before the next request"
     parts = {
         "Children and epochs, newest first": "\n".join([*_call_lines(operations), trace(session, operations).text]),
-        "Results that the model sees otherwise than pi shows them": "\n".join(results) or "none",
+        "Results that the model sees otherwise than pi shows them": "\n".join(results) or none,
         "Objects, newest first": list_store(session).text,
     }
     text = "\n\n".join(f"{title}\n{body}" for title, body in parts.items())

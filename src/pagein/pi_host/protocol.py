@@ -153,13 +153,17 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class BeginEvent:
-    """A session was opened, its model was chosen, or a prompt is about to be worked on. The reply is a `Beginning`.
+    """A session was opened, its model was chosen, pi went elsewhere in its tree, or a prompt is about to be worked on.
+
+    The reply is a `Beginning`.
 
     address: where pi sends the requests of the model; "" for unknown.
+    usage: None while pi does not know it.
     """
 
     branch: BranchDelta
     address: str = ""
+    usage: "WindowUsage | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +174,14 @@ class Beginning:
     prompt: text for the end of the system prompt; "" for none.
     headers: what requests to this address carry besides pi's own headers.
     notice: what the person is told now; "" for nothing.
+    widget: lines beside pi's editor; None to leave them.
     """
 
     tools: tuple[str, ...] | None = None
     prompt: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     notice: str = ""
+    widget: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

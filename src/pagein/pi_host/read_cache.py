@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias
 
+from pagein.engine.log.read_notes import trace_of
 from pagein.engine.session import Session
 from pagein.errors import CallerError
 from pagein.model import read_records
@@ -15,7 +16,7 @@ from pagein.model.entries import NoteEntry
 from pagein.model.journal_notes import OtherNote, ReadNote, RecallNote
 from pagein.model.messages import ToolCall
 from pagein.model.objects import ObjectId
-from pagein.pi_host.branch import PiBranch, single_edit
+from pagein.pi_host.branch import TEXT_HASH, PiBranch, single_edit
 from pagein.pi_host.protocol import CallVerdict, ModelCall, Patch, Row, ToolResultEvent
 from pagein.policy.reads.baseline import byte_length
 from pagein.policy.reads.echo_forms import may_echo
@@ -94,11 +95,12 @@ class ReadCache:
         result = self._session.reads.read(path, offset=offset, limit=limit, done=done)
         self._branch.note_answered(event.call.id)
         record = result.details.get("readcache")
-        if record is None or self._mode == "shadow":
+        if not isinstance(record, dict) or self._mode == "shadow":
             return replace(_NOTHING, failure=result.failure or "")
+        kept = {"readcache": {**record, TEXT_HASH: trace_of(result.text)}}
         if result.text == event.text:
-            return Patch(None, {**(event.details or {}), "readcache": record}, result.failure or "")
-        return Patch(result.text, result.details, result.failure or "")
+            return Patch(None, {**(event.details or {}), **kept}, result.failure or "")
+        return Patch(result.text, {**result.details, **kept}, result.failure or "")
 
     def _rehearse(self, event: ToolResultEvent) -> Any:  # noqa: ANN401 - a callback
         def note(decision: ReadDecision, objection: str | None) -> None:

@@ -47,8 +47,9 @@ KEYS: Final[Mapping[str, ConfigKey]] = {
     "maxIngestFiles": ConfigKey("count", ("ingest_files",)),
     "maxIngestBytes": ConfigKey("count", ("ingest_bytes",)),
 }
+_ENABLED: Final = "enabled"
 REPLACED: Final[Mapping[str, str]] = {
-    "enabled": "/rlm on and /rlm off",
+    _ENABLED: "/rlm on and /rlm off",
     "tokenBudgetPercent": "results leave when that costs less than keeping them, not at a share of the window",
     "warmTurns": "the setting residency, which has an age for each kind of result",
     "retentionDays": "nothing is deleted by age: pagein gc gives up what no session needs",
@@ -117,9 +118,13 @@ def config_table(config: SessionConfig, usual: Mapping[str, object]) -> str:
     rows = [("key", "value", "from", "setting of pagein")]
     for name, key in KEYS.items():
         own = name in config.values
-        value = config.values[name] if own else _shown(key.kind, usual.get(key.settings[0]))
-        rows.append((name, str(value), "session" if own else "settings", ", ".join(key.settings)))
-    rows += [(name, "-", "replaced", instead) for name, instead in REPLACED.items()]
+        value = config.values[name] if own else usual.get(key.settings[0])
+        shown = _shown(key.kind, value)
+        rows.append((name, str(shown), "session" if own else "settings", ", ".join(key.settings)))
+    enabled = _shown("switch", usual.get("pi_paging") if config.enabled is None else config.enabled)
+    origin = "settings" if config.enabled is None else "session"
+    rows.append((_ENABLED, str(enabled), origin, f"pi_paging; {REPLACED[_ENABLED]}"))
+    rows += [(name, "-", "replaced", instead) for name, instead in REPLACED.items() if name != _ENABLED]
     widths = [max(len(row[place]) for row in rows) for place in range(3)]
     return "\n".join(
         "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3])) for row in rows
@@ -127,8 +132,10 @@ def config_table(config: SessionConfig, usual: Mapping[str, object]) -> str:
 
 
 def _shown(kind: _Kind, value: object) -> object:
-    if kind == "percent" and isinstance(value, int | float):
-        return round(value * _WHOLE)
+    if kind == "switch":
+        return "on" if value is True else "off"
+    if isinstance(value, float):
+        return round(value * _WHOLE) if kind == "percent" else f"{value:g}"
     return value if value not in ("", None) else "-"
 
 

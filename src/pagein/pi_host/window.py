@@ -32,7 +32,7 @@ class Window:
     """The window of a session, as built by the extension.
 
     limit: share of the model's window up to which a request fits.
-    shown: the changes of the last request, by the id of the call.
+    shown: the changes of the last request, by the id of the call; None before the first of this process.
     """
 
     def __init__(self, session: Session, branch: PiBranch, limit: float) -> None:
@@ -43,7 +43,7 @@ class Window:
         self._began = False
         self._last = ""
         self._crowded = False
-        self.shown: dict[str, str] = {}
+        self.shown: dict[str, str] | None = None
 
     def edits(self, at: float, *, pages: bool, usage: WindowUsage | None = None) -> WindowEdits:
         """Return the edits for the next request, and journal the request as sent.
@@ -60,10 +60,10 @@ class Window:
         if not self._session.is_kept:
             self._began = False
             told = self._branch.results
-            self.shown = {name: text for name, text in changed.items() if told[name].startswith(MARKER)}
-            return WindowEdits(reset=True, results=self.shown, failure=request.failure or "the store cannot be written")
+            self.shown = unproven = {name: text for name, text in changed.items() if told[name].startswith(MARKER)}
+            return WindowEdits(reset=True, results=unproven, failure=request.failure or "the store cannot be written")
         inserts = tuple(self._inserts(messages, self._last if goes_on else ""))
-        self.shown = {**self.shown, **changed} if goes_on else changed
+        self.shown = {**(self.shown or {}), **changed} if goes_on else changed
         return WindowEdits(not goes_on, changed, inserts, request.failure or "")
 
     def judge_compaction(self, *, pages: bool, usage: WindowUsage | None) -> CompactionVerdict:

@@ -343,6 +343,25 @@ def test_stored_content_survives_kill_9_at_any_moment(path: Path, after: int) ->
     assert _sql(path, "PRAGMA integrity_check") == [("ok",)]
 
 
+def test_a_full_disk_refuses_a_new_store_at_once(path: Path) -> None:
+    """A caller that waits for a process which may be switching to WAL took 5 seconds for each try, and pi gave up."""
+    code = f"""
+        import resource, signal, time
+        from pathlib import Path
+        from pagein.errors import StoreError
+        from pagein.store.sqlite.sqlite_store import SqliteStore
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        begun = time.monotonic()
+        try:
+            SqliteStore(Path({str(path)!r})).put(b"text")
+        except StoreError:
+            print(time.monotonic() - begun)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    assert float(done.stdout) < 4
+
+
 def test_each_workspace_has_its_own_recognisable_store_file() -> None:
     one, other = store_name("/srv/work/my project"), store_name("/srv/other/my project")
     assert one != other

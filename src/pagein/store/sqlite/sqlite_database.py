@@ -34,6 +34,8 @@ _LONGEST: Final = 30.0
 _MAGIC: Final = b"SQLite format 3\0"
 _WAL_TRIES: Final = 100
 _WAL_PAUSE: Final = 0.05
+_OTHERS: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+"""Errors that come of another process, and pass. A full disk does not, nor a missing permission."""
 _REMEDY: Final = "let this user write both the file and its folder, or copy the file elsewhere"
 _OUTER: Final = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
 _INNER: Final = ("SAVEPOINT inner_write", "RELEASE inner_write", ("ROLLBACK TO inner_write", "RELEASE inner_write"))
@@ -254,7 +256,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError as problem:
-            if attempt == _WAL_TRIES - 1 or is_refusal(problem):
+            if attempt == _WAL_TRIES - 1 or problem.sqlite_errorcode & 0xFF not in _OTHERS:
                 raise
             time.sleep(_WAL_PAUSE)
         else:
