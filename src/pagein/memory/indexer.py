@@ -74,12 +74,17 @@ class Indexer:
         """
         began, entries, versions = time.monotonic(), 0, self._writer.written
         with self._turn:
-            while not stop() and (within is None or time.monotonic() - began < within):
+
+            def goes_on() -> bool:
+                return not stop() and (within is None or time.monotonic() - began < within)
+
+            while goes_on():
                 done = self._follow_some()
+                while goes_on() and self._store.bundle_more():
+                    pass
                 if done == 0:
                     break
                 entries += done
-                self._store.bundle_more()
                 if tell is not None:
                     tell(self._place(), self._store.last_place())
         return LayerReport(entries, self._writer.written - versions, self.behind())

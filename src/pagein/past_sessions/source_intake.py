@@ -37,6 +37,9 @@ _JOURNALED: Final = "a gateway or a program keeps the journal of this session, s
 class IntakeStore(JournalStore, BlobStore, Protocol):
     """A store with journals."""
 
+    def bundle_more(self) -> int:
+        """Store some blobs that are alone together in less room, and return how many."""
+
     def close(self) -> None:
         """Close files and connections."""
 
@@ -187,6 +190,8 @@ class _SourceIntake:
         if batch and not self.terms.looks:
             with self.store.exclusive():
                 self.store.append(name, batch)
+            while self.store.bundle_more():
+                pass
 
     def _known_entries(self, name: str) -> set[str] | None:
         """Return the names of the stored entries of a session; None for a journal without a recording."""

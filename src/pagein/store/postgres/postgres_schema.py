@@ -18,6 +18,7 @@ from pagein.store.sql.sqlite_schema import (
     LOOKUP_TABLES,
     MOVED_TEXTS,
     OBJECT_TABLES,
+    RECORD_TABLES,
     SNAPSHOT_TABLE,
     TIME_INDEX,
 )
@@ -143,4 +144,8 @@ STEPS: Final[Steps] = (
     ),
     ("bundles of blobs", (dialect(ALONE_TABLE), "ALTER TABLE alone ALTER COLUMN packed SET STORAGE EXTERNAL")),
     ("versions without an index of hashes", (DROPPED_INDEX,)),
+    (
+        "segments of records",
+        (*map(dialect, RECORD_TABLES), "ALTER TABLE record_segment ALTER COLUMN data SET STORAGE EXTERNAL"),
+    ),
 )

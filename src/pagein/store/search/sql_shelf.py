@@ -19,13 +19,16 @@ from pagein.store.sql.sql_blobs import hash_of_name, raw
 from pagein.store.sql.sql_bundles import BLOBS, DATA
 from pagein.store.sql.sql_objects import SqlObjects
 from pagein.store.sql.sql_rows import Row, Rows, SqlDatabase, decode_text, encode_text
+from pagein.store.sql.sql_versions import with_records
 
 _AT_ONCE: Final = 200
 _COLUMNS: Final = (
     "version.sequence, version.number, version.at, version.chars, version.record, version.session, version.object_hash"
 )
+_RECORD, _EARLIER, _EARLIER_RECORD = 4, 7, 8
+"""Places of columns in the rows of `_VERSIONS`."""
 # with the record of the version before, for chats
-_VERSIONS: Final = f"""SELECT {_COLUMNS}, earlier.record FROM version
+_VERSIONS: Final = f"""SELECT {_COLUMNS}, earlier.sequence, earlier.record FROM version
     JOIN document ON document.number = version.document
     LEFT JOIN version AS earlier ON document.type = '{CHAT}' AND earlier.document = version.document
       AND earlier.number = version.number - 1"""  # noqa: S608 -- constants
@@ -50,7 +53,7 @@ class SqlShelf:
             return ()
         with self._database.open_reader() as rows:
             query = f"{_VERSIONS} WHERE version.sequence > ? AND version.sequence <= ? ORDER BY version.sequence"
-            found = rows.execute(query, (above, upto)).fetchall()
+            found = _with_records(rows, rows.execute(query, (above, upto)).fetchall())
         return tuple(map(_proven, found))
 
     def of(self, name: str, above: int = 0) -> Sequence[ShelfItem]:
@@ -62,7 +65,7 @@ class SqlShelf:
             if meant is None:
                 return ()
             query = f"{_VERSIONS} WHERE version.document = ? AND version.sequence > ? ORDER BY version.sequence"
-            found = rows.execute(query, (meant[0], above)).fetchall()
+            found = _with_records(rows, rows.execute(query, (meant[0], above)).fetchall())
         return tuple(map(_proven, found))
 
     def newest(self, ids: Collection[str]) -> Mapping[str, Newest]:
@@ -73,7 +76,7 @@ class SqlShelf:
                 some = names[start : start + _AT_ONCE]
                 query = f"""SELECT id, head, deleted, record FROM document
                     LEFT JOIN version ON sequence = head AND type = '{CHAT}' WHERE id IN ({placeholders(some)})"""  # noqa: S608 -- constants
-                for name, head, gone, record in rows.execute(query, some).fetchall():
+                for name, head, gone, record in with_records(rows, rows.execute(query, some).fetchall(), 1, 3):
                     found[decode_text(name)] = Newest(head, bool(gone), {} if record is None else _pages(record))
         return found
 
@@ -84,6 +87,10 @@ class SqlShelf:
         with self._database.open_reader() as rows:
             found = rows.execute("SELECT object_hash FROM version WHERE sequence = ?", (place,)).fetchone()
         return "" if found is None else hash_of_name(found[0]).hex
+
+
+def _with_records(rows: Rows, found: Sequence[Row]) -> Sequence[Row]:
+    return with_records(rows, with_records(rows, found, 0, _RECORD), _EARLIER, _EARLIER_RECORD)
 
 
 def _pages(stored: str | bytes) -> Mapping[str, ContentHash]:
@@ -114,7 +121,7 @@ def blobs_in(database: SqlDatabase, names: Sequence[ContentHash]) -> Loaded:
 
 
 def _proven(row: Row) -> ShelfItem:
-    sequence, number, at, chars, stored, session, name, stored_before = row
+    sequence, number, at, chars, stored, session, name, _, stored_before = row
     try:
         record = unpack_record(stored)
         before = None if stored_before is None else unpack_record(stored_before)

@@ -5,7 +5,7 @@ Rules of this file
 1. A packed record is a zstd frame with `FRAME` as dictionary: records are short, and alike. Whoever reads a record verifies its hash.
 2. A hash in hexadecimal digits takes 33 bytes: the byte 1 and its own bytes. Records are ASCII without control characters, so the byte 1
    is never part of one.
-3. A record of an older store is a text, and stays as it is.
+3. Records are in segments (`sql_segments.py`). In an older store they are in the rows of their versions, packed or as texts.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Any, Final
 import zstandard
 
 from pagein.errors import DamagedBlob
+from pagein.store.sql.sql_segments import Segments
 
 FRAME: Final = (
     b'{"additional":{"turns.1.1":"","turns.2.1":"","turns.3.1":""},"content":null,"deleted":false,"id":"","locked":true,"metadata":{'
@@ -45,27 +46,44 @@ _LARGEST: Final = 1 << 32
 _mine: Final = threading.local()
 
 
-def pack_record(record: str) -> bytes:
-    """Return the bytes to store for a record."""
-    short = _HASH.sub(lambda found: b"\1" + bytes.fromhex(found[1].decode()), record.encode())
+def shorten_record(record: str) -> bytes:
+    """Return a record with its hashes as bytes."""
+    return _HASH.sub(lambda found: b"\1" + bytes.fromhex(found[1].decode()), record.encode())
+
+
+def full_record(short: bytes) -> str:
+    """Return the record of which `shorten_record` made these bytes. Raises DamagedBlob."""
+    try:
+        return _MARK.sub(lambda mark: b'"%s"' % mark[1].hex().encode(), short).decode()
+    except UnicodeDecodeError as problem:
+        raise DamagedBlob(str(problem)) from problem
+
+
+def unpack_record(stored: str | bytes) -> str:
+    """Return a record that is stored in the row of its version. Raises DamagedBlob."""
+    if isinstance(stored, str):
+        return stored
+    data = bytes(stored)
+    return data.decode("utf-8", "replace") if data[:1] == b"{" else full_record(_unpack_short(data))
+
+
+def _pack_short(short: bytes) -> bytes:
     packed: bytes = _tools().compressor.compress(short)
     return packed
 
 
-def unpack_record(stored: str | bytes) -> str:
-    """Return a stored record. Raises DamagedBlob."""
-    if isinstance(stored, str):
-        return stored
-    data = bytes(stored)
-    if data[:1] == b"{":
-        return data.decode("utf-8", "replace")
+def _unpack_short(data: bytes) -> bytes:
     try:
         if not 0 <= zstandard.frame_content_size(data) < _LARGEST:
             raise DamagedBlob("the compressed frame does not say how long its content is")
         short: bytes = _tools().decompressor.decompress(data)
-        return _MARK.sub(lambda mark: b'"%s"' % mark[1].hex().encode(), short).decode()
-    except (zstandard.ZstdError, MemoryError, UnicodeDecodeError) as problem:
+    except (zstandard.ZstdError, MemoryError) as problem:
         raise DamagedBlob(str(problem)) from problem
+    return short
+
+
+RECORDS: Final = Segments("record_segment", _pack_short, _unpack_short)
+"""The short forms of the records of versions, by sequence."""
 
 
 class _RecordTools:

@@ -55,7 +55,7 @@ def bundle_blobs(rows: Rows) -> int:
         members.append(int(number))
         contents.append(content)
         size += len(content)
-        if size >= _SIZE:
+        if size >= _SIZE and len(members) > 1:  # a large one that packs small needs company
             break
     if len(members) < 2:  # noqa: PLR2004 - a bundle of one is none
         return 0

@@ -32,7 +32,7 @@ from pagein.policy.privacy.erasure import (
 )
 from pagein.policy.privacy.exclusions import Finds
 from pagein.store.sql.packed_bytes import BUNDLE
-from pagein.store.sql.packed_records import pack_record, unpack_record
+from pagein.store.sql.packed_records import unpack_record
 from pagein.store.sql.sql_blobs import (
     OBJECT_COLUMNS,
     SqlBlobs,
@@ -48,6 +48,7 @@ from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_references import reference_in, shorten_again, store_in_full, target_key
 from pagein.store.sql.sql_removal import drop_documents
 from pagein.store.sql.sql_rows import Row, Rows, encode_text
+from pagein.store.sql.sql_versions import IN_SEGMENT, put_record, with_records
 
 _SOMEBODY: Final = Writer("unknown")
 _OF_FILES: Final = frozenset({"path", "last_path", "home", "file_type", "file_hash", "op", "known", "proof"})
@@ -238,10 +239,12 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
     for (sequence,) in rows.execute("SELECT sequence FROM version ORDER BY sequence").fetchall():
         row = _row(
             rows,
-            "SELECT document, number, at, object_hash, content_hash, chars, record, session FROM version WHERE sequence = ?",
+            "SELECT sequence, document, number, at, object_hash, content_hash, chars, record, session FROM version WHERE sequence = ?",
             sequence,
         )
-        document, number, at, object_hash, content_hash, chars, stored, writer = row
+        ((_, document, number, at, object_hash, content_hash, chars, stored, writer),) = with_records(
+            rows, (row,), 0, 7
+        )
         record = unpack_record(stored)
         fields.rename(record, renamed)
         made = retold(record, finds, {**renamed, **fields.names} if fields.names else renamed)
@@ -264,10 +267,11 @@ def _versions(rows: Rows, finds: Finds, names: dict[str, str], done: Retold, ses
                 raw(object_hash_of(made)),
                 None if content is None else bytes.fromhex(content),
                 chars,
-                pack_record(made),
+                IN_SEGMENT,
                 sequence,
             ),
         )
+        put_record(rows, sequence, made)
         rows.execute("UPDATE request SET asked = ? WHERE asked = ?", (raw(object_hash_of(made)), bytes(object_hash)))
         _told_of_head(rows, document, before, after)
         done.versions += 1

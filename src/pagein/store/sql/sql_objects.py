@@ -23,14 +23,13 @@ from pagein.model.versions import Version
 from pagein.model.writes import Change, Outcome, Query, Write, Written, fields_match, keys_of
 from pagein.store.rules.reference_target import resolve_reference, target_of
 from pagein.store.rules.write_rules import AppendVersion, Earlier, RememberedAnswer, WriteFacts, decide
-from pagein.store.sql.packed_records import pack_record
 from pagein.store.sql.sql_backlinks import references_to
 from pagein.store.sql.sql_blobs import SqlBlobs, hash_of_name, load_blob, put_blob, raw
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import conditions, with_stored_names
 from pagein.store.sql.sql_references import note_pin, put_links_again, put_references, reference_in, target_key
 from pagein.store.sql.sql_rows import Row, Rows, decode_text, encode_text
-from pagein.store.sql.sql_versions import select_versions, version_in
+from pagein.store.sql.sql_versions import IN_SEGMENT, merge_records, put_record, select_versions, version_in
 
 _STEP: Final = 16
 """Distance of delta bases: every 16th version is a delta against the 16th version before it, so that delta chains stay short."""
@@ -39,6 +38,13 @@ _AT_ONCE: Final = 500
 
 class SqlObjects(SqlBlobs):
     """An ObjectStore in a SQL database."""
+
+    def bundle_more(self) -> int:
+        done = super().bundle_more()
+        if done:
+            return done
+        with self._database.open_writer() as rows:
+            return merge_records(rows)
 
     def write(self, write: Write) -> Outcome:
         sealed = SealedDraft.of(write.draft)
@@ -238,10 +244,11 @@ def _put_row(rows: Rows, document: int, version: Version) -> None:
         (
             *(version.sequence, document, version.number, version.at, raw(version.object_hash)),
             *(None if version.content_hash is None else raw(version.content_hash), version.chars),
-            pack_record(version.record),
+            IN_SEGMENT,
             *(None if one is None else encode_text(one) for one in who),
         ),
     )
+    put_record(rows, version.sequence, version.record)
 
 
 def _put_back(rows: Rows, write: Write, sealed: SealedDraft, number: int) -> bool:

@@ -7,12 +7,12 @@ from typing import Final
 
 from pagein.errors import DamagedBlob
 from pagein.model.writes import keys_of
+from pagein.store.sql.packed_records import RECORDS
 from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_objects import put_head
-from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_references import put_links_again, store_in_full
 from pagein.store.sql.sql_rows import Rows
-from pagein.store.sql.sql_versions import version_in
+from pagein.store.sql.sql_versions import select_versions, version_in
 
 _AT_ONCE: Final = 500
 
@@ -32,6 +32,8 @@ def drop_documents(rows: Rows, numbers: Sequence[int]) -> None:
             some,
         )
         _drop_keys(rows, some)
+        query = f"SELECT sequence FROM version WHERE document IN ({meant})"  # noqa: S608 -- question marks
+        RECORDS.drop(rows, [int(sequence) for (sequence,) in rows.execute(query, some).fetchall()])
         rows.execute(f"DELETE FROM version WHERE document IN ({meant})", some)  # noqa: S608 -- question marks
         rows.execute(f"DELETE FROM document WHERE number IN ({meant})", some)  # noqa: S608 -- question marks
 
@@ -43,8 +45,8 @@ def drop_versions(rows: Rows, document: int, sequences: Sequence[int]) -> None:
     for sequence in sequences:
         rows.execute("DELETE FROM request WHERE sequence = ?", (sequence,))
         rows.execute("DELETE FROM version WHERE sequence = ?", (sequence,))
-    query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document"  # noqa: S608 -- a constant
-    found = rows.execute(f"{query} WHERE document = ? ORDER BY version.number", (document,)).fetchall()
+    RECORDS.drop(rows, sequences)
+    found = select_versions(rows, "document = ? ORDER BY version.number", (document,))
     history = [replace(version_in(row), number=number) for number, row in enumerate(found, 1)]
     for version in history:
         rows.execute("UPDATE version SET number = ? WHERE sequence = ?", (version.number, version.sequence))
@@ -57,8 +59,8 @@ def _drop_keys(rows: Rows, documents: Sequence[int]) -> None:
     """Delete the lookup keys of objects. The keys of an unreadable version stay behind: they are verified when they are found."""
     meant = ", ".join("?" * len(documents))
     rows.execute(f"DELETE FROM lookup_text WHERE document IN ({meant})", documents)  # noqa: S608 -- question marks
-    query = f"SELECT document, {VERSION} FROM version JOIN document ON document.number = version.document"  # noqa: S608 -- a constant
-    heads = rows.execute(f"{query} WHERE sequence = head AND document IN ({meant})", documents).fetchall()
-    for document, *row in heads:
+    query = f"SELECT sequence, document FROM version JOIN document ON sequence = head WHERE document IN ({meant})"  # noqa: S608 -- question marks
+    numbers: dict[int, int] = dict(rows.execute(query, documents).fetchall())
+    for row in select_versions(rows, f"sequence = head AND document IN ({meant})", documents):
         with contextlib.suppress(DamagedBlob):
-            put_keys(rows, int(document), frozenset(), keys_of(version_in(tuple(row))))
+            put_keys(rows, numbers[row[0]], frozenset(), keys_of(version_in(row)))

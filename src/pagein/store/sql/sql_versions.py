@@ -1,24 +1,68 @@
-"""Read the versions of objects in a SQL database. A row is valid only if its record matches its hash."""
+"""Read and write the versions of objects in a SQL database. A row is valid only if its record matches its hash."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pagein.errors import CallerError, DamagedBlob
 from pagein.model.version_hash import object_hash_of, version_of
 from pagein.model.versions import Version, Writer
-from pagein.store.sql.packed_records import unpack_record
+from pagein.store.sql.packed_records import RECORDS, full_record, shorten_record, unpack_record
 from pagein.store.sql.sql_blobs import hash_of_name
 from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_rows import Row, Rows, decode_text
 
+IN_SEGMENT: Final = b""
+"""What a version has in place of its record while that is in a segment."""
+RECORD: Final = VERSION.split(", ").index("record")
+"""The place of the record in a row of a version."""
+_AT_ONCE: Final = 500
+_IN_FULL: Final = "SELECT sequence, record FROM version WHERE length(record) > 0 ORDER BY sequence LIMIT ?"
+
 
 def select_versions(rows: Rows, wanted: str, values: Sequence[object]) -> list[Row]:
-    """Return the rows of versions that meet a condition, in the columns of `sql_queries.VERSION`."""
+    """Return the rows of versions that meet a condition, in the columns of `sql_queries.VERSION`, with their records."""
     query = f"SELECT {VERSION} FROM version JOIN document ON document.number = version.document WHERE {wanted}"  # noqa: S608 -- constants
-    return rows.execute(query, values).fetchall()
+    return with_records(rows, rows.execute(query, values).fetchall())
+
+
+def with_records(rows: Rows, found: Sequence[Row], sequence: int = 0, record: int = RECORD) -> list[Row]:
+    """Return rows of versions with their records; rows that were removed meanwhile are left out.
+
+    sequence, record: places of these columns in the rows. A record that is missing or damaged stays empty.
+    """
+    absent = [row[sequence] for row in found if row[record] is not None and not len(row[record])]
+    if not absent:
+        return list(found)
+    shorts = RECORDS.load(rows, absent)
+    gone = {one for one in absent if one not in shorts and not _is_stored(rows, one)}
+    return [
+        row if row[sequence] not in shorts else (*row[:record], _full(shorts[row[sequence]]), *row[record + 1 :])
+        for row in found
+        if row[sequence] not in gone
+    ]
+
+
+def put_record(rows: Rows, sequence: int, record: str) -> None:
+    """Store the record of a version, whose row has `IN_SEGMENT` in its place."""
+    RECORDS.put(rows, sequence, shorten_record(record))
+
+
+def merge_records(rows: Rows) -> int:
+    """Store some records of versions in one segment. Those of an older store are moved first. Return their number."""
+    found = rows.execute(_IN_FULL, (_AT_ONCE,)).fetchall()
+    if not found:
+        return RECORDS.merge(rows)
+    for sequence, stored in found:
+        try:
+            RECORDS.put(rows, sequence, shorten_record(unpack_record(stored)))
+        except DamagedBlob:
+            RECORDS.put_packed(rows, sequence, bytes(stored))  # damaged as before
+        rows.execute("UPDATE version SET record = ? WHERE sequence = ?", (IN_SEGMENT, sequence))
+    return len(found)
 
 
 def version_in(row: Row) -> Version:
-    """Return the version in a row of `sql_queries.VERSION`.
+    """Return the version in a row of `sql_queries.VERSION`, with its record.
 
     Raises DamagedBlob if the record does not match its hash.
     """
@@ -31,3 +75,14 @@ def version_in(row: Row) -> Version:
         return version_of(record, sequence=sequence, number=number, at=at, chars=chars, writer=who)
     except CallerError as problem:
         raise DamagedBlob(f"version {sequence} cannot be read: {problem}") from problem
+
+
+def _is_stored(rows: Rows, sequence: int) -> bool:
+    return rows.execute("SELECT 1 FROM version WHERE sequence = ?", (sequence,)).fetchone() is not None
+
+
+def _full(short: bytes) -> str | bytes:
+    try:
+        return full_record(short)
+    except DamagedBlob:
+        return IN_SEGMENT

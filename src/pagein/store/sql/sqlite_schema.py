@@ -91,6 +91,26 @@ ALONE_TABLE: Final = "CREATE TABLE alone(number INTEGER PRIMARY KEY, size INTEGE
 
 size: length of these bytes. With it, no other table has rows of this shape, so that a row of a damaged file belongs here for certain.
 """
+
+
+def segment_tables(name: str) -> tuple[str, ...]:
+    """Return the statements that create a table of segments (`sql_segments.py`), with indexes of the texts that are alone, and of the others.
+
+    first, last: the range of numbers. texts: how many
+    """
+    return (
+        f"""CREATE TABLE {name}(
+         first INTEGER PRIMARY KEY, last INTEGER NOT NULL, texts INTEGER NOT NULL, data BLOB NOT NULL)""",
+        f"CREATE INDEX {name}_alone ON {name}(first) WHERE texts = 1",
+        f"CREATE INDEX {name}_joined ON {name}(last) WHERE texts > 1",
+    )
+
+
+RECORD_TABLES: Final = (
+    *segment_tables("record_segment"),
+    # versions of an older form, with the record in their row
+    "CREATE INDEX version_in_full ON version(sequence) WHERE length(record) > 0",
+)
 SNAPSHOT_TABLE: Final = """CREATE TABLE snapshot(
          session TEXT PRIMARY KEY, place INTEGER NOT NULL, version TEXT NOT NULL, codec INTEGER NOT NULL, data BLOB NOT NULL)"""
 
@@ -187,6 +207,8 @@ MIGRATIONS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("bundles of blobs", (ALONE_TABLE,)),
     # The versions of one object are few, and other indexes find them.
     ("versions without an index of hashes", (DROPPED_INDEX,)),
+    # The records of versions took a fifth of a file.
+    ("segments of records", RECORD_TABLES),
 )
 
 

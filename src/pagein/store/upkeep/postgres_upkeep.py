@@ -17,6 +17,7 @@ _HOLDING: Final = (
     "object",
     "entry",
     "version",
+    "record_segment",
     "reference",
     "lookup",
     "lookup_text",

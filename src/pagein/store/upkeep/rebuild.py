@@ -26,7 +26,7 @@ from pagein.store.sql.sql_lookups import put_keys
 from pagein.store.sql.sql_queries import VERSION
 from pagein.store.sql.sql_references import put_references, reference_in, target_key
 from pagein.store.sql.sql_rows import decode_text, encode_text
-from pagein.store.sql.sql_versions import version_in
+from pagein.store.sql.sql_versions import RECORD, version_in, with_records
 from pagein.store.sql.sqlite_schema import APPLICATION_ID
 from pagein.store.sqlite.readonly_file import LOG
 from pagein.store.upkeep.salvage import (
@@ -154,7 +154,7 @@ def _derive(rows: sqlite3.Connection, torn: set[str]) -> None:
     versions: dict[int, list[Version]] = defaultdict(list)
     heads: dict[int, int] = {}
     query = f"SELECT document, {VERSION} FROM version ORDER BY document, number"  # noqa: S608 -- constants
-    for document, *row in rows.execute(query).fetchall():
+    for document, *row in with_records(rows, rows.execute(query).fetchall(), 1, 1 + RECORD):
         heads[document] = row[0]
         with contextlib.suppress(DamagedBlob):
             versions[document].append(version_in(tuple(row)))

@@ -1,0 +1,162 @@
+"""Store the texts of rows beside their table, many of them compressed together: neighbours are alike.
+
+Rules of this file
+------------------
+1. A segment has the texts of some rows, by the numbers of the rows. The ranges of numbers of two segments never overlap.
+2. A text is first stored as a segment of its own, in the packed form of its kind. In the pauses between calls, the oldest of these become one
+   segment: a zstd frame with a checksum. So a number is looked up in one step, before and after.
+3. A text that is removed or changed is taken out of its segment at once, so that none of its bytes stay behind.
+4. Whoever reads a text verifies it, or relies on the checksum of its frame.
+"""
+
+import itertools
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from pagein.errors import DamagedBlob
+from pagein.store.sql.packed_bytes import ZSTD, pack_bundle, unpack
+from pagein.store.sql.sql_rows import Row, Rows
+
+_SIZE: Final = 1 << 16
+"""Bytes of the texts of a segment: more would be smaller, but a single text would take longer to read."""
+_MOST: Final = 256
+_AT_HAND: Final = 16
+_COUNT: Final = struct.Struct(">I")
+_PART: Final = struct.Struct(">QI")
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The segments of one kind of text.
+
+    table: its name, of the form of `sqlite_schema.segment_tables`
+    pack_one, unpack_one: the packed form of a text that is alone; the second raises DamagedBlob
+    """
+
+    table: str
+    pack_one: Callable[[bytes], bytes]
+    unpack_one: Callable[[bytes], bytes]
+
+    def put(self, rows: Rows, number: int, text: bytes) -> None:
+        """Store the text of a row, in place of the one that it had."""
+        self.put_packed(rows, number, self.pack_one(text))
+
+    def put_packed(self, rows: Rows, number: int, packed: bytes) -> None:
+        """Store the text of a row, given in its packed form."""
+        found = self._around(rows, number)
+        if found is None or found[2] == 1:
+            self._insert(rows, number, number, 1, packed)
+            return
+        texts = dict(self._texts(found))
+        texts[number] = self.unpack_one(packed)
+        self._replace(rows, found, texts)
+
+    def load(self, rows: Rows, numbers: Iterable[int]) -> dict[int, bytes]:
+        """Return the texts of rows, as far as they are stored and readable."""
+        found: dict[int, bytes] = {}
+        segment: Row | None = None
+        for number in sorted(set(numbers)):
+            if segment is None or number > segment[1]:
+                segment = self._around(rows, number)
+            if segment is not None and segment[0] <= number <= segment[1]:
+                try:
+                    text = self._texts(segment).get(number)
+                except DamagedBlob:
+                    continue
+                if text is not None:
+                    found[number] = text
+        return found
+
+    def drop(self, rows: Rows, numbers: Iterable[int]) -> None:
+        """Remove the texts of rows. Texts of a damaged segment stay, unreadable."""
+        left = sorted(set(numbers), reverse=True)
+        while left:
+            found = self._around(rows, left[-1])
+            if found is None:
+                left.pop()
+                continue
+            gone: set[int] = set()
+            while left and left[-1] <= found[1]:
+                gone.add(left.pop())
+            try:
+                texts = self._texts(found)
+            except DamagedBlob:
+                continue
+            self._replace(rows, found, {number: text for number, text in texts.items() if number not in gone})
+
+    def merge(self, rows: Rows) -> int:
+        """Store the oldest texts that are alone in one segment. Return their number; 0 while they do not fill one."""
+        last = rows.execute(f"SELECT max(last) FROM {self.table} WHERE texts > 1").fetchone()  # noqa: S608 -- a constant
+        behind = -1 if last is None or last[0] is None else int(last[0])
+        query = f"SELECT first, data FROM {self.table} WHERE texts = 1 AND first > ? ORDER BY first LIMIT ?"  # noqa: S608 -- a constant
+        texts: dict[int, bytes] = {}
+        size = 0
+        for number, data in rows.execute(query, (behind, _MOST)).fetchall():
+            try:
+                text = self.unpack_one(bytes(data))
+            except DamagedBlob:
+                if texts:
+                    break  # it stays alone, so that it hides no other
+                continue
+            texts[int(number)] = text
+            size += len(text)
+            if size >= _SIZE and len(texts) > 1:
+                break
+        if len(texts) < 2 or (size < _SIZE and len(texts) < _MOST):  # noqa: PLR2004 - one alone gains nothing
+            return 0
+        first, end = min(texts), max(texts)
+        rows.execute(f"DELETE FROM {self.table} WHERE first >= ? AND first <= ?", (first, end))  # noqa: S608 -- a constant
+        self._insert(rows, first, end, len(texts), _joined(texts))
+        return len(texts)
+
+    def _around(self, rows: Rows, number: int) -> Row | None:
+        """Return the segment with this number in its range, if any."""
+        query = f"SELECT first, last, texts, data FROM {self.table} WHERE first <= ? ORDER BY first DESC LIMIT 1"  # noqa: S608 -- a constant
+        found = rows.execute(query, (number,)).fetchone()
+        return None if found is None or found[1] < number else found
+
+    def _texts(self, segment: Row) -> Mapping[int, bytes]:
+        first, _, count, data = segment
+        return {int(first): self.unpack_one(bytes(data))} if count == 1 else _parts(bytes(data))
+
+    def _replace(self, rows: Rows, segment: Row, texts: Mapping[int, bytes]) -> None:
+        rows.execute(f"DELETE FROM {self.table} WHERE first = ?", (segment[0],))  # noqa: S608 -- a constant
+        if len(texts) == 1:
+            ((number, text),) = texts.items()
+            self._insert(rows, number, number, 1, self.pack_one(text))
+        elif texts:
+            self._insert(rows, min(texts), max(texts), len(texts), _joined(texts))
+
+    def _insert(self, rows: Rows, first: int, last: int, count: int, data: bytes) -> None:
+        rows.execute(
+            f"""INSERT INTO {self.table}(first, last, texts, data) VALUES(?, ?, ?, ?) ON CONFLICT(first)
+                DO UPDATE SET last = excluded.last, texts = excluded.texts, data = excluded.data""",
+            (first, last, count, data),
+        )
+
+
+def _joined(texts: Mapping[int, bytes]) -> bytes:
+    """Return the data of a segment with these texts."""
+    ordered = sorted(texts.items())
+    head = b"".join(_PART.pack(number, len(text)) for number, text in ordered)
+    packed, _ = pack_bundle([_COUNT.pack(len(ordered)), head, *(text for _, text in ordered)])
+    return packed
+
+
+@lru_cache(maxsize=_AT_HAND)
+def _parts(data: bytes) -> Mapping[int, bytes]:
+    """Return the texts of a segment. Kept for a while: neighbours are read one after the other. Raises DamagedBlob."""
+    whole = unpack(ZSTD, data)
+    try:
+        (count,) = _COUNT.unpack_from(whole)
+        start = _COUNT.size + count * _PART.size
+        parts: Sequence[tuple[int, int]] = list(_PART.iter_unpack(whole[_COUNT.size : start]))
+    except struct.error as problem:
+        raise DamagedBlob("a segment does not say what is in it") from problem
+    ends = list(itertools.accumulate((length for _, length in parts), initial=start))
+    if len(parts) != count or ends[-1] != len(whole):
+        raise DamagedBlob("a segment does not hold what it says")
+    return {number: whole[begin:end] for (number, _), begin, end in zip(parts, ends[:-1], ends[1:], strict=True)}

@@ -1,0 +1,81 @@
+"""A store that the version before segments made: each answer stays the same while its records move, and it can be interrupted.
+
+The file has the recordings `claude-code.jsonl`, `codex.jsonl`, `openai-chat.jsonl` and `normalised.jsonl` of the fixtures.
+"""
+
+import gzip
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pagein.model.versions import Version
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+from pagein.upkeep import check_store
+
+OLD = Path(__file__).parents[2] / "fixtures" / "stores" / "whole-records.pagein.gz"
+IN_ROWS = "SELECT count(*) FROM version WHERE length(record) > 0"
+MOVE = """
+import sys
+from pathlib import Path
+from pagein.store.sql import sql_versions
+from pagein.store.upkeep.sqlite_upkeep import SqliteUpkeep
+sql_versions._AT_ONCE = 1
+store = SqliteUpkeep(Path(sys.argv[1]))
+while store.bundle_more():
+    print("moved", flush=True)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "one.pagein"
+    path.write_bytes(gzip.decompress(OLD.read_bytes()))
+    return path
+
+
+def answers(store: SqliteUpkeep) -> list[tuple[Version, str | None, object, object]]:
+    """Everything that a store tells of its versions."""
+    return [
+        (one, store.content(one), [store.additional(one, name) for name in one.additional], store.references(one))
+        for one in store.log()
+    ]
+
+
+def test_records_move_to_segments_and_every_answer_stays(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as rows:
+        (whole,) = rows.execute(IN_ROWS).fetchone()
+        hashes = [bytes(name) for (name,) in rows.execute("SELECT object_hash FROM version ORDER BY sequence")]
+    with closing(SqliteUpkeep(path)) as store:
+        before = answers(store)
+        assert [bytes.fromhex(one.object_hash.hex) for one, *_ in before] == hashes
+        assert whole == len(before) >= 40
+        while store.bundle_more():
+            pass
+        assert answers(store) == before
+        assert check_store(store).is_clean
+    with closing(sqlite3.connect(path)) as rows:
+        assert rows.execute(IN_ROWS).fetchone() == (0,)
+        assert rows.execute("SELECT sum(texts) FROM record_segment").fetchone() == (whole,)
+
+
+@pytest.mark.parametrize("moved", [1, 20, 40])
+def test_a_move_that_is_killed_loses_nothing(path: Path, moved: int) -> None:
+    with closing(SqliteUpkeep(path)) as store:
+        before = answers(store)
+    with subprocess.Popen([sys.executable, "-c", MOVE, path], stdout=subprocess.PIPE) as moving:  # noqa: S603 - our own program
+        assert moving.stdout is not None
+        for _ in range(moved):
+            assert moving.stdout.readline() == b"moved\n"
+        os.kill(moving.pid, signal.SIGKILL)
+    with closing(sqlite3.connect(path)) as rows:
+        (left,) = rows.execute(IN_ROWS).fetchone()
+        assert left < len(before)
+    with closing(SqliteUpkeep(path)) as store:
+        assert answers(store) == before
+        assert check_store(store).is_clean
