@@ -88,7 +88,7 @@ const RECKONED = "Reckoned by pagein: what its own decisions spared or cost at t
 const BY_CACHE = "Prompt tokens that the provider read from its cache instead of taking them at the full price.";
 
 function sums(sessions) {
-  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0, usd: 0 };
+  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0, usd: 0, saved_usd: 0 };
   for (const one of sessions) for (const name of Object.keys(total)) total[name] += one[name];
   return total;
 }
@@ -101,11 +101,11 @@ function nothingYet(state) {
 }
 function overview(state) {
   const total = sums(state.sessions);
-  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [total.usd ? dollars(total.usd) : amount(total.cost), total.usd ? "the bill so far, at list prices (" + amount(total.cost) + " BIT)" : "BIT: the bill so far", "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
+  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [total.usd ? dollars(total.usd) : amount(total.cost), total.usd ? "the bill so far, at list prices (" + amount(total.cost) + " BIT)" : "BIT: the bill so far", "", BIT], [total.usd ? saving(total.usd, total.saved_usd) : saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
   if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
-  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "At the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
-  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
+  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "Each call at the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
+  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), one.usd ? saving(one.usd, one.saved_usd) : saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
   return [tiles([...bill, ...trouble]), made("h2", null, "Sessions"), table("Sessions", columns, rows, "none")];
 }
 function trouble_of(one) {
@@ -140,15 +140,15 @@ function picture(calls) {
   return [made("h3", null, "What each call sent"), drawn("svg", { viewBox: "0 0 " + Math.max(asked.length, 40) * WIDE + " " + (TALLEST + 10), preserveAspectRatio: "none", role: "img", "aria-label": about }, ...bars), keys([["read", "read from the cache"], ["written", "written into it"], ["fresh", "at the full price"], ["epoch", "an epoch opened"]]), made("p", { class: "soft" }, about + ".")];
 }
 function verdict(one) {
-  const money = (bit) => one.usd && one.cost ? dollars(bit * one.usd / one.cost) : amount(bit) + " BIT";
-  const kept = one.keep_alives ? ", of which " + money(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
-  const paid = "These calls cost " + money(one.cost) + kept + ". ";
+  const [cost, saved] = one.usd ? [one.usd, one.saved_usd] : [one.cost, one.saved], money = (value) => one.usd ? dollars(value) : amount(value) + " BIT";
+  const kept = one.keep_alives ? ", of which " + money(one.keep_alive_cost * cost / one.cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
+  const paid = "These calls cost " + money(cost) + kept + ". ";
   if (one.unbilled > 0) return (one.cost > 0 ? paid : "") + "With an API key " + (one.cost > 0 ? "its other" : "these") + " calls would have cost " + amount(one.unbilled) + " BIT. On a subscription nothing is billed by the token, and pagein changes nothing: it only measures.";
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
   if (last && !last.curating) return paid + "pagein only measures here.";
-  if (Math.abs(one.saved) < 0.0005 * one.cost) return paid + "Nothing that pagein did has changed the bill yet.";
-  if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + money(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";
-  return paid + "By pagein's reckoning they would have cost " + money(one.cost + one.saved) + " with nothing taken out: " + share(one.saved, one.cost + one.saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
+  if (Math.abs(saved) < 0.0005 * cost) return paid + "Nothing that pagein did has changed the bill yet.";
+  if (saved < 0) return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: an investment that has not come back yet.";
+  return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: " + share(saved, cost + saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
 }
 const happened = (call) => [call.passed && "passed untouched: " + call.passed, call.failure && "failure of pagein: " + call.failure, call.foreign && "the client changed " + call.foreign, call.epoch && "epoch: " + call.epoch, call.recalls && plural(call.recalls, "recall") + " answered", call.explanation && "cache short of " + whole(call.shortfall) + " tokens: " + call.explanation, !call.finished && "did not come to its end"].filter(Boolean).join("; ");
 function doctor(calls) {

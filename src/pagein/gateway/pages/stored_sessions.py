@@ -32,7 +32,8 @@ class StoredSessionView(TypedDict):
     last: time of its last write; None if unknown.
     project: its folder; "" if unknown.
     read_yet: whether its journal was read; the figures are zero before.
-    cost, usd, saved: sums over the calls with a price; None without any.
+    cost, usd: sums over the calls with a price; None without any.
+    saved, saved_usd: as in `TotalView`.
     unpriced: calls without a price.
     """
 
@@ -51,6 +52,7 @@ class StoredSessionView(TypedDict):
     cost: float | None
     usd: float | None
     saved: float
+    saved_usd: float
     unpriced: int
     epochs: int
     recalls: int
@@ -68,6 +70,9 @@ class StoredCallView(TypedDict):
     cost: float | None
     usd: float | None
     saved: float
+    saved_usd: float
+    recalling: float
+    keeping: float
     epoch: str
     evicted: int
     restored: int
@@ -186,6 +191,7 @@ def _view(
         cost=sum(call.cost or 0.0 for call in priced) if priced else None,
         usd=sum(dollars) if dollars else None,
         saved=sum(call.saved for call in calls),
+        saved_usd=sum(call.saved_usd for call in calls),
         unpriced=len(calls) - len(priced),
         epochs=sum(bool(call.epoch) for call in calls),
         recalls=sum(call.recalls for call in calls),
@@ -203,6 +209,9 @@ def _call_view(call: JournalCall) -> StoredCallView:
         cost=call.cost,
         usd=call.usd,
         saved=call.saved,
+        saved_usd=call.saved_usd,
+        recalling=call.recalling,
+        keeping=call.keeping,
         epoch=call.epoch,
         evicted=call.evicted,
         restored=call.restored,
