@@ -208,8 +208,9 @@ def _calls_since(store: str | None, workspace: Path, since: float) -> "tuple[lis
             if found and time.monotonic() > until:
                 break
             summary, told = summary_of(kept.entries(name)), known.get(name, {})
-            title, agent = told.get("title") or summary.title, told.get("agent") or summary.client
-            found.append(SessionCalls(name, str(title), str(agent), str(told.get("cwd") or ""), summary.calls))
+            title, agent = str(told.get("title") or summary.title), told.get("agent") or summary.client
+            title = f"(sub-agent) {title}" if told.get("parent") else title
+            found.append(SessionCalls(name, title, str(agent), str(told.get("cwd") or ""), summary.calls))
     return found, len(names) - len(found)
 
 

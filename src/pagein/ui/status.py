@@ -141,8 +141,11 @@ def show_totals(console: Console, by: str, rows: Sequence[Mapping[str, Any]], un
     columns = [RowColumn(title, rank, "right") for title, rank in _TOTALS]
     if by == "session":
         columns = [RowColumn("session"), *columns]
+    names = [one["name"] for one in rows]
     cells = [
-        TableRow((*([one["name"][:_SHORT]] if by == "session" else []), *_total(one)), one["title"] or one["name"])
+        TableRow(
+            (*([_short(one["name"], names)] if by == "session" else []), *_total(one)), one["title"] or one["name"]
+        )
         for one in rows
     ]
     print_rows(console, columns, "first words" if by == "session" else "day (UTC)" if by == "day" else by, cells)
@@ -150,6 +153,13 @@ def show_totals(console: Console, by: str, rows: Sequence[Mapping[str, Any]], un
         console.print(
             Text(f"{plural(unread, 'session')} not counted; the page of pagein serve counts all", style="dim")
         )
+
+
+def _short(name: str, names: Sequence[str]) -> str:
+    """Return a beginning that no other of the names has, or the whole name."""
+    short = name[:_SHORT]
+    others = (one for one in names if not one.startswith(f"{name}/"))  # of its sub-agents
+    return short if sum(one.startswith(short) for one in others) == 1 else name
 
 
 def _total(one: Mapping[str, Any]) -> tuple[str, ...]:

@@ -71,10 +71,10 @@ const column = (head, kind, meaning) => ({ head, kind: kind || "", meaning });
 function table(caption, columns, rows, none) {
   if (!rows.length) return made("p", { class: "soft" }, none);
   const side = (one) => one.kind && "text " + one.kind;
-  const heads = columns.map((one) => made("th", { scope: "col", class: side(one), title: one.meaning }, one.head));
-  const cell = (value, one, title) => made("td", { class: side(one) || (value === 0 ? "zero" : ""), title: one.kind === "name" ? title : "" }, value instanceof Node ? value : String(value));
-  const body = rows.map((one) => made("tr", { "data-key": one.key, class: one.class }, ...one.cells.map((value, index) => cell(value, columns[index], one.title))));
-  return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", null, made("thead", null, made("tr", null, ...heads)), made("tbody", null, ...body)));
+  const heads = columns.map((one) => made("th", { scope: "col", role: "columnheader", class: side(one), title: one.meaning }, one.head));
+  const cell = (value, one, title) => made("td", { role: "cell", "data-head": one.head, class: side(one) || (value === 0 ? "zero" : ""), title: one.kind === "name" ? title : "" }, value instanceof Node ? value : String(value));
+  const body = rows.map((one) => made("tr", { role: "row", "data-key": one.key, class: one.class }, ...one.cells.map((value, index) => cell(value, columns[index], one.title))));
+  return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", { role: "table" }, made("thead", { role: "rowgroup" }, made("tr", { role: "row" }, ...heads)), made("tbody", { role: "rowgroup" }, ...body)));
 }
 function tiles(entries) {
   return made("ul", { class: "tiles" }, ...entries.map(([value, label, kind, meaning]) => made("li", { title: meaning }, made("b", { class: kind }, value), made("span", null, label))));
@@ -105,7 +105,7 @@ function overview(state) {
   if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
   const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "Each call at the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
-  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), one.usd ? saving(one.usd, one.saved_usd) : saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
+  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, title_of(one.name) || one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), one.usd ? saving(one.usd, one.saved_usd) : saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
   return [tiles([...bill, ...trouble]), made("h2", null, "Sessions"), table("Sessions", columns, rows, "none")];
 }
 function trouble_of(one) {
@@ -136,7 +136,7 @@ function picture(calls) {
     if (call.epoch) bar.append(drawn("rect", { class: "epoch", x: index * WIDE, y: 0, width: WIDE - 1, height: 5 }));
     return bar;
   });
-  const about = "Prompts of the last " + asked.length + " calls, the oldest left; the tallest has " + whole(most) + " tokens";
+  const about = "Prompts of the last " + asked.length + " calls, the oldest left; the tallest has " + whole(most) + " tokens" + (asked.some((call) => call.recalls) ? ". Where the gateway answered recalls within a call, the bar has the prompts of all its requests" : "");
   return [made("h3", null, "What each call sent"), drawn("svg", { viewBox: "0 0 " + Math.max(asked.length, 40) * WIDE + " " + (TALLEST + 10), preserveAspectRatio: "none", role: "img", "aria-label": about }, ...bars), keys([["read", "read from the cache"], ["written", "written into it"], ["fresh", "at the full price"], ["epoch", "an epoch opened"]]), made("p", { class: "soft" }, about + ".")];
 }
 function verdict(one) {
@@ -158,9 +158,9 @@ function doctor(calls) {
   return [made("h3", null, "Where the cache fell short"), table("Where the cache fell short", [column("at"), column("tokens"), column("whose doing", "plain"), column("why", "wide")], rows, "Each of the calls below read from its cache what was there to be read.")];
 }
 const hardly = (reasons) => [...new Set(reasons)].map((reason) => plural(reasons.filter((one) => one === reason).length, "read") + " that an edit will hardly quote (" + reason + ")");
-function epochs(inside) {
+function epochs(inside, earlier) {
   const rows = inside.epochs.map((epoch) => ({ key: "epoch " + epoch.number, cells: [epoch.number, clock(epoch.at), [epoch.reason, ...hardly(epoch.unlikely)].join("; "), epoch.frontier, epoch.out, epoch.back, amount(epoch.tokens)] }));
-  return [made("h3", null, "Epochs"), table("Epochs", [column("number"), column("at"), column("why", "wide"), column("from message"), column("results out"), column("back"), column("tokens out")], rows, "None was opened: nothing old enough was worth a rewrite yet. Big outputs may have entered as previews without one.")];
+  return [made("h3", null, "Epochs"), table("Epochs", [column("number"), column("at"), column("why", "wide"), column("from message"), column("results out"), column("back"), column("tokens out")], rows, earlier ? "None since the client began its window anew, as after a compaction; those before are below." : "None was opened: nothing old enough was worth a rewrite yet. Big outputs may have entered as previews without one.")];
 }
 function objects(inside) {
   const columns = [column("stands as", "plain"), column("tool", "plain"), column("what", "wide"), column("tokens", "", "Of the whole text, estimated."), column("id", "plain"), column("marks", "plain", "The user's hand on it, and what protects it.")];
@@ -178,11 +178,11 @@ function calls(list) {
 }
 const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {
-  const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
+  const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [title_of(one.name), one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
   const steers = found.inside && last.curating && !passes(one);
   const drawn_prompt = seen.prompt && !seen.prompt.error;
   const inner = found.inside ? drawn_prompt ? [] : composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
-  const rest = found.inside ? [...(steers ? [...epochs(found.inside), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
+  const rest = found.inside ? [...(steers ? [...epochs(found.inside, (seen.history || []).some((call) => call.epoch)), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
   return [...head, ...(steers ? [orders()] : []), ...prompt_picture(found), ...(drawn_prompt ? part_view(steers) : []), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
 }
 

@@ -1,8 +1,8 @@
 "use strict";
 // The window as it went out, one part of it, orders about it, and the sessions of the store. Clicks are read from data-act, because patching keeps old elements.
-const PARTS_SHOWN = 200, STORED_EVERY = 20000, PENDING_EVERY = 1200;
+const PARTS_SHOWN = 200, FEW = 3, STORED_EVERY = 20000, PENDING_EVERY = 1200;
 const seen = { name: "", at: 0, prompt: null, history: null, off: false, part: null, undo: [], told: "", failed: false };
-const stored = { found: null, asked: 0, words: "", by: "day" };
+const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map() };
 
 const dollars = (usd) => usd === null || usd === undefined ? "–" : (usd < 0 ? "−" : "") + (usd !== 0 && Math.abs(usd) < 0.01 ? (100 * Math.abs(usd)).toFixed(2) + " ¢" : "$" + Math.abs(usd).toFixed(2));
 const day = (at) => at === null ? "" : new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
@@ -50,11 +50,13 @@ function parts_table(prompt, objects) {
   const rows = prompt.parts.map((part) => {
     const kind = partKind(part, objects), item = objects.get(part.call), open = seen.part && partKey(seen.part) === partKey(part);
     const button = made("button", { class: "part", type: "button", "data-act": "part", "data-part": partKey(part), "aria-pressed": open ? "true" : "false" }, part.title || "(empty)");
-    return { key: partKey(part), class: open ? "open" : "", cells: [part.place < 0 ? "–" : part.place, KINDS[kind] || kind, button, whole(part.tokens), part.breakpoint ? whole(part.breakpoint / 60) + " min" : "", item && part.kind === "results" ? item.marks.join(" ") : ""] };
+    return { kind, tokens: part.tokens, key: partKey(part), class: open ? "open" : "", cells: [part.place < 0 ? "–" : part.place, KINDS[kind] || kind, button, whole(part.tokens), part.breakpoint ? whole(part.breakpoint / 60) + " min" : "", item && part.kind === "results" ? item.marks.join(" ") : ""] };
   });
-  const shown = rows.slice(-PARTS_SHOWN), older = rows.slice(0, -PARTS_SHOWN);
+  const schemas = rows.filter((one) => one.kind === "tools"), said = schemas.length > FEW ? rows.filter((one) => one.kind !== "tools") : rows;
+  const shown = said.slice(-PARTS_SHOWN), older = said.slice(0, -PARTS_SHOWN);
   const all = [table("Parts of the prompt, in its order", columns, shown, "none")];
   if (older.length) all.unshift(made("details", null, made("summary", null, whole(older.length) + " parts before these"), table("Earlier parts", columns, older, "none")));
+  if (schemas.length > FEW) all.unshift(made("details", null, made("summary", null, whole(schemas.length) + " tool schemas, " + whole(schemas.reduce((sum, one) => sum + one.tokens, 0)) + " tokens"), table("Tool schemas", columns, schemas, "none")));
   return made("div", { class: "parts" }, ...all);
 }
 
@@ -133,11 +135,12 @@ function past_session(name, found) {
   const view = stored.found && stored.found.sessions ? stored.found.sessions.find((one) => one.name === name) : null;
   const head = [made("h2", null, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
   const calls = seen.history || [];
-  const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
+  const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside, calls.some((call) => call.epoch)), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
   return [...head, ...picture(calls), ...inner, ...time_line(calls)];
 }
 
 // --- the sessions of the store, and totals ---
+const title_of = (name) => stored.titles.get(name) || "";
 function sparkline(days) {
   const worth = days.map((one) => one.cost || 0), most = Math.max(...worth, 1), wide = 1000 / Math.max(days.length, 30);
   const bars = days.map((one, index) => drawn("rect", { class: "written", x: (index * wide).toFixed(2), y: (58 - 56 * worth[index] / most).toFixed(2), width: Math.max(wide - 4, 1).toFixed(2), height: (56 * worth[index] / most + 1).toFixed(2) }, drawn("title", {}, one.name + ": " + amount(worth[index]) + " BIT, " + dollars(one.usd) + ", " + plural(one.calls, "call"))));
@@ -156,7 +159,7 @@ function totals(found) {
 function stored_sessions() {
   const found = stored.found;
   if (!found || found.error) return found ? [made("p", { class: "soft" }, found.error)] : [];
-  const columns = [column("session", "name"), column("last write"), column("agent", "plain"), column("project", "name"), column("calls"), column("cost, BIT"), column("dollars"), column("saved", "", RECKONED), column("epochs"), column("recalls"), column("models", "plain")];
+  const columns = [column("session", "name"), column("last write"), column("agent", "plain"), column("project", "name"), column("calls"), column("cost, BIT"), column("dollars"), column("saved", "", RECKONED), column("epochs"), column("recalls"), column("models", "brief")];
   const rows = found.sessions.map((one) => ({ key: "stored " + one.name, title: one.title + "\n" + one.name + "\n" + one.project, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.title || one.name), one.last === null ? "" : day(one.last), one.agent, one.project.split(/[\\/]/).filter(Boolean).pop() || "", ...(one.read_yet ? [whole(one.calls), one.cost === null ? "–" : amount(one.cost), dollars(one.usd), dollars(one.saved_usd), one.epochs, one.recalls] : ["…", "…", "…", "…", "…", "…"]), one.models.join(" ")] }));
   return [table("Sessions of the store", columns, rows, stored.words ? "No session has all of these words." : "The store holds no session yet."), found.more ? made("p", { class: "soft" }, "The latest 500 sessions; pagein sessions lists all.") : null];
 }
@@ -169,8 +172,11 @@ async function ask_stored(force) {
     const found = await asked("/api/stored?q=" + encodeURIComponent(words));
     if (words !== stored.words) return;
     stored.found = found;
+    const is_first = !stored.titles.size;
+    if (!words) stored.titles = new Map((found.sessions || []).map((one) => [one.name, one.title]));
     byId("stored-part").hidden = false;
     draw_stored();
+    if (is_first && stored.titles.size) refresh();
   } catch (problem) { /* the page says elsewhere that the gateway does not answer */ }
 }
 function draw_stored() {
@@ -184,6 +190,7 @@ document.addEventListener("click", (event) => {
   if (!found) return;
   if (found.dataset.act === "part") {
     const button = byId("inside").querySelector('button[data-part="' + found.dataset.part + '"]');
+    if (button && button.closest("details")) button.closest("details").open = true;
     if (button) button.focus({ preventScroll: true }); // a click on the picture leads to the part's row, where the keys work
     pick(found.dataset.part);
   }

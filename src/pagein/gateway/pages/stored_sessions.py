@@ -29,6 +29,7 @@ OpenStore: TypeAlias = Callable[[], AbstractContextManager[WholeStore]]
 class StoredSessionView(TypedDict):
     """A session of the store.
 
+    title: its first words, marked if it is a sub-agent's.
     last: time of its last write; None if unknown.
     project: its folder; "" if unknown.
     read_yet: whether its journal was read; the figures are zero before.
@@ -177,7 +178,7 @@ def _view(
     dollars = [call.usd for call in calls if call.usd is not None]
     return StoredSessionView(
         name=name,
-        title=str(told.get("title") or summary.title),
+        title=("(sub-agent) " if told.get("parent") else "") + str(told.get("title") or summary.title),
         agent=str(told.get("agent") or summary.client),
         project=str(told.get("cwd") or ""),
         models=list(dict.fromkeys(call.model for call in calls if call.model)),
