@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static
 
-from pagein.ui.figures import count, dollars, plain, share, short
+from pagein.ui.figures import count, dollars, plain, plural, share, short
 
 _EVERY: Final = 2.0
 _NAME: Final = 40
@@ -82,12 +82,14 @@ class Top(App[None]):
         Binding("d", "order('drop')", "drop"),
         Binding("r", "order('restore')", "restore"),
         Binding("e", "order('epoch')", "epoch"),
-        Binding("o", "order('off')", "switch off"),
-        Binding("n", "order('on')", "switch on"),
+        Binding("o", "order('off')", "off"),
+        Binding("n", "order('on')", "on"),
         Binding("z", "undo", "undo"),
-        Binding("s", "past", "past sessions"),
+        Binding("s", "past", "past"),
         Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", show=False, priority=True),  # as every other command ends
     ]
+    ENABLE_COMMAND_PALETTE = False  # its key takes the room of others
 
     def __init__(self, source: ScreenSource, problems: tuple[type[Exception], ...]) -> None:
         super().__init__()
@@ -192,7 +194,7 @@ class Top(App[None]):
         sessions = state["sessions"]
         usd, saved = (sum(one.get(key) or 0.0 for one in sessions) for key in ("usd", "saved_usd"))
         mode = f"off: {state['off']}" if state["off"] else "on" if state["curating"] else "measuring only"
-        head = f"pagein {state['version']}, {mode}: {count(len(sessions))} sessions, {dollars(usd)}, {dollars(saved)} saved"
+        head = f"pagein {state['version']}, {mode}: {plural(len(sessions), 'session')}, {dollars(usd)}, {dollars(saved)} saved"
         self.query_one("#head", Static).update(escape(head))
         _fill(self._table("sessions"), {one["name"]: _session_row(one) for one in sessions}, name)
         inside = found.get("inside")
@@ -205,7 +207,7 @@ class Top(App[None]):
     def _draw_past(self, state: Answer, name: str, found: Answer) -> None:
         self._name = name
         sessions = state.get("sessions", ())
-        head = str(state.get("error") or f"{count(len(sessions))} sessions in the store, the latest first")
+        head = str(state.get("error") or f"{plural(len(sessions), 'session')} in the store, the latest first")
         self.query_one("#head", Static).update(escape(plain(head)))
         _fill(self._table("sessions"), {one["name"]: _stored_row(one) for one in sessions}, name)
         self.query_one("#about", Static).update(escape(plain(f"Calls of {name}" if name else "")))
