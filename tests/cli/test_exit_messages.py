@@ -105,6 +105,18 @@ def test_an_invalid_gateway_address_is_refused_with_an_example(run: Run, command
     assert "Traceback" not in ran.err
 
 
+def test_a_taken_port_and_a_gateway_that_is_away_are_told_in_words_with_what_to_do(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = run("serve", "--port", str(port))
+    line = f"cannot listen at 127.0.0.1 port {port}: Address already in use; --port 0 takes any that is free"
+    assert (ran.status, line in ran.err) == (2, True)
+    away = run("top", "--url", f"http://127.0.0.1:{port}")
+    assert (
+        f"no gateway answers at http://127.0.0.1:{port} (Connection refused); pagein run AGENT starts one" in away.err
+    )
+
+
 @pytest.fixture(params=[b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"])
 def stranger(request: pytest.FixtureRequest) -> Iterator[str]:
     """Something else that listens where a gateway is looked for."""

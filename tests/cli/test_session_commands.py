@@ -126,6 +126,21 @@ def test_sessions_are_chosen(run: Run, asked: list[str], found: list[str]) -> No
     assert said["more"] == ("--limit" in asked)
 
 
+def test_a_sub_agent_behind_the_gateway_is_known_by_its_name_and_a_slash_alone_makes_none(
+    place: Path, run: Run
+) -> None:
+    store = SqliteStore(place)
+    for number, name in enumerate((f"{MAIN}/agent-2", "fix/login")):  # no journal of the gateway tells a parent
+        thread = MadeSession(store, name, TUESDAY + (2 + number) * HOUR, title="Look").thread()
+        thread.say("Look")
+        thread.answer("Seen.")
+    store.close()
+    assert [one["session"] for one in answer(run("sessions", "--json"))["sessions"]] == ["fix/login", MAIN, OLD]
+    all_of_them = answer(run("sessions", "--sub-agents", "--json"))["sessions"]
+    assert {one["session"]: one["parent"] for one in all_of_them}[f"{MAIN}/agent-2"] == MAIN
+    assert "(sub-agent) Look" in run("sessions", "--sub-agents").stdout
+
+
 def test_a_filter_without_a_hit_tells_the_agents_that_there_are(run: Run) -> None:
     assert answer(run("sessions", "--agent", "nope", "--json")) == {
         "sessions": [],

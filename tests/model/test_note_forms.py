@@ -23,6 +23,7 @@ from pagein.model.journal_notes import (
     ExcludedReadNote,
     ForgottenNote,
     ForgottenReadNote,
+    FurtherUsageNote,
     GuardReportNote,
     IngestNote,
     Note,
@@ -76,6 +77,10 @@ STORED: list[tuple[Note, str]] = [
     (
         ToolsNote((OfferedTool("peek", "shows", {"type": "object"}),)),
         '[{"name":"peek","description":"shows","schema":{"type":"object"}}]',
+    ),
+    (
+        FurtherUsageNote("recall", Usage(1, 2, 3, 0, 4)),
+        '{"reason":"recall","usage":{"fresh":1,"read":2,"written":3,"written_1h":0,"output":4}}',
     ),
     (ToolsLaterNote(), "{}"),
     (

@@ -11,7 +11,17 @@ from pagein.ui.status import (
 )
 
 _PASSED = SessionStatus(
-    name="", model="", calls=2, epochs=0, recalls=0, cost=0.0, unbilled=0.0, saved=0.0, last=1_795_000_000.0
+    name="",
+    model="",
+    calls=2,
+    epochs=0,
+    recalls=0,
+    cost=0.0,
+    unbilled=0.0,
+    saved=0.0,
+    usd=None,
+    saved_usd=None,
+    last=1_795_000_000.0,
 )
 _GATEWAY = GatewayStatus(
     url="http://127.0.0.1:8790",
@@ -68,3 +78,13 @@ def test_the_bill_of_today_and_the_week_comes_first_and_names_who_lost_money() -
         f"7 days    {counted}; {doing}",
         "dearer    with pagein than without it: fix-login by $0.75",
     ]
+
+
+def test_sessions_of_a_gateway_are_told_in_dollars_where_their_model_has_a_price() -> None:
+    priced: SessionStatus = {**_PASSED, "name": "fix", "cost": 9e4, "saved": -1e4, "usd": 0.5, "saved_usd": -0.25}
+    free: SessionStatus = {**_PASSED, "name": "own", "cost": 9e4, "saved": 1e4}
+    gateway: GatewayStatus = {**_GATEWAY, "sessions": [priced, free]}
+    told = status_lines(Status(gateway=gateway, store=_STORE), 9)
+    assert "$0.50, -$0.25 saved" in told
+    assert "90.0k BIT, 10.0k saved" in told
+    assert "-$0.25 of $0.25" in told

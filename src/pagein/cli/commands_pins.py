@@ -41,7 +41,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: pagein drop fix-login toolu_01AbC --now")(drop)
     app.command(epilog="Example: pagein restore fix-login pg-01234567-89abcdef --now")(restore)
     app.command(epilog="Example: pagein veto fix-login toolu_01AbC")(veto)
-    app.command(epilog="Example: pagein epoch fix-login")(epoch)
+    app.command(epilog="Examples:\n\npagein epoch fix-login\n\npagein epoch fix-login --cancel")(epoch)
 
 
 def window(
@@ -143,13 +143,22 @@ def veto(
     _touch("veto", session, target, now=False, workspace=workspace, store=store, as_json=as_json)
 
 
-def epoch(session: SessionName, *, workspace: Workspace = Path(), store: Store = None, as_json: AsJson = False) -> None:
+def epoch(
+    session: SessionName,
+    *,
+    cancel: Annotated[
+        bool, typer.Option("--cancel", help="Take the order back, if no call has opened the epoch yet.")
+    ] = False,
+    workspace: Workspace = Path(),
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
     """Have the next call open an epoch, if anything may go or is to come back. It is paid for, whether it pays or not."""
     from pagein import wiring
     from pagein.tools import pin_commands as commands
 
     with wiring.open_kept_session(session, store, workspace=workspace) as opened:
-        print_answer(commands.epoch(opened), as_json=as_json)
+        print_answer(commands.cancel_epoch(opened) if cancel else commands.epoch(opened), as_json=as_json)
 
 
 def _touch(

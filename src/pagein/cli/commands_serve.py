@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from errno import EADDRINUSE, errorcode
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -377,9 +378,9 @@ def _run(
     try:
         whole = serve_until_signal(gateway, tell, waits, None if lease is None else LeaseWatch(lease).is_over)
     except OSError as problem:
-        raise BadSetting(
-            f"cannot listen at {settings.host} port {settings.port}: {problem.strerror or problem}"
-        ) from problem
+        why = os.strerror(problem.errno) if problem.errno and problem.errno in errorcode else str(problem)
+        remedy = "; --port 0 takes any that is free" if problem.errno == EADDRINUSE else ""
+        raise BadSetting(f"cannot listen at {settings.host} port {settings.port}: {why}{remedy}") from problem
     if told := at_the_end(gateway.board.bound()):
         typer.echo(told, err=True)
     return whole

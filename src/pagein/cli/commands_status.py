@@ -10,16 +10,19 @@ import time
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from pagein.cli.options import AsJson, NearestGatewayUrl, Store, Workspace
 
 if TYPE_CHECKING:
+    from pagein.gateway.pages.call_totals import SessionCalls
     from pagein.gateway.setup.inquiry import GatewayInquiry
     from pagein.replay.results.recall_counts import RecallCount
     from pagein.ui.status import AbsentCount, CostsStatus, GatewayStatus, RecallStatus, StoreStatus
+
+By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _SHOWN = 10
 _WEEK = 7 * 86_400.0
@@ -28,7 +31,9 @@ _PATIENCE = 5.0  # seconds of reading journals
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command(epilog="Examples:\n\npagein status\n\npagein status --json\n\npagein status --recalls")(status)
+    app.command(
+        epilog="Examples:\n\npagein status\n\npagein status --by session --since 1w\n\npagein status --by agent --json\n\npagein status --recalls"
+    )(status)
 
 
 def status(
@@ -36,6 +41,13 @@ def status(
     url: NearestGatewayUrl = None,
     workspace: Workspace = Path(),
     store: Store = None,
+    by: Annotated[
+        By | None,
+        typer.Option("--by", help="Instead, a table of the costs: by session (the dearest first), agent, ..."),
+    ] = None,
+    since: Annotated[
+        str, typer.Option("--since", metavar="TIME", help="With --by: calls since 2026-11-21, yesterday, 3d ago, ...")
+    ] = "1w",
     recalls: Annotated[
         bool,
         typer.Option(
@@ -51,6 +63,9 @@ def status(
     """
     from pagein.ui.status import Status, status_lines
 
+    if by is not None:
+        _show_totals(store, workspace, by, since, as_json=as_json)
+        return
     now = Status(gateway=_gateway(url, workspace), store=_store(store, workspace))
     if not now["store"]["problem"]:
         now["costs"] = _costs(store, workspace)
@@ -107,6 +122,8 @@ def _gateway(url: str | None, workspace: Path) -> "GatewayStatus":
                 cost=one["cost"],
                 unbilled=one["unbilled"],
                 saved=one["saved"],
+                usd=one.get("usd"),  # as above
+                saved_usd=one.get("saved_usd"),
                 last=one["last"],
             )
             for one in seen["sessions"]
@@ -141,29 +158,60 @@ def _store(store: str | None, workspace: Path) -> "StoreStatus":
     }
 
 
+def _show_totals(store: str | None, workspace: Path, by: By, since: str, *, as_json: bool) -> None:
+    from pagein.cli.archive_access import moment
+    from pagein.gateway.pages.call_totals import totals_since
+    from pagein.ui.console import console
+    from pagein.ui.status import show_totals
+
+    start = moment(since) or 0.0
+    sessions, unread = _calls_since(store, workspace, start)
+    rows = totals_since(start, by, sessions)
+    if as_json:
+        sys.stdout.write(json.dumps({"by": by, "since": start, "rows": rows, "unread": unread}) + "\n")
+    else:
+        show_totals(console(), by, rows, unread)
+
+
 def _costs(store: str | None, workspace: Path) -> "CostsStatus":
-    """Sum the calls of the last days, the latest session first. Raises StoreError for a journal that cannot be read."""
-    from pagein import wiring
+    """Sum the calls of the last days. Raises StoreError for a journal that cannot be read."""
     from pagein.gateway.pages.call_totals import cost_since
-    from pagein.gateway.pages.journal_calls import JournalCall, summary_of
     from pagein.ui.status import CostsStatus
 
     now = datetime.now().astimezone()  # noqa: TID251 - the rim reads the clock
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     week = now.timestamp() - _WEEK
-    made: list[tuple[str, tuple[JournalCall, ...]]] = []
+    sessions, unread = _calls_since(store, workspace, week)
+    made = [(one.name, one.calls) for one in sessions]
+    return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=unread)
+
+
+def _calls_since(store: str | None, workspace: Path, since: float) -> "tuple[list[SessionCalls], int]":
+    """Return the sessions that were written to since a moment, the latest first, and how many were left unread for lack of time."""
+    from pagein import wiring
+    from pagein.gateway.pages.call_totals import SessionCalls
+    from pagein.gateway.pages.journal_calls import summary_of
+    from pagein.tools.session_commands import sessions as known_sessions
+
+    found: list[SessionCalls] = []
     with closing(wiring.open_for_upkeep(store, workspace=workspace, looks=True)) as kept:
         late = sorted(
             ((one.touched, one.name) for one in kept.sessions() if not one.is_own and one.touched is not None),
             reverse=True,
         )
-        names = [name for touched, name in late if touched >= week]
+        names = [name for touched, name in late if touched >= since]
+        known = {
+            one["session"]: one for one in known_sessions(kept, sub_agents=True, limit=max(len(names), 1))["sessions"]
+        }
         until = time.monotonic() + _PATIENCE
         for name in names:
-            if made and time.monotonic() > until:
+            if found and time.monotonic() > until:
                 break
-            made.append((name, summary_of(kept.entries(name)).calls))
-    return CostsStatus(today=cost_since(midnight, made), week=cost_since(week, made), unread=len(names) - len(made))
+            summary, told = summary_of(kept.entries(name)), known.get(name, {})
+            title, agent = str(told.get("title") or summary.title), told.get("agent") or summary.client
+            title = f"(sub-agent) {title}" if told.get("parent") else title
+            found.append(SessionCalls(name, title, str(agent), str(told.get("cwd") or ""), summary.calls))
+    return found, len(names) - len(found)
 
 
 def _recalls(store: str | None, workspace: Path) -> "RecallStatus":

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pagein.errors import BadInput
+from pagein.model.journal_notes import FurtherUsageNote
 from pagein.model.messages import Usage
 from pagein.providers.validity import Api
 from pagein.providers.wire.formats import format_named
@@ -27,11 +28,13 @@ class ClientAnswer:
 
     messages: its messages as the client may send them back, in the wire format of the request; without recall calls.
     is_whole: False if the answer was cut short.
+    further: what was billed beside `usage`, because the model was asked again within the answer.
     """
 
     usage: Usage | None
     messages: tuple[bytes, ...] = ()
     is_whole: bool = True
+    further: tuple[FurtherUsageNote, ...] = ()
 
 
 Reply: TypeAlias = Usage | ClientAnswer | Mapping[str, Any] | SdkReply

@@ -38,7 +38,14 @@ from pagein.engine.send.request_call import DecisionClaim, GivenUp, prepared_req
 from pagein.engine.window_stages import WindowStages
 from pagein.errors import HostError, StoreError
 from pagein.model.entries import EntryId
-from pagein.model.journal_notes import BreakpointChoice, CacheVerdictNote, Note, PassthroughNote, UsageNote
+from pagein.model.journal_notes import (
+    BreakpointChoice,
+    CacheVerdictNote,
+    FurtherUsageNote,
+    Note,
+    PassthroughNote,
+    UsageNote,
+)
 from pagein.model.messages import Usage
 from pagein.model.note_forms import encode_note
 from pagein.policy.layouts.pooled_branch import PooledBranch
@@ -235,6 +242,7 @@ class Traffic:
             usage = usage_of(reply, api)
             notes += [] if usage is None else [UsageNote(usage)]
             seen = answer_of(reply, api)
+            notes += seen.further
             now = prepared.at if outside is None else outside.now()
             note = answer_note(seen.messages, api, self._log.privacy, place, model, at=now, is_whole=seen.is_whole)
             notes += [] if note is None else [note]
@@ -325,6 +333,7 @@ class Traffic:
                 return None
             held, cost = found
             self._index.note_behind(prepared.entry, note_of(held))
+            self._index.note_behind(prepared.entry, FurtherUsageNote("keep_alive", usage))
         return cost
 
     def splice_answer(self, prepared: PreparedRequest, exchange: RecallExchange) -> str | None:

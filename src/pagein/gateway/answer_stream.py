@@ -107,7 +107,8 @@ class Answerer:
         used = [one.usage for one in replies if one.usage is not None]
         first = replies[0].first or replies[0].usage
         usage = sum(used, Usage()) if used else None
-        return replace(replies[-1], usage=usage, first=first, recalls=self._recalls, shown=shown)
+        further = tuple(one.usage for one in replies[1:] if one.usage is not None)
+        return replace(replies[-1], usage=usage, first=first, further=further, recalls=self._recalls, shown=shown)
 
     @property
     def behind(self) -> tuple[bytes, ...]:

@@ -173,6 +173,18 @@ class UsageNote:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherUsageNote:
+    """Tokens were billed beside the usage of the request before.
+
+    reason: `recall`: the model went on behind texts that the gateway recalled for it within one answer; `keep_alive`: a
+        request of pagein kept the provider's cache; `provider`: the provider asked the model again, around its own tools.
+    """
+
+    reason: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class CachedPrefixNote:
     """The part of a branch in the provider's cache, after a reply.
 
@@ -367,6 +379,7 @@ Note: TypeAlias = (
     | DeferredToolsNote
     | PassthroughNote
     | UsageNote
+    | FurtherUsageNote
     | AnswerNote
     | CachedPrefixNote
     | CacheVerdictNote

@@ -163,6 +163,16 @@ class Usage:
         """The total of prompt tokens of the call."""
         return self.fresh + self.read + self.written
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        """The rest of a sum, without one of its parts."""
+        return Usage(
+            self.fresh - other.fresh,
+            self.read - other.read,
+            self.written - other.written,
+            self.written_1h - other.written_1h,
+            self.output - other.output,
+        )
+
     def __add__(self, other: "Usage") -> "Usage":
         """The sum of two calls."""
         return Usage(

@@ -12,7 +12,7 @@ from pagein.model.names import ContentHash
 
 _DIGITS: Final = 16
 
-Act: TypeAlias = Literal["pin", "unpin", "drop", "restore", "veto", "epoch", "say", "unsay", "off", "on"]
+Act: TypeAlias = Literal["pin", "unpin", "drop", "restore", "veto", "epoch", "cancel", "say", "unsay", "off", "on"]
 """The actions of a pin.
 
 pin: stays in the window, and is recalled if it was evicted.
@@ -21,6 +21,7 @@ unpin: ends pin and veto.
 drop: is evicted at the next epoch, whatever its age.
 restore: is recalled at the next epoch.
 epoch: the next call opens an epoch if anything may be evicted.
+cancel: takes back an ordered epoch that no call has opened yet.
 say: the text stays in every window.
 unsay: the text is no longer inserted.
 off, on: stop and resume the decisions of pagein.

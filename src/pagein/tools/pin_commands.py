@@ -134,6 +134,12 @@ def epoch(session: Session) -> dict[str, Any]:
     return _pin_report(session, "epoch", "the next call opens an epoch if anything may go or is to come back", failure)
 
 
+def cancel_epoch(session: Session) -> dict[str, Any]:
+    """Take back an ordered epoch."""
+    failure = session.hand.cancel_epoch()
+    return _pin_report(session, "cancel", "no epoch is ordered any more; one that was opened stays", failure)
+
+
 def window(session: Session) -> dict[str, Any]:
     """Return the results in the window and the current pins."""
     rows = session.hand.window()

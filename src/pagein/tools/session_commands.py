@@ -63,17 +63,39 @@ def sessions(
     Shape: `{"sessions": [...], "more": whether there are more, "agents": [those of the store, if no session fits]}`.
     """
     found: list[Answer] = []
+    parents = _Parents(store)
     for session, at in _sessions_by_time(store, since, 2 * limit):
         known = session.metadata
         if (
             (agent is None or str(known.get("harness") or "").startswith(agent))
-            and (sub_agents or not known.get("parent"))
+            and (sub_agents or not parents.of(session))
             and (until is None or _began(session) <= until)
         ):
             if len(found) == limit:
                 return {"sessions": found, "more": True, "agents": []}
-            found.append(_session(store, session, at))
+            found.append(_session(store, session, at, parents.of(session)))
     return {"sessions": found, "more": False, "agents": [] if found else _agents(store)}
+
+
+class _Parents:
+    """Finds the session whose sub-agent a session is: by its recording, or by its name, `SESSION/AGENT` behind the gateway."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._names: set[object] | None = None
+
+    def of(self, session: Version) -> object:
+        """Return the name of the parent; None without one."""
+        recorded, (before, slash, _) = session.metadata.get("parent"), _name(session).partition("/")
+        if recorded or not slash:
+            return recorded
+        if self._names is None:  # a user may have given a name with a slash, so the name alone does not tell
+            self._names = {_name(one) for one in self._store.objects(Query(types=SESSIONS))}
+        return before if before in self._names else None
+
+
+def _name(session: Version) -> str:
+    return str(session.metadata.get("session_id") or "")
 
 
 def _agents(store: ObjectStore) -> list[str]:
@@ -104,11 +126,11 @@ def _chats_by_time(store: ObjectStore, since: float | None, size: int) -> Iterat
         size = size if fresh else 2 * size  # more chats than a page at the same time
 
 
-def _session(store: ObjectStore, session: Version, at: float) -> Answer:
+def _session(store: ObjectStore, session: Version, at: float, parent: object) -> Answer:
     known = session.metadata
     chats = chats_of(store, session)
     models = known.get("models")
-    name = str(known.get("session_id") or "")
+    name = _name(session)
     return {
         "session": name,
         "short": abbreviation(store, session, name),
@@ -122,7 +144,7 @@ def _session(store: ObjectStore, session: Version, at: float) -> Answer:
         "threads": len(chats),
         "models": list(models) if isinstance(models, tuple) else [],
         "cwd": known.get("cwd"),
-        "parent": known.get("parent"),
+        "parent": parent,
     }
 
 
@@ -222,8 +244,9 @@ def _named_chat(
 
 
 def _newest_session(store: ObjectStore) -> Version:
+    parents = _Parents(store)
     for session, _ in _sessions_by_time(store, None):
-        if not session.metadata.get("parent"):
+        if not parents.of(session):
             return session
     raise NotRecallable(f"the store has no session; {HOW_TO_FILL}")
 

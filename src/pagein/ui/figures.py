@@ -35,7 +35,9 @@ def dollars(value: float | None) -> str:
     """Format US dollars: $12.34, and more digits below ten cents. `-` for prices without a currency."""
     if value is None:
         return ABSENT
-    return f"${value:,.2f}" if abs(value) >= 0.1 or value == 0 else f"${value:.4f}"  # noqa: PLR2004 - ten cents
+    size = abs(value)
+    shown = f"${size:,.2f}" if size >= 0.1 or value == 0 else f"${size:.4f}"  # noqa: PLR2004 - ten cents
+    return f"-{shown}" if value < 0 else shown
 
 
 def ratio(value: float | None) -> str:

@@ -49,7 +49,7 @@ def show_sessions(console: Console, answer: Answer) -> None:
 def _no_sessions(agents: Sequence[str]) -> str:
     if agents:
         return f"no session fits; there are sessions of {', '.join(agents)}"
-    return "no sessions; `pagein serve` records those of agents from now on, `pagein remember` takes in recorded ones"
+    return "no sessions; `pagein run AGENT` records those of an agent from now on, `pagein remember` takes in recorded ones"
 
 
 def _folder(path: str) -> str:

@@ -1,12 +1,18 @@
 """The status of gateway and store, in lines for a terminal, from the values printed by `pagein status --json`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NotRequired, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
+
+from rich.console import Console
+from rich.text import Text
 
 from pagein.ui.figures import amount, count, dollars, plain, plural, share
+from pagein.ui.row_tables import RowColumn, TableRow, print_rows
 
 _DEAREST: Final = 3
+_SHORT: Final = 8
+_TOTALS: Final = (("dollars", 0), ("saved", 1), ("calls", 2), ("from cache", 3), ("recalls", 4))
 _NAMELESS: Final = "(passed through, of no session)"
 
 
@@ -14,6 +20,7 @@ class SessionStatus(TypedDict):
     """A session seen by the gateway since its start.
 
     cost, saved: BIT (uncached input tokens).
+    usd, saved_usd: the same in dollars; None without a price in dollars.
     unbilled: price of a subscription's calls if paid with a key, BIT.
     last: time of the last call, seconds since 1970.
     """
@@ -26,6 +33,8 @@ class SessionStatus(TypedDict):
     cost: float
     unbilled: float
     saved: float
+    usd: float | None
+    saved_usd: float | None
     last: float
 
 
@@ -124,6 +133,41 @@ class Status(TypedDict):
     recalls: NotRequired[RecallStatus]
 
 
+def show_totals(console: Console, by: str, rows: Sequence[Mapping[str, Any]], unread: int) -> None:
+    """Print the costs by session, agent, project, model or day, from the values of `pagein status --by --json`."""
+    if not rows:
+        console.print(Text("no calls in this store in this time; --since 4w looks further back"), soft_wrap=True)
+        return
+    columns = [RowColumn(title, rank, "right") for title, rank in _TOTALS]
+    if by == "session":
+        columns = [RowColumn("session"), *columns]
+    names = [one["name"] for one in rows]
+    cells = [
+        TableRow(
+            (*([_short(one["name"], names)] if by == "session" else []), *_total(one)), one["title"] or one["name"]
+        )
+        for one in rows
+    ]
+    print_rows(console, columns, "first words" if by == "session" else "day (UTC)" if by == "day" else by, cells)
+    if unread:
+        console.print(
+            Text(f"{plural(unread, 'session')} not counted; the page of pagein serve counts all", style="dim")
+        )
+
+
+def _short(name: str, names: Sequence[str]) -> str:
+    """Return a beginning that no other of the names has, or the whole name."""
+    short = name[:_SHORT]
+    others = (one for one in names if not one.startswith(f"{name}/"))  # of its sub-agents
+    return short if sum(one.startswith(short) for one in others) == 1 else name
+
+
+def _total(one: Mapping[str, Any]) -> tuple[str, ...]:
+    prompt = one["read"] + one["written"] + one["fresh"]
+    cached = share(one["read"], prompt) if prompt else "-"
+    return dollars(one["usd"]), dollars(one["saved_usd"]), count(one["calls"]), cached, count(one["recalls"])
+
+
 def status_lines(status: Status, most: int) -> str:
     """Return the status as text. most: maximum number of sessions listed."""
     return "\n".join(
@@ -170,15 +214,18 @@ def _gateway(gateway: GatewayStatus, most: int) -> Iterator[str]:
     if gateway["memory"]:
         yield f"memory    {gateway['memory']}"
     sessions = gateway["sessions"]
-    saved, cost = sum(one["saved"] for one in sessions), sum(one["cost"] for one in sessions)
+    saved, cost = sum(one["saved_usd"] or 0.0 for one in sessions), sum(one["usd"] or 0.0 for one in sessions)
     if cost + saved > 0:
-        yield f"savings   {amount(saved)} BIT of {amount(cost + saved)} ({share(saved, cost + saved)}) since its start, estimated"
+        yield f"savings   {dollars(saved)} of {dollars(cost + saved)} ({share(saved, cost + saved)}) since its start, estimated"
     yield f"sessions  {plural(len(sessions), 'session')}" + ("" if sessions else " since its start")
     for one in sessions[:most]:
         deeds = f"{plural(one['calls'], 'call')}, {plural(one['epochs'], 'epoch')}, {plural(one['recalls'], 'recall')}"
-        paid = f"{amount(one['unbilled'])} BIT with a key" if one["unbilled"] else f"{amount(one['cost'])} BIT"
+        unbilled = f"{amount(one['unbilled'])} BIT with a key"
+        usd, saved_usd = one["usd"], one["saved_usd"] or 0.0
+        paid = unbilled if one["unbilled"] else f"{amount(one['cost'])} BIT" if usd is None else dollars(usd)
+        gain = f"{amount(one['saved'])} saved" if usd is None else f"{dollars(saved_usd)} saved"
         named = "  ".join(filter(None, (one["name"] or _NAMELESS, one["model"])))
-        yield f"  {named}  {deeds}, {paid}, {amount(one['saved'])} saved, last {_moment(one['last'])}"
+        yield f"  {named}  {deeds}, {paid}, {gain}, last {_moment(one['last'])}"
     if len(sessions) > most:
         yield f"  and {count(len(sessions) - most)} more"
 

@@ -35,7 +35,7 @@ def show_objects(console: Console, answer: Answer) -> None:
     if not rows:
         told = (
             "no objects; `pagein search` finds what left a window or was ingested, `pagein window` lists a session's; "
-            "`pagein serve` and `pagein remember` take in sessions"
+            "`pagein run AGENT` and `pagein remember` take in sessions"
         )
         console.print(Text(told))
         return

@@ -13,7 +13,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static
 
-from pagein.ui.figures import amount, count, dollars, plain, share, short
+from pagein.ui.figures import count, dollars, plain, plural, share, short
 
 _EVERY: Final = 2.0
 _NAME: Final = 40
@@ -21,8 +21,7 @@ _SESSIONS: Final = (
     "session",
     "calls",
     "dollars",
-    "cost, BIT",
-    "saved, BIT",
+    "saved",
     "from cache",
     "epochs",
     "recalls",
@@ -34,13 +33,13 @@ _STORED: Final = (
     "last",
     "calls",
     "dollars",
-    "saved, BIT",
+    "saved",
     "from cache",
     "epochs",
     "recalls",
     "agent",
 )
-_CALLS: Final = ("at", "prompt", "from cache", "output", "dollars", "saved, BIT", "left", "epoch", "model")
+_CALLS: Final = ("at", "prompt", "from cache", "output", "dollars", "saved", "left", "epoch", "model")
 _RESULTS: Final = ("stands as", "tool", "tokens", "marks", "what", "id")
 _ABSENT: Final = "-"
 
@@ -83,12 +82,14 @@ class Top(App[None]):
         Binding("d", "order('drop')", "drop"),
         Binding("r", "order('restore')", "restore"),
         Binding("e", "order('epoch')", "epoch"),
-        Binding("o", "order('off')", "switch off"),
-        Binding("n", "order('on')", "switch on"),
+        Binding("o", "order('off')", "off"),
+        Binding("n", "order('on')", "on"),
         Binding("z", "undo", "undo"),
-        Binding("s", "past", "past sessions"),
+        Binding("s", "past", "past"),
         Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", show=False, priority=True),  # as every other command ends
     ]
+    ENABLE_COMMAND_PALETTE = False  # its key takes the room of others
 
     def __init__(self, source: ScreenSource, problems: tuple[type[Exception], ...]) -> None:
         super().__init__()
@@ -191,9 +192,9 @@ class Top(App[None]):
     def _draw(self, state: Answer, name: str, found: Answer) -> None:
         self._name = name
         sessions = state["sessions"]
-        cost, saved = (sum(one[key] for one in sessions) for key in ("cost", "saved"))
+        usd, saved = (sum(one.get(key) or 0.0 for one in sessions) for key in ("usd", "saved_usd"))
         mode = f"off: {state['off']}" if state["off"] else "on" if state["curating"] else "measuring only"
-        head = f"pagein {state['version']}, {mode}: {count(len(sessions))} sessions, {amount(cost)} BIT, {amount(saved)} saved"
+        head = f"pagein {state['version']}, {mode}: {plural(len(sessions), 'session')}, {dollars(usd)}, {dollars(saved)} saved"
         self.query_one("#head", Static).update(escape(head))
         _fill(self._table("sessions"), {one["name"]: _session_row(one) for one in sessions}, name)
         inside = found.get("inside")
@@ -206,7 +207,7 @@ class Top(App[None]):
     def _draw_past(self, state: Answer, name: str, found: Answer) -> None:
         self._name = name
         sessions = state.get("sessions", ())
-        head = str(state.get("error") or f"{count(len(sessions))} sessions in the store, the latest first")
+        head = str(state.get("error") or f"{plural(len(sessions), 'session')} in the store, the latest first")
         self.query_one("#head", Static).update(escape(plain(head)))
         _fill(self._table("sessions"), {one["name"]: _stored_row(one) for one in sessions}, name)
         self.query_one("#about", Static).update(escape(plain(f"Calls of {name}" if name else "")))
@@ -236,13 +237,11 @@ def _fill(table: "DataTable[Text]", rows: Mapping[str, tuple[str, ...]], chosen:
 
 def _session_row(one: Answer) -> tuple[str, ...]:
     prompt = one["read"] + one["written"] + one["fresh"]
-    usd = one.get("usd")
     return (
         short(one["name"], _NAME),
         count(one["calls"]),
-        _ABSENT if usd is None else f"${usd:.2f}",
-        amount(one["cost"]),
-        amount(one["saved"]),
+        dollars(one.get("usd")),
+        dollars(one.get("saved_usd")),
         share(one["read"], prompt) if prompt else _ABSENT,
         count(one["epochs"]),
         count(one["recalls"]),
@@ -258,7 +257,7 @@ def _stored_row(one: Answer) -> tuple[str, ...]:
         _when(one["last"]),
         count(one["calls"]),
         dollars(one["usd"]),
-        amount(one["saved"]),
+        dollars(one.get("saved_usd")),
         share(one["read"], prompt) if prompt else _ABSENT,
         count(one["epochs"]),
         count(one["recalls"]),
@@ -274,7 +273,7 @@ def _call_row(one: Answer) -> tuple[str, ...]:
         share(one["read"], prompt) if prompt else _ABSENT,
         count(one["output"]),
         dollars(one["usd"]),
-        amount(one["saved"]),
+        dollars(one.get("saved_usd")),
         count(one["evicted"]),
         one["epoch"],
         one["model"],

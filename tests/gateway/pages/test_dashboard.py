@@ -176,6 +176,8 @@ def test_the_page_is_no_wider_than_its_window_and_follows_the_light(
             await page.look(width, dark=dark)
             await page.until("document.querySelector('#inside h2') !== null")
             assert await page.value(f"document.documentElement.scrollWidth <= {width}")
+            cut = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)"
+            assert await page.value(cut) == [], "no column is cut"
             paper = str(await page.value("getComputedStyle(document.body).backgroundColor"))
             assert (sum(map(int, re.findall(r"\d+", paper))) < 200) == dark
             assert page.problems == []

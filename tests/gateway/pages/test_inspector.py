@@ -14,10 +14,12 @@ from tests.gateway.processes import gateway_process, noted, token_in
 from tests.gateway.test_serve import cli, conversation, sent
 from tests.gateway.upstreams import run
 
+from pagein import wiring
 from pagein.gateway.http.addresses import with_token
 from pagein.gateway.http.headers import PROOF
 from pagein.gateway.setup.inquiry import GatewayInquiry, NoAnswer
 from pagein.simulator import SimulatedProvider
+from pagein.tools import pin_commands
 
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pagein" / "axe"
 AXE = sorted(Path(os.environ.get("PAGEIN_AXE") or _CACHE).glob("axe-*.min.js"))
@@ -225,7 +227,61 @@ def test_the_terminal_shows_the_window_and_takes_the_same_orders(worked: tuple[s
             await pilot.press("s")
             await until(HOSTILE, "#about")
             assert "stands as" in [str(column.label) for column in results.columns.values()]
+            await pilot.press("ctrl+c")
+            await pilot.pause(0.1)
+            assert app.return_code == 0, "Ctrl-C ends it"
 
     asyncio.run(go())
     marks = [one["marks"] for one in source.session(HOSTILE)["inside"]["objects"]]
     assert ["pinned"] not in marks
+
+
+@needs_browser
+def test_each_order_is_given_by_click_and_by_key_and_taken_back(worked: tuple[str, str, Path], tmp_path: Path) -> None:
+    url, token, folder = worked
+    orders = {
+        "pin": ("p", "stays in the window"),
+        "veto": ("v", "never leaves the window again"),
+        "drop": ("d", "leaves the window with the next epoch"),
+        "restore": ("r", "comes back into the window"),
+        "epoch": ("e", "opens an epoch"),
+        "off": ("o", "decides nothing"),
+    }
+
+    def state() -> tuple[list[list[str]], bool, bool]:
+        """The marks of each result, whether an epoch is ordered, and whether all is off, as the store has them."""
+        with wiring.open_kept_session("steered", str(folder / "s.pagein"), workspace=folder) as session:
+            seen = pin_commands.window(session)
+        return [one["marks"] for one in seen["results"]], seen["epoch_now"], seen["off"]
+
+    async def go() -> None:
+        for turns in range(5):
+            await sent(url, body(turns), x_pagein_session="steered")
+        with wiring.open_kept_session("steered", str(folder / "s.pagein"), workspace=folder) as session:
+            pin_commands.touch(session, "drop", "toolu_0001", now=True)
+        await sent(url, body(5), x_pagein_session="steered")
+        before = state()
+        async with browsing(with_token(url, token) + "/#steered", tmp_path) as page:
+            await page.until("document.querySelector('.parts table') !== null")
+            rows = "[...document.querySelectorAll('.parts tr')]"
+            await page.until(f"{rows}.some((one) => one.textContent.includes('stub'))")
+            for act, (key, words) in orders.items():
+                part = "stub" if act == "restore" else "Bash step 3"
+                await page.value(
+                    f"{rows}.find((one) => one.textContent.includes('{part}')).querySelector('button').click()"
+                )
+                await page.until(f"document.querySelector('.parts tr.open')?.textContent.includes('{part}')")
+                for by_key in (False, True):
+                    give = f"document.querySelector('[data-order={act}]')"
+                    await page.until(f"{give} !== null")
+                    await (page.press(key, key) if by_key else page.value(f"{give}.click()"))
+                    await ordered(page, words)
+                    assert state() != before, act
+                    undo = "document.querySelector('[data-order=undo]')"
+                    await page.until(f"{undo} !== null")
+                    await (page.press("z", "z") if by_key else page.value(f"{undo}.click()"))
+                    await ordered(page, "Taken back")
+                    assert state() == before, act
+            assert page.problems == []
+
+    run(go())

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.gateway.pages.call_totals import cost_since, totals_of
+from pagein.gateway.pages.call_totals import By, SessionCalls, cost_since, totals_of, totals_since
 from pagein.gateway.pages.journal_calls import JournalCall, summary_of
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, PagedOut, RequestSent
-from pagein.model.journal_notes import Note, PrefixDigests, RecallNote, UsageNote
+from pagein.model.journal_notes import FurtherUsageNote, Note, PrefixDigests, RecallNote, UsageNote
 from pagein.model.messages import Message, Text, Usage
 from pagein.model.names import ContentHash
 from pagein.model.note_forms import encode_note
@@ -67,6 +67,24 @@ def test_a_call_has_the_model_epoch_saving_and_recalls_of_its_own_branch() -> No
     assert first.usd == first.cost * 3 / 1_000_000
 
 
+def test_what_was_billed_beside_a_call_belongs_to_it_and_recalls_come_off_its_saving() -> None:
+    """Two further requests behind recalls and one that kept the cache; a fork from between them counts nothing again."""
+    entries = branch(
+        note(PrefixDigests(model=MODEL)),
+        RequestSent(0, 1, moment=1000.0, saved=500.0),
+        note(RecallNote("peek", ("pg-0",))),
+        note(UsageNote(Usage(read=100, output=1))),
+        note(FurtherUsageNote("recall", Usage(read=300))),
+        note(FurtherUsageNote("keep_alive", Usage(read=200))),
+    )
+    fork = branch(note(UsageNote(Usage(read=10))), after="e2", begin=50)
+    call, again = summary_of([*entries, *fork]).calls
+    assert (call.usage.read, call.recalls, call.recalling, call.keeping) == (600, 1, 30.0, 20.0)
+    assert (call.cost, call.saved) == (60.0 + 5.0, 470.0)
+    assert call.saved_usd == 470.0 * 3 / 1_000_000
+    assert (again.recalls, again.saved) == (0, 0.0)
+
+
 CALLS = st.builds(
     JournalCall,
     at=st.none() | st.floats(0, 2e9),
@@ -76,6 +94,7 @@ CALLS = st.builds(
     usd=st.none() | st.integers(0, 99).map(float),
     saved=st.integers(-99, 99).map(float),
     recalls=st.integers(0, 3),
+    recalling=st.integers(0, 9).map(float),
 )
 SESSIONS = st.lists(
     st.tuples(st.sampled_from(["", "x", "y"]), st.sampled_from(["", "/p"]), st.lists(CALLS, max_size=5))
@@ -92,8 +111,8 @@ def test_each_table_of_totals_adds_up_to_the_sum_and_the_account_to_the_saving(
             assert sum(row[name] for row in rows) == found["whole"][name]
         assert sum(row["cost"] or 0 for row in rows) == (found["whole"]["cost"] or 0)
     ledger = found["ledger"]
-    assert ledger["gained"] - ledger["spent"] == found["whole"]["saved"]
-    assert 0 <= ledger["lost"] <= ledger["spent"]
+    assert ledger["gained"] - ledger["spent"] - ledger["recalling"] == found["whole"]["saved"]
+    assert 0 <= ledger["lost"] <= ledger["spent"] + ledger["recalling"]
 
 
 def test_the_cost_since_a_moment_counts_its_own_calls_and_names_the_sessions_that_pagein_made_dearer() -> None:
@@ -109,3 +128,23 @@ def test_the_cost_since_a_moment_counts_its_own_calls_and_names_the_sessions_tha
     assert (found["sessions"], found["calls"], found["unpriced"], found["usd"]) == (2, 3, 1, 4.0)
     assert found["saved"] == 0.5
     assert found["dearer"] == {"bad": 0.5}
+
+
+def test_costs_since_a_moment_are_told_by_session_agent_project_model_and_day() -> None:
+    def call(at: float, usd: float, model: str = MODEL) -> JournalCall:
+        return JournalCall(at, model, Usage(10), 1000.0, usd, 500.0)
+
+    sessions = [
+        SessionCalls("one", "fix the login", "codex", "/p", [call(50.0, 9.0), call(150.0, 1.0)]),
+        SessionCalls("two", "write docs", "pi", "/p", [call(160.0, 3.0), call(90_000.0, 2.0, "other")]),
+        SessionCalls("old", "long ago", "pi", "/q", [call(60.0, 8.0)]),
+    ]
+
+    def rows(by: By) -> list[tuple[str, str, float | None, int]]:
+        return [(one["name"], one["title"], one["usd"], one["calls"]) for one in totals_since(100.0, by, sessions)]
+
+    assert rows("session") == [("two", "write docs", 5.0, 2), ("one", "fix the login", 1.0, 1)]
+    assert rows("agent") == [("pi", "", 5.0, 2), ("codex", "", 1.0, 1)]
+    assert rows("project") == [("/p", "", 6.0, 3)]
+    assert rows("model") == [(MODEL, "", 4.0, 2), ("other", "", 2.0, 1)]
+    assert rows("day") == [("1970-01-01", "", 4.0, 2), ("1970-01-02", "", 2.0, 1)]

@@ -208,6 +208,8 @@ def _add_wish(hand: Hand, wish: Wish) -> Hand:
     match wish.act:
         case "epoch":
             return replace(heard, epoch_now=True)
+        case "cancel":
+            return replace(heard, epoch_now=False)
         case "say":
             name = name_of(wish.text)
             others = tuple(one for one in hand.texts if one[0] != name)

@@ -29,7 +29,7 @@ ALWAYS: Final = 1e300
 FILES: Final = frozenset({"file", "note"})
 SESSIONS: Final = frozenset({"session"})
 HOW_TO_FILL: Final = (
-    "`pagein serve` records the sessions of agents from now on, `pagein remember` takes in recorded ones"
+    "`pagein run AGENT` records the sessions of an agent from now on, `pagein remember` takes in recorded ones"
 )
 """The remedy for an empty store."""
 _VERSION: Final = re.compile(r"(.+)@([0-9]{1,15})", re.DOTALL)

@@ -117,6 +117,10 @@ class Touch:
         """Open an epoch with the next call, if there is anything to evict or restore."""
         return self._wish(Wish("epoch"))
 
+    def cancel_epoch(self) -> str | None:
+        """Take back an ordered epoch that no call has opened yet."""
+        return self._wish(Wish("cancel"))
+
     def say(self, text: str) -> str | None:
         """Show a text in every window from the next call on, verbatim. `unsay` ends it, by the text or by its name
         (`model.pins.name_of`).

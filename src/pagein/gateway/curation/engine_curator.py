@@ -1,7 +1,7 @@
 """A curator backed by the engine."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final
 
 from pagein.engine.cache.cache_evidence import words_of
@@ -12,6 +12,7 @@ from pagein.engine.send.call import RequestFacts
 from pagein.engine.send.recall_exchanges import RecallExchange
 from pagein.gateway.curation.agent_work import AgentWork
 from pagein.gateway.curation.guarded_curator import CuratedRequest, CurationRequest, UsageAccount
+from pagein.model.journal_notes import FurtherUsageNote
 from pagein.model.messages import Usage
 from pagein.policy.pools.pool_fold import CONTEXT_TOOLS
 from pagein.providers.prices.price_lookup import cost, newest_prices
@@ -130,16 +131,24 @@ class EngineCurator:
         if prepared is None:
             return UsageAccount()
         shown = format_named(prepared.api).answers.turn(reply, ()).shown if reply.shown is None else reply.shown
-        observed = self._engine.observe(prepared, ClientAnswer(usage, shown, reply.finished and not reply.error))
+        further = _further(reply)
+        answer = ClientAnswer(usage, shown, reply.finished and not reply.error, further)
+        observed = self._engine.observe(prepared, answer)
         if usage is None:
             return UsageAccount(failure=observed.failure or "")
         paid = newest_prices(curated.model)
-        spent = cost(reply.usage or usage, paid, prepared.at) if paid is not None else None
+        # each request by itself: where a long prompt has a higher price, a sum of prompts must not have it
+        spent = cost(usage, paid, prepared.at) if paid is not None else None
+        recalling = 0.0
+        for one in further:
+            price = cost(one.usage, paid, prepared.at) if paid is not None else 0.0
+            spent = None if spent is None else spent + price
+            recalling += price if one.reason == "recall" else 0.0
         diagnosis = observed.diagnosis
         short = diagnosis.shortfall > 0 and diagnosis.cause not in _NOT_SHORT
         return UsageAccount(
             spent,
-            prepared.gained,
+            None if prepared.gained is None else prepared.gained - recalling,
             diagnosis.shortfall if short else 0,
             diagnosis.words if short else "",
             diagnosis.cause if short else "",
@@ -187,6 +196,16 @@ class EngineCurator:
     def close(self) -> None:
         """Close the engine and the store."""
         self._engine.close()
+
+
+def _further(reply: ModelReply) -> tuple[FurtherUsageNote, ...]:
+    """Return what was billed for an answer beside its first turn."""
+    recalled = tuple(FurtherUsageNote("recall", one) for one in reply.further)
+    if reply.usage is None or reply.first is None:
+        return recalled
+    around = reply.usage - sum(reply.further, reply.first)
+    is_billed = around != Usage() and min(astuple(around)) >= 0  # some upstreams tell less at the end than in between
+    return (FurtherUsageNote("provider", around), *recalled) if is_billed else recalled
 
 
 def _hint_of(asked: CurationRequest) -> Hint:

@@ -104,7 +104,7 @@ class SessionView(TypedDict):
     shortfall: as in `UsageAccount`
     unbilled: cost of passthrough calls at API prices, not included in `cost`, because a subscription bills no tokens
     keep_alives, keep_alive_cost: number of keep-alive requests, and their cost in BIT, included in `cost`
-    usd, saved_usd: `cost` and `saved` in dollars at the price of the session's model; None for a model without one
+    usd, saved_usd: `cost` and `saved` in dollars, each call at the price of its model; None without a call of a model with one
     """
 
     name: str
@@ -213,6 +213,7 @@ class Board:
             found.keep_alives += 1
             found.keep_alive_cost += cost
             found.cost += cost
+            found.usd = _sum(found.usd, dollars(cost, found.model))
             self.tell()
 
     def notice(self, text: str) -> bool:
@@ -258,6 +259,8 @@ class _Session:
     keep_alives: int = 0
     keep_alive_cost: float = 0.0
     binds: bool = False
+    usd: float | None = None
+    saved_usd: float | None = None
     recent: deque[CallRecord] = field(default_factory=lambda: deque(maxlen=CALLS))
 
     def add(self, call: CallRecord) -> None:
@@ -275,7 +278,9 @@ class _Session:
             self.unbilled += call.cost or 0.0
         else:
             self.cost += call.cost or 0.0
+            self.usd = _sum(self.usd, dollars(call.cost or 0.0, call.model or self.model))
         self.saved += call.saved or 0.0
+        self.saved_usd = _sum(self.saved_usd, dollars(call.saved or 0.0, call.model or self.model))
         self.binds = self.binds or call.binds
         self.recent.append(call)
 
@@ -302,8 +307,8 @@ class _Session:
             saved=self.saved,
             keep_alives=self.keep_alives,
             keep_alive_cost=self.keep_alive_cost,
-            usd=dollars(self.cost, self.model),
-            saved_usd=dollars(self.saved, self.model),
+            usd=self.usd,
+            saved_usd=self.saved_usd,
         )
 
 
@@ -311,6 +316,10 @@ def dollars(bit: float, model: str) -> float | None:
     """Return BIT in dollars at the newest price of a model; None without a price in dollars."""
     paid = newest_prices(model)
     return None if paid is None else paid.usd(bit)
+
+
+def _sum(known: float | None, more: float | None) -> float | None:
+    return known if more is None else (known or 0.0) + more
 
 
 def _view(call: CallRecord) -> CallView:

@@ -7,9 +7,12 @@ into it, or fresh; the three exclude each other with every provider (`model.mess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypedDict
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, TypedDict
 
 from pagein.gateway.pages.journal_calls import JournalCall
+
+By: TypeAlias = Literal["session", "agent", "project", "model", "day"]
 
 _UNKNOWN: Final = "unknown"
 _LEAST_LOSS: Final = 0.005  # dollars; less is shown as zero
@@ -20,6 +23,7 @@ class TotalView(TypedDict):
 
     name: the day (UTC), agent, folder or model.
     usd, cost: of the calls with a price; None without any.
+    saved, saved_usd: the saving in BIT and in dollars; a model without a price in dollars counts in the first only.
     """
 
     name: str
@@ -31,18 +35,21 @@ class TotalView(TypedDict):
     cost: float | None
     usd: float | None
     saved: float
+    saved_usd: float
     recalls: int
 
 
 class LedgerView(TypedDict):
-    """pagein's account over sessions, in BIT. The saving in all is `gained` minus `spent`.
+    """pagein's account over sessions, in one unit. The saving in all is `gained` minus `spent`, minus `recalling`.
 
-    gained: what calls were cheaper by. spent: what calls were dearer by, such as those that open an epoch or follow a recall.
-    recalls: number of recalls. losing: sessions that pagein made dearer so far. lost: by how much; already within `spent`.
+    gained: what calls were cheaper by. spent: what calls were dearer by, such as those that open an epoch.
+    recalling: the price of going on behind recalls. recalls: their number. losing: sessions that pagein made dearer so far. lost: by how much; already within
+        `spent` and `recalling`.
     """
 
     gained: float
     spent: float
+    recalling: float
     recalls: int
     losing: int
     lost: float
@@ -66,10 +73,11 @@ class PeriodCost(TypedDict):
 
 
 class TotalsView(TypedDict):
-    """The sum of all calls, the same by four properties, and pagein's account."""
+    """The sum of all calls, the same by four properties, and pagein's account in BIT and in dollars."""
 
     whole: TotalView
     ledger: LedgerView
+    ledger_usd: LedgerView
     day: list[TotalView]
     agent: list[TotalView]
     project: list[TotalView]
@@ -81,7 +89,10 @@ def totals_of(sessions: Sequence[tuple[str, str, Sequence[JournalCall]]]) -> Tot
     calls = [(agent, project, call) for agent, project, made in sessions for call in made]
     return TotalsView(
         whole=_sum("", [call for _, _, call in calls]),
-        ledger=_ledger([made for _, _, made in sessions]),
+        ledger=_ledger([[(one.saved, one.recalling, one.recalls) for one in made] for _, _, made in sessions]),
+        ledger_usd=_ledger(
+            [[(one.saved_usd, one.recalling_usd, one.recalls) for one in made] for _, _, made in sessions]
+        ),
         day=_by(calls, lambda one: _day(one[2].at), by_name=True),
         agent=_by(calls, lambda one: one[0] or _UNKNOWN),
         project=_by(calls, lambda one: one[1] or _UNKNOWN),
@@ -89,11 +100,50 @@ def totals_of(sessions: Sequence[tuple[str, str, Sequence[JournalCall]]]) -> Tot
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SessionCalls:
+    """A session with its calls. title: its first words."""
+
+    name: str
+    title: str
+    agent: str
+    project: str
+    calls: Sequence[JournalCall]
+
+
+class SessionTotal(TotalView):
+    """A sum of the calls of one session, or of a day, agent, project or model, whose `title` is ""."""
+
+    title: str
+
+
+def totals_since(since: float, by: By, sessions: Sequence[SessionCalls]) -> list[SessionTotal]:
+    """Return the sums of the calls since a moment: days (UTC) in their order, the rest by cost."""
+    titles = {one.name: one.title for one in sessions}
+    groups: dict[str, list[JournalCall]] = defaultdict(list)
+    for one in sessions:
+        for call in one.calls:
+            if call.at is not None and call.at >= since:
+                name = {
+                    "session": one.name,
+                    "agent": one.agent,
+                    "project": one.project,
+                    "model": call.model,
+                    "day": _day(call.at),
+                }[by]
+                groups[name or _UNKNOWN].append(call)
+    found = [
+        SessionTotal(**_sum(name, calls), title=titles.get(name, "") if by == "session" else "")
+        for name, calls in groups.items()
+    ]
+    return sorted(found, key=lambda one: (0.0 if by == "day" else -(one["usd"] or 0.0), one["name"]))
+
+
 def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]]]) -> PeriodCost:
     """Return the cost of the calls since a moment, of sessions given by name and calls. The dearest by pagein's doing come first."""
     late = [(name, [call for call in calls if call.at is not None and call.at >= since]) for name, calls in sessions]
     made = [call for _, calls in late for call in calls]
-    nets = {name: sum(map(_saved_usd, calls)) for name, calls in late}
+    nets = {name: sum(call.saved_usd for call in calls) for name, calls in late}
     return PeriodCost(
         since=since,
         sessions=sum(bool(calls) for _, calls in late),
@@ -105,20 +155,15 @@ def cost_since(since: float, sessions: Iterable[tuple[str, Sequence[JournalCall]
     )
 
 
-def _saved_usd(call: JournalCall) -> float:
-    """Return what pagein saved with a call, in dollars. A BIT costs the same in each part of one call."""
-    return call.saved * call.usd / call.cost if call.usd is not None and call.cost else 0.0
-
-
-def _ledger(sessions: Sequence[Sequence[JournalCall]]) -> LedgerView:
-    """Return pagein's account over the calls of sessions."""
-    changes = [[call.saved for call in calls] for calls in sessions]
-    each = [one for session in changes for one in session]
-    nets = [sum(session) for session in changes]
+def _ledger(sessions: Sequence[Sequence[tuple[float, float, int]]]) -> LedgerView:
+    """Return pagein's account over sessions, of each call given by its saving, the price of its recalls, and their number."""
+    each = [saved + recalling for session in sessions for saved, recalling, _ in session]
+    nets = [sum(saved for saved, _, _ in session) for session in sessions]
     return LedgerView(
         gained=sum(one for one in each if one > 0),
         spent=-sum(one for one in each if one < 0),
-        recalls=sum(call.recalls for calls in sessions for call in calls),
+        recalling=sum(recalling for session in sessions for _, recalling, _ in session),
+        recalls=sum(recalls for session in sessions for _, _, recalls in session),
         losing=sum(net < 0 for net in nets),
         lost=-sum(net for net in nets if net < 0),
     )
@@ -154,5 +199,6 @@ def _sum(name: str, calls: Sequence[JournalCall]) -> TotalView:
         cost=sum(costs) if costs else None,
         usd=sum(dollars) if dollars else None,
         saved=sum(call.saved for call in calls),
+        saved_usd=sum(call.saved_usd for call in calls),
         recalls=sum(call.recalls for call in calls),
     )

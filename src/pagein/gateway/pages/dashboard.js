@@ -71,10 +71,10 @@ const column = (head, kind, meaning) => ({ head, kind: kind || "", meaning });
 function table(caption, columns, rows, none) {
   if (!rows.length) return made("p", { class: "soft" }, none);
   const side = (one) => one.kind && "text " + one.kind;
-  const heads = columns.map((one) => made("th", { scope: "col", class: side(one), title: one.meaning }, one.head));
-  const cell = (value, one, title) => made("td", { class: side(one) || (value === 0 ? "zero" : ""), title: one.kind === "name" ? title : "" }, value instanceof Node ? value : String(value));
-  const body = rows.map((one) => made("tr", { "data-key": one.key, class: one.class }, ...one.cells.map((value, index) => cell(value, columns[index], one.title))));
-  return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", null, made("thead", null, made("tr", null, ...heads)), made("tbody", null, ...body)));
+  const heads = columns.map((one) => made("th", { scope: "col", role: "columnheader", class: side(one), title: one.meaning }, one.head));
+  const cell = (value, one, title) => made("td", { role: "cell", "data-head": one.head, class: side(one) || (value === 0 ? "zero" : ""), title: one.kind === "name" ? title : "" }, value instanceof Node ? value : String(value));
+  const body = rows.map((one) => made("tr", { role: "row", "data-key": one.key, class: one.class }, ...one.cells.map((value, index) => cell(value, columns[index], one.title))));
+  return made("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made("table", { role: "table" }, made("thead", { role: "rowgroup" }, made("tr", { role: "row" }, ...heads)), made("tbody", { role: "rowgroup" }, ...body)));
 }
 function tiles(entries) {
   return made("ul", { class: "tiles" }, ...entries.map(([value, label, kind, meaning]) => made("li", { title: meaning }, made("b", { class: kind }, value), made("span", null, label))));
@@ -88,7 +88,7 @@ const RECKONED = "Reckoned by pagein: what its own decisions spared or cost at t
 const BY_CACHE = "Prompt tokens that the provider read from its cache instead of taking them at the full price.";
 
 function sums(sessions) {
-  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0, usd: 0 };
+  const total = { calls: 0, read: 0, written: 0, fresh: 0, cost: 0, unbilled: 0, saved: 0, failures: 0, errors: 0, shortfall: 0, usd: 0, saved_usd: 0 };
   for (const one of sessions) for (const name of Object.keys(total)) total[name] += one[name];
   return total;
 }
@@ -101,11 +101,11 @@ function nothingYet(state) {
 }
 function overview(state) {
   const total = sums(state.sessions);
-  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [total.usd ? dollars(total.usd) : amount(total.cost), total.usd ? "the bill so far, at list prices (" + amount(total.cost) + " BIT)" : "BIT: the bill so far", "", BIT], [saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
+  const bill = [[amount(total.calls), "model calls in " + plural(state.sessions.length, "session")], [total.usd ? dollars(total.usd) : amount(total.cost), total.usd ? "the bill so far, at list prices (" + amount(total.cost) + " BIT)" : "BIT: the bill so far", "", BIT], [total.usd ? saving(total.usd, total.saved_usd) : saving(total.cost, total.saved), "of the bill, by pagein's reckoning", "", RECKONED], [share(total.read, prompt(total)), "of prompts read from the cache", "", BY_CACHE]];
   if (total.unbilled) bill.splice(2, 0, [amount(total.unbilled), "BIT that a key would have cost, on subscriptions", "", "On a subscription nothing is billed by the token. " + BIT]);
   const trouble = [[amount(total.shortfall), "tokens that a cache should have held", total.shortfall ? "warn" : "", "See the session for why."], [whole(total.failures), "failures of pagein", total.failures ? "bad" : "", "The request went out all the same, as it came or as it was last sent."]];
-  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "At the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
-  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
+  const columns = [column("session", "name"), column("last call"), column("calls"), column("dollars", "", "Each call at the newest price of its model. Untouched calls are not in it."), column("bill, BIT", "", BIT + " In brackets: what a key would have cost, on a subscription."), column("by pagein", "", RECKONED), column("prompt tokens"), column("from cache", "", BY_CACHE), column("epochs", "", "Times that the window was rewritten, to take old content out in one batch."), column("recalls", "", "Calls of the model's to pagein's own tools."), column("trouble", "brief"), column("model", "plain")];
+  const rows = state.sessions.map((one) => ({ key: one.name, title: one.name, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, title_of(one.name) || one.name || "(no name)"), ago(one.last, state.now), whole(one.calls), one.cost ? dollars(one.usd) : "–", one.unbilled && !one.cost ? "(" + amount(one.unbilled) + ")" : amount(one.cost), one.usd ? saving(one.usd, one.saved_usd) : saving(one.cost, one.saved), amount(prompt(one)), share(one.read, prompt(one)), one.epochs, one.recalls, trouble_of(one), one.model] }));
   return [tiles([...bill, ...trouble]), made("h2", null, "Sessions"), table("Sessions", columns, rows, "none")];
 }
 function trouble_of(one) {
@@ -136,19 +136,19 @@ function picture(calls) {
     if (call.epoch) bar.append(drawn("rect", { class: "epoch", x: index * WIDE, y: 0, width: WIDE - 1, height: 5 }));
     return bar;
   });
-  const about = "Prompts of the last " + asked.length + " calls, the oldest left; the tallest has " + whole(most) + " tokens";
+  const about = "Prompts of the last " + asked.length + " calls, the oldest left; the tallest has " + whole(most) + " tokens" + (asked.some((call) => call.recalls) ? ". Where the gateway answered recalls within a call, the bar has the prompts of all its requests" : "");
   return [made("h3", null, "What each call sent"), drawn("svg", { viewBox: "0 0 " + Math.max(asked.length, 40) * WIDE + " " + (TALLEST + 10), preserveAspectRatio: "none", role: "img", "aria-label": about }, ...bars), keys([["read", "read from the cache"], ["written", "written into it"], ["fresh", "at the full price"], ["epoch", "an epoch opened"]]), made("p", { class: "soft" }, about + ".")];
 }
 function verdict(one) {
-  const money = (bit) => one.usd && one.cost ? dollars(bit * one.usd / one.cost) : amount(bit) + " BIT";
-  const kept = one.keep_alives ? ", of which " + money(one.keep_alive_cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
-  const paid = "These calls cost " + money(one.cost) + kept + ". ";
+  const [cost, saved] = one.usd ? [one.usd, one.saved_usd] : [one.cost, one.saved], money = (value) => one.usd ? dollars(value) : amount(value) + " BIT";
+  const kept = one.keep_alives ? ", of which " + money(one.keep_alive_cost * cost / one.cost) + " for " + plural(one.keep_alives, "keep-alive request") : "";
+  const paid = "These calls cost " + money(cost) + kept + ". ";
   if (one.unbilled > 0) return (one.cost > 0 ? paid : "") + "With an API key " + (one.cost > 0 ? "its other" : "these") + " calls would have cost " + amount(one.unbilled) + " BIT. On a subscription nothing is billed by the token, and pagein changes nothing: it only measures.";
   if (!(one.cost > 0)) return one.passed ? "Its calls passed untouched: nothing is reckoned for them." : "No answer told what it cost.";
   if (last && !last.curating) return paid + "pagein only measures here.";
-  if (Math.abs(one.saved) < 0.0005 * one.cost) return paid + "Nothing that pagein did has changed the bill yet.";
-  if (one.saved < 0) return paid + "By pagein's reckoning they would have cost " + money(one.cost + one.saved) + " with nothing taken out: an investment that has not come back yet.";
-  return paid + "By pagein's reckoning they would have cost " + money(one.cost + one.saved) + " with nothing taken out: " + share(one.saved, one.cost + one.saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
+  if (Math.abs(saved) < 0.0005 * cost) return paid + "Nothing that pagein did has changed the bill yet.";
+  if (saved < 0) return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: an investment that has not come back yet.";
+  return paid + "By pagein's reckoning they would have cost " + money(cost + saved) + " with nothing taken out: " + share(saved, cost + saved) + " less. It is an estimate, recalls included; the bill itself is from the provider's usage.";
 }
 const happened = (call) => [call.passed && "passed untouched: " + call.passed, call.failure && "failure of pagein: " + call.failure, call.foreign && "the client changed " + call.foreign, call.epoch && "epoch: " + call.epoch, call.recalls && plural(call.recalls, "recall") + " answered", call.explanation && "cache short of " + whole(call.shortfall) + " tokens: " + call.explanation, !call.finished && "did not come to its end"].filter(Boolean).join("; ");
 function doctor(calls) {
@@ -158,9 +158,9 @@ function doctor(calls) {
   return [made("h3", null, "Where the cache fell short"), table("Where the cache fell short", [column("at"), column("tokens"), column("whose doing", "plain"), column("why", "wide")], rows, "Each of the calls below read from its cache what was there to be read.")];
 }
 const hardly = (reasons) => [...new Set(reasons)].map((reason) => plural(reasons.filter((one) => one === reason).length, "read") + " that an edit will hardly quote (" + reason + ")");
-function epochs(inside) {
+function epochs(inside, earlier) {
   const rows = inside.epochs.map((epoch) => ({ key: "epoch " + epoch.number, cells: [epoch.number, clock(epoch.at), [epoch.reason, ...hardly(epoch.unlikely)].join("; "), epoch.frontier, epoch.out, epoch.back, amount(epoch.tokens)] }));
-  return [made("h3", null, "Epochs"), table("Epochs", [column("number"), column("at"), column("why", "wide"), column("from message"), column("results out"), column("back"), column("tokens out")], rows, "None was opened: nothing old enough was worth a rewrite yet. Big outputs may have entered as previews without one.")];
+  return [made("h3", null, "Epochs"), table("Epochs", [column("number"), column("at"), column("why", "wide"), column("from message"), column("results out"), column("back"), column("tokens out")], rows, earlier ? "None since the client began its window anew, as after a compaction; those before are below." : "None was opened: nothing old enough was worth a rewrite yet. Big outputs may have entered as previews without one.")];
 }
 function objects(inside) {
   const columns = [column("stands as", "plain"), column("tool", "plain"), column("what", "wide"), column("tokens", "", "Of the whole text, estimated."), column("id", "plain"), column("marks", "plain", "The user's hand on it, and what protects it.")];
@@ -178,11 +178,11 @@ function calls(list) {
 }
 const SOURCES = { history: "told apart by what it says" };
 function told(one, found) {
-  const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
+  const head = [made("h2", null, "Session " + (one.name || "(no name)")), made("p", { class: "soft" }, [title_of(one.name), one.model, SOURCES[one.source] || "named by " + one.source, "began at " + clock(one.began)].filter(Boolean).join(" · ")), made("p", null, verdict(one))];
   const steers = found.inside && last.curating && !passes(one);
   const drawn_prompt = seen.prompt && !seen.prompt.error;
   const inner = found.inside ? drawn_prompt ? [] : composition(found.inside.window) : [made("p", { class: "soft" }, found.why)];
-  const rest = found.inside ? [...(steers ? [...epochs(found.inside), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
+  const rest = found.inside ? [...(steers ? [...epochs(found.inside, (seen.history || []).some((call) => call.epoch)), ...pay_back(seen.history || [])] : []), ...objects(found.inside)] : [];
   return [...head, ...(steers ? [orders()] : []), ...prompt_picture(found), ...(drawn_prompt ? part_view(steers) : []), ...inner, ...picture(found.calls), ...doctor(found.calls), ...rest, ...calls(found.calls)];
 }
 

@@ -1,10 +1,10 @@
 "use strict";
 // The window as it went out, one part of it, orders about it, and the sessions of the store. Clicks are read from data-act, because patching keeps old elements.
-const PARTS_SHOWN = 200, STORED_EVERY = 20000, PENDING_EVERY = 1200;
+const PARTS_SHOWN = 200, FEW = 3, STORED_EVERY = 20000, PENDING_EVERY = 1200;
 const seen = { name: "", at: 0, prompt: null, history: null, off: false, part: null, undo: [], told: "", failed: false };
-const stored = { found: null, asked: 0, words: "", by: "day" };
+const stored = { found: null, asked: 0, words: "", by: "day", titles: new Map() };
 
-const dollars = (usd) => usd === null || usd === undefined ? "–" : usd !== 0 && Math.abs(usd) < 0.01 ? (100 * usd).toFixed(2) + " ¢" : "$" + usd.toFixed(2);
+const dollars = (usd) => usd === null || usd === undefined ? "–" : (usd < 0 ? "−" : "") + (usd !== 0 && Math.abs(usd) < 0.01 ? (100 * Math.abs(usd)).toFixed(2) + " ¢" : "$" + Math.abs(usd).toFixed(2));
 const day = (at) => at === null ? "" : new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 
 // What is asked beside a session: its last prompt when a call has changed it, and its calls in the store.
@@ -50,11 +50,13 @@ function parts_table(prompt, objects) {
   const rows = prompt.parts.map((part) => {
     const kind = partKind(part, objects), item = objects.get(part.call), open = seen.part && partKey(seen.part) === partKey(part);
     const button = made("button", { class: "part", type: "button", "data-act": "part", "data-part": partKey(part), "aria-pressed": open ? "true" : "false" }, part.title || "(empty)");
-    return { key: partKey(part), class: open ? "open" : "", cells: [part.place < 0 ? "–" : part.place, KINDS[kind] || kind, button, whole(part.tokens), part.breakpoint ? whole(part.breakpoint / 60) + " min" : "", item && part.kind === "results" ? item.marks.join(" ") : ""] };
+    return { kind, tokens: part.tokens, key: partKey(part), class: open ? "open" : "", cells: [part.place < 0 ? "–" : part.place, KINDS[kind] || kind, button, whole(part.tokens), part.breakpoint ? whole(part.breakpoint / 60) + " min" : "", item && part.kind === "results" ? item.marks.join(" ") : ""] };
   });
-  const shown = rows.slice(-PARTS_SHOWN), older = rows.slice(0, -PARTS_SHOWN);
+  const schemas = rows.filter((one) => one.kind === "tools"), said = schemas.length > FEW ? rows.filter((one) => one.kind !== "tools") : rows;
+  const shown = said.slice(-PARTS_SHOWN), older = said.slice(0, -PARTS_SHOWN);
   const all = [table("Parts of the prompt, in its order", columns, shown, "none")];
   if (older.length) all.unshift(made("details", null, made("summary", null, whole(older.length) + " parts before these"), table("Earlier parts", columns, older, "none")));
+  if (schemas.length > FEW) all.unshift(made("details", null, made("summary", null, whole(schemas.length) + " tool schemas, " + whole(schemas.reduce((sum, one) => sum + one.tokens, 0)) + " tokens"), table("Tool schemas", columns, schemas, "none")));
   return made("div", { class: "parts" }, ...all);
 }
 
@@ -115,16 +117,16 @@ function pay_back(calls) {
   calls.forEach((call, index) => {
     if (!call.epoch) return;
     let since = 0, number = 0;
-    for (let next = index + 1; next < calls.length && !calls[next].epoch; next += 1) { since += calls[next].saved; number += 1; }
-    const price = -call.saved;
-    rows.push({ key: "pay " + index, cells: [call.at === null ? "" : day(call.at), call.epoch, call.evicted, call.restored, amount(call.evicted_tokens), amount(price), amount(since), made("span", { class: since >= price ? "good" : "warn" }, since >= price ? "paid back" : "not yet")] });
+    for (let next = index + 1; next < calls.length && !calls[next].epoch; next += 1) { since += calls[next].saved_usd; number += 1; }
+    const price = -call.saved_usd;
+    rows.push({ key: "pay " + index, cells: [call.at === null ? "" : day(call.at), call.epoch, call.evicted, call.restored, amount(call.evicted_tokens), dollars(price), dollars(since), made("span", { class: since >= price ? "good" : "warn" }, since >= price ? "paid back" : "not yet")] });
   });
-  const columns = [column("at"), column("why", "wide"), column("out"), column("back"), column("tokens out"), column("price, BIT", "", "What the call that opened it cost more than without pagein. Negative: it was cheaper."), column("back so far, BIT", "", "What the calls after it spared, until the next epoch."), column("balance", "plain")];
+  const columns = [column("at"), column("why", "wide"), column("out"), column("back"), column("tokens out"), column("price", "", "What the call that opened it cost more than without pagein. Negative: it was cheaper."), column("back so far", "", "What the calls after it spared, until the next epoch."), column("balance", "plain")];
   return rows.length ? [made("h3", null, "What epochs cost and brought"), table("What epochs cost and brought", columns, rows.reverse(), "none")] : [];
 }
 function time_line(calls) {
-  const columns = [column("at"), column("model", "plain"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("saved, BIT", "", RECKONED), column("epoch", "wide"), column("recalls")];
-  const rows = calls.map((call, index) => ({ key: "stored " + index, cells: [call.at === null ? "" : day(call.at), call.model, whole(call.read), whole(call.written), whole(call.fresh), whole(call.output), call.cost === null ? "–" : amount(call.cost), dollars(call.usd), amount(call.saved), call.epoch, call.recalls] })).reverse();
+  const columns = [column("at"), column("model", "plain"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("saved", "", RECKONED), column("epoch", "wide"), column("recalls")];
+  const rows = calls.map((call, index) => ({ key: "stored " + index, cells: [call.at === null ? "" : day(call.at), call.model, whole(call.read), whole(call.written), whole(call.fresh), whole(call.output), call.cost === null ? "–" : amount(call.cost), dollars(call.usd), dollars(call.saved_usd), call.epoch, call.recalls] })).reverse();
   const parts = [made("h3", null, "Time line, newest first"), table("Time line", columns, rows.slice(0, SHOWN), "The store holds no answered call of it.")];
   if (rows.length > SHOWN) parts.push(made("details", null, made("summary", null, whole(rows.length - SHOWN) + " older"), table("Older calls of the time line", columns, rows.slice(SHOWN), "none")));
   return parts;
@@ -133,11 +135,12 @@ function past_session(name, found) {
   const view = stored.found && stored.found.sessions ? stored.found.sessions.find((one) => one.name === name) : null;
   const head = [made("h2", null, "Session " + (view && view.title || name)), made("p", { class: "soft" }, [name, view && view.agent, view && view.project, view && view.models.join(", "), "from before this gateway's start"].filter(Boolean).join(" · "))];
   const calls = seen.history || [];
-  const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
+  const inner = found.inside ? [...composition(found.inside.window), ...epochs(found.inside, calls.some((call) => call.epoch)), ...pay_back(calls), ...objects(found.inside)] : [made("p", { class: "soft" }, found.why || found.error)];
   return [...head, ...picture(calls), ...inner, ...time_line(calls)];
 }
 
 // --- the sessions of the store, and totals ---
+const title_of = (name) => stored.titles.get(name) || "";
 function sparkline(days) {
   const worth = days.map((one) => one.cost || 0), most = Math.max(...worth, 1), wide = 1000 / Math.max(days.length, 30);
   const bars = days.map((one, index) => drawn("rect", { class: "written", x: (index * wide).toFixed(2), y: (58 - 56 * worth[index] / most).toFixed(2), width: Math.max(wide - 4, 1).toFixed(2), height: (56 * worth[index] / most + 1).toFixed(2) }, drawn("title", {}, one.name + ": " + amount(worth[index]) + " BIT, " + dollars(one.usd) + ", " + plural(one.calls, "call"))));
@@ -145,10 +148,10 @@ function sparkline(days) {
 }
 const BYS = { day: "day (UTC)", agent: "agent", project: "project", model: "model" };
 function totals(found) {
-  const all = found.totals, ledger = all.ledger, net = ledger.gained - ledger.spent;
-  const tally = tiles([[dollars(all.whole.usd), "in all, " + plural(all.whole.calls, "call"), "", "Of the calls whose model has a price in dollars."], [amount(net), "BIT saved in all, by pagein's reckoning", net >= 0 ? "good" : "bad", RECKONED], [amount(ledger.gained), "BIT that calls were cheaper"], [amount(ledger.spent), "BIT that calls were dearer: rewrites and recalls"], [amount(ledger.lost), "of these lost in " + plural(ledger.losing, "session") + " so far", ledger.lost ? "warn" : ""], [whole(ledger.recalls), "recalls"]]);
-  const columns = [column(BYS[stored.by], "name"), column("calls"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("saved, BIT", "", RECKONED), column("recalls")];
-  const rows = all[stored.by].map((one) => ({ key: one.name, title: one.name, cells: [one.name, whole(one.calls), amount(one.read), amount(one.written), amount(one.fresh), amount(one.output), one.cost === null ? "–" : amount(one.cost), dollars(one.usd), amount(one.saved), one.recalls] }));
+  const all = found.totals, ledger = all.ledger_usd, net = all.whole.saved_usd;
+  const tally = tiles([[dollars(all.whole.usd), "in all, " + plural(all.whole.calls, "call"), "", "Of the calls whose model has a price in dollars."], [dollars(net), "saved in all, by pagein's reckoning", net >= 0 ? "good" : "bad", RECKONED], [dollars(ledger.gained), "that calls were cheaper"], [dollars(ledger.spent), "that calls were dearer, for rewrites"], [dollars(ledger.recalling), "for " + plural(ledger.recalls, "recall"), "", "Where the model went on behind what the gateway brought back, a second request was billed."], [dollars(ledger.lost), "of these lost in " + plural(ledger.losing, "session") + " so far", ledger.lost ? "warn" : ""]]);
+  const columns = [column(BYS[stored.by], "name"), column("calls"), column("read"), column("written"), column("fresh"), column("output"), column("cost, BIT"), column("dollars"), column("saved", "", RECKONED), column("recalls")];
+  const rows = all[stored.by].map((one) => ({ key: one.name, title: one.name, cells: [one.name, whole(one.calls), amount(one.read), amount(one.written), amount(one.fresh), amount(one.output), one.cost === null ? "–" : amount(one.cost), dollars(one.usd), dollars(one.saved_usd), one.recalls] }));
   if (stored.by === "day") rows.reverse();
   const chooser = made("div", { class: "orders", role: "group", "aria-label": "Totals by" }, ...Object.keys(BYS).map((one) => made("button", { type: "button", "data-act": "by", "data-by": one, "data-key": one, "aria-pressed": stored.by === one ? "true" : "false" }, "by " + BYS[one])));
   return [made("h2", null, "Totals of the store"), made("p", { class: "soft" }, "Every answered call that pagein stored, each counted once. Calls that passed untouched are not stored, and not in here." + (found.pending ? " " + plural(found.pending, "session") + " still to be read." : "")), tally, sparkline(all.day.filter((one) => one.name !== "unknown")), chooser, table("Totals by " + BYS[stored.by], columns, rows.slice(0, 60), "No call yet.")];
@@ -156,8 +159,8 @@ function totals(found) {
 function stored_sessions() {
   const found = stored.found;
   if (!found || found.error) return found ? [made("p", { class: "soft" }, found.error)] : [];
-  const columns = [column("session", "name"), column("last write"), column("agent", "plain"), column("project", "name"), column("calls"), column("cost, BIT"), column("dollars"), column("saved, BIT", "", RECKONED), column("epochs"), column("recalls"), column("models", "plain")];
-  const rows = found.sessions.map((one) => ({ key: "stored " + one.name, title: one.title + "\n" + one.name + "\n" + one.project, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.title || one.name), one.last === null ? "" : day(one.last), one.agent, one.project.split(/[\\/]/).filter(Boolean).pop() || "", ...(one.read_yet ? [whole(one.calls), one.cost === null ? "–" : amount(one.cost), dollars(one.usd), amount(one.saved), one.epochs, one.recalls] : ["…", "…", "…", "…", "…", "…"]), one.models.join(" ")] }));
+  const columns = [column("session", "name"), column("last write"), column("agent", "plain"), column("project", "name"), column("calls"), column("cost, BIT"), column("dollars"), column("saved", "", RECKONED), column("epochs"), column("recalls"), column("models", "brief")];
+  const rows = found.sessions.map((one) => ({ key: "stored " + one.name, title: one.title + "\n" + one.name + "\n" + one.project, class: one.name === opened ? "open" : "", cells: [made("a", { href: "#" + encodeURIComponent(one.name), "aria-current": one.name === opened ? "true" : "" }, one.title || one.name), one.last === null ? "" : day(one.last), one.agent, one.project.split(/[\\/]/).filter(Boolean).pop() || "", ...(one.read_yet ? [whole(one.calls), one.cost === null ? "–" : amount(one.cost), dollars(one.usd), dollars(one.saved_usd), one.epochs, one.recalls] : ["…", "…", "…", "…", "…", "…"]), one.models.join(" ")] }));
   return [table("Sessions of the store", columns, rows, stored.words ? "No session has all of these words." : "The store holds no session yet."), found.more ? made("p", { class: "soft" }, "The latest 500 sessions; pagein sessions lists all.") : null];
 }
 async function ask_stored(force) {
@@ -169,8 +172,11 @@ async function ask_stored(force) {
     const found = await asked("/api/stored?q=" + encodeURIComponent(words));
     if (words !== stored.words) return;
     stored.found = found;
+    const is_first = !stored.titles.size;
+    if (!words) stored.titles = new Map((found.sessions || []).map((one) => [one.name, one.title]));
     byId("stored-part").hidden = false;
     draw_stored();
+    if (is_first && stored.titles.size) refresh();
   } catch (problem) { /* the page says elsewhere that the gateway does not answer */ }
 }
 function draw_stored() {
@@ -184,6 +190,7 @@ document.addEventListener("click", (event) => {
   if (!found) return;
   if (found.dataset.act === "part") {
     const button = byId("inside").querySelector('button[data-part="' + found.dataset.part + '"]');
+    if (button && button.closest("details")) button.closest("details").open = true;
     if (button) button.focus({ preventScroll: true }); // a click on the picture leads to the part's row, where the keys work
     pick(found.dataset.part);
   }

@@ -5,6 +5,9 @@ Rules of this file
 1. A call is a request that was answered with usage. Requests without an answer are not counted.
 2. What a request inherits, such as the model, comes from its own branch, so that sub-agents in one journal stay apart.
 3. Cost and saving are at the newest prices of the model. Without a price the cost is None, and counts in no sum.
+4. Branches share what is before their fork. An epoch, a saving and a recall are of the first call that counts them, and of no other.
+5. What else was billed for a call is part of it: where the model went on behind recalls, and keep-alive requests after it.
+   Recalls are subtracted from the saving; the worth of a kept cache is in no saving, and so the price of keeping it is not either.
 """
 
 from collections.abc import Iterable
@@ -12,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pagein.model.entries import Entry, EntryId, EpochEntry, MessageEntry, NoteEntry, RequestSent
-from pagein.model.journal_notes import ClientNote, PrefixDigests, RecallNote, UsageNote
+from pagein.model.journal_notes import ClientNote, FurtherUsageNote, PrefixDigests, RecallNote, UsageNote
 from pagein.model.messages import Text, UnreadableLine, Usage
 from pagein.providers.prices.price_lookup import cost, newest_prices
 
@@ -25,7 +28,8 @@ class JournalCall:
 
     at: time of the request in seconds since 1970; None if unknown.
     cost, usd: in BIT and in dollars; None without a price.
-    saved: what pagein reckons to have saved with this call, in BIT; negative for an investment.
+    saved: what pagein reckons to have saved with this call, in BIT; negative for an investment. Without the price of recalls.
+    recalling, keeping: what going on behind recalls and keep-alive requests cost, in BIT; within `cost`.
     epoch: reason of the epoch that it opened; "" for none.
     evicted, restored: results that left and came back with that epoch.
     evicted_tokens: tokens that left.
@@ -43,6 +47,18 @@ class JournalCall:
     restored: int = 0
     evicted_tokens: int = 0
     recalls: int = 0
+    recalling: float = 0.0
+    keeping: float = 0.0
+
+    @property
+    def saved_usd(self) -> float:
+        """What pagein saved with the call in dollars; 0 without a price. A BIT costs the same in each part of one call."""
+        return self.saved * self.usd / self.cost if self.usd is not None and self.cost else 0.0
+
+    @property
+    def recalling_usd(self) -> float:
+        """What going on behind recalls cost, in dollars; 0 without a price."""
+        return self.recalling * self.usd / self.cost if self.usd is not None and self.cost else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +79,25 @@ class JournalSummary:
 class _Place:
     """What a branch has told up to an entry.
 
-    request: the last request; None before the first. saved: its running saving.
+    request, sent: the last request and its entry; None before the first. gained: what it saved.
     epoch: an epoch that the next request opens; opened: the one of the last request.
-    recalls: since the last answered call.
+    recalls: the recalls since the last answered call.
+    call: place of the last answered call among the calls; -1 before the first.
     """
 
     model: str = ""
     request: RequestSent | None = None
+    sent: EntryId | None = None
     gained: float = 0.0
     epoch: EpochEntry | None = None
     opened: EpochEntry | None = None
-    recalls: int = 0
+    recalls: tuple[EntryId, ...] = ()
+    call: int = -1
+
+    @property
+    def saved(self) -> float:
+        """The session's saving up to the last request, in BIT."""
+        return self.request.saved if self.request is not None else 0.0
 
 
 _START: Final = _Place()
@@ -83,10 +107,9 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
     """Return what a journal tells of its session. Entries that cannot be read are left out."""
     places: dict[EntryId | None, _Place] = {None: _START}
     calls: list[JournalCall] = []
+    counted: set[EntryId | None] = set()
     title = client = ""
-    for entry in entries:
-        if not isinstance(entry, Entry):
-            continue
+    for entry in (one for one in entries if isinstance(one, Entry)):
         here = places.get(entry.parent, _START)
         match entry.body:
             case MessageEntry(message=message) if not title and message.role == "user":
@@ -95,21 +118,32 @@ def summary_of(entries: Iterable[Entry | UnreadableLine]) -> JournalSummary:
             case EpochEntry() as epoch:
                 here = replace(here, epoch=epoch)
             case RequestSent() as sent:
-                before = here.request.saved if here.request is not None else 0.0
-                here = replace(here, request=sent, gained=sent.saved - before, opened=here.epoch, epoch=None)
+                gained = sent.saved - here.saved
+                here = replace(here, request=sent, sent=entry.id, gained=gained, opened=here.epoch, epoch=None)
             case NoteEntry(note=RecallNote()):
-                here = replace(here, recalls=here.recalls + 1)
+                here = replace(here, recalls=(*here.recalls, entry.id))
             case NoteEntry(note=PrefixDigests(model=model)):
                 here = replace(here, model=model or here.model)
             case NoteEntry(note=ClientNote(profile=profile)):
                 client = client or profile
             case NoteEntry(note=UsageNote(usage=usage)):
-                calls.append(_call(here, usage))
-                here = replace(here, recalls=0, opened=None, gained=0.0)
+                calls.append(_call(_uncounted(here, counted), usage))
+                counted.update((*here.recalls, here.sent))
+                here = replace(here, recalls=(), call=len(calls) - 1)
+            case NoteEntry(note=FurtherUsageNote(reason=reason, usage=usage)) if here.call >= 0:
+                calls[here.call] = _with_further(calls[here.call], reason, usage)
             case _:
                 pass
         places[entry.id] = here
     return JournalSummary(title, client, tuple(calls))
+
+
+def _uncounted(place: _Place, counted: set[EntryId | None]) -> _Place:
+    """Return the place without what an earlier call was counted with."""
+    recalls = tuple(one for one in place.recalls if one not in counted)
+    if place.sent in counted:
+        place = replace(place, opened=None, gained=0.0)
+    return replace(place, recalls=recalls)
 
 
 def _call(place: _Place, usage: Usage) -> JournalCall:
@@ -130,5 +164,21 @@ def _call(place: _Place, usage: Usage) -> JournalCall:
         evicted_tokens=sum([*(one.tokens for one in epoch.paged), *(one.tokens for one in epoch.turns)])
         if epoch is not None
         else 0,
-        recalls=place.recalls,
+        recalls=len(place.recalls),
     )
+
+
+def _with_further(call: JournalCall, reason: str, usage: Usage) -> JournalCall:
+    paid = newest_prices(call.model)
+    whole = replace(call, usage=call.usage + usage)
+    if paid is None or call.cost is None:
+        return whole
+    spent = cost(usage, paid, call.at)
+    billed = replace(whole, cost=call.cost + spent, usd=paid.usd(call.cost + spent))
+    match reason:
+        case "recall":
+            return replace(billed, recalling=call.recalling + spent, saved=call.saved - spent)
+        case "keep_alive":
+            return replace(billed, keeping=call.keeping + spent)
+        case _:
+            return billed

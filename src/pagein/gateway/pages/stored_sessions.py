@@ -29,10 +29,12 @@ OpenStore: TypeAlias = Callable[[], AbstractContextManager[WholeStore]]
 class StoredSessionView(TypedDict):
     """A session of the store.
 
+    title: its first words, marked if it is a sub-agent's.
     last: time of its last write; None if unknown.
     project: its folder; "" if unknown.
     read_yet: whether its journal was read; the figures are zero before.
-    cost, usd, saved: sums over the calls with a price; None without any.
+    cost, usd: sums over the calls with a price; None without any.
+    saved, saved_usd: as in `TotalView`.
     unpriced: calls without a price.
     """
 
@@ -51,6 +53,7 @@ class StoredSessionView(TypedDict):
     cost: float | None
     usd: float | None
     saved: float
+    saved_usd: float
     unpriced: int
     epochs: int
     recalls: int
@@ -68,6 +71,9 @@ class StoredCallView(TypedDict):
     cost: float | None
     usd: float | None
     saved: float
+    saved_usd: float
+    recalling: float
+    keeping: float
     epoch: str
     evicted: int
     restored: int
@@ -172,7 +178,7 @@ def _view(
     dollars = [call.usd for call in calls if call.usd is not None]
     return StoredSessionView(
         name=name,
-        title=str(told.get("title") or summary.title),
+        title=("(sub-agent) " if told.get("parent") else "") + str(told.get("title") or summary.title),
         agent=str(told.get("agent") or summary.client),
         project=str(told.get("cwd") or ""),
         models=list(dict.fromkeys(call.model for call in calls if call.model)),
@@ -186,6 +192,7 @@ def _view(
         cost=sum(call.cost or 0.0 for call in priced) if priced else None,
         usd=sum(dollars) if dollars else None,
         saved=sum(call.saved for call in calls),
+        saved_usd=sum(call.saved_usd for call in calls),
         unpriced=len(calls) - len(priced),
         epochs=sum(bool(call.epoch) for call in calls),
         recalls=sum(call.recalls for call in calls),
@@ -203,6 +210,9 @@ def _call_view(call: JournalCall) -> StoredCallView:
         cost=call.cost,
         usd=call.usd,
         saved=call.saved,
+        saved_usd=call.saved_usd,
+        recalling=call.recalling,
+        keeping=call.keeping,
         epoch=call.epoch,
         evicted=call.evicted,
         restored=call.restored,

@@ -13,7 +13,7 @@ from pagein.policy.layouts.pooled_branch import PooledBranch
 from pagein.providers.prices.price_lookup import newest_prices
 from pagein.tools import pin_commands
 
-ACTS: Final = (*pin_commands.ABOUT_OBJECTS, "epoch", "off", "on")
+ACTS: Final = (*pin_commands.ABOUT_OBJECTS, "epoch", "cancel", "off", "on")
 """What the page can order. The first five need an object."""
 _OFF: Final = {
     "off": "pagein decides nothing in this session from its next call on; what left stays out",
@@ -86,9 +86,9 @@ class EngineHand:
                 _OFF[act],
                 ["on" if act == "off" else "off"],
             )
-        elif act == "epoch":
-            done = pin_commands.epoch(found)
-            failure, text, undo = done["failure"], done["text"], []
+        elif act in ("epoch", "cancel"):
+            done = pin_commands.epoch(found) if act == "epoch" else pin_commands.cancel_epoch(found)
+            failure, text, undo = done["failure"], done["text"], ["cancel"] if act == "epoch" else []
         else:
             before = next((one for one in found.hand.window() if target in (one.call_id, one.object_id)), None)
             done = pin_commands.touch(found, act, target, now=now)

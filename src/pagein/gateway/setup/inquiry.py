@@ -110,7 +110,7 @@ class GatewayInquiry:
             raise NoAnswer(why, is_shut=True) from problem
         except (OSError, ValueError, HTTPException, RecursionError) as problem:
             raise NoAnswer(
-                f"none answers at {self.address} ({reason(problem)}); pagein run AGENT starts one for an agent, pagein serve one that stays"
+                f"no gateway answers at {self.address} ({reason(problem)}); pagein run AGENT starts one for an agent, pagein serve one that stays"
             ) from problem
 
 
@@ -131,4 +131,6 @@ def opener() -> urllib.request.OpenerDirector:
 
 def reason(problem: BaseException) -> str:
     """Return why a request failed, in words."""
-    return str(getattr(problem, "reason", "") or problem)
+    cause = getattr(problem, "reason", "") or problem
+    words = cause.strerror if isinstance(cause, OSError) else None  # its text begins with a number of the system
+    return words or str(cause)

@@ -27,6 +27,7 @@ class ModelReply:
     finished: whether the answer is complete
     error: kind of an error reported in the answer, "" for none
     first: usage of the first turn, if recall calls led to several turns, or the model's part before it used a tool of the provider's
+    further: usages of the turns behind recall calls, one by one
     recalls: number of answered recall calls
     shown: the messages of the answer as the client saw them, if recall tools were offered; None for all of `message`
     """
@@ -37,6 +38,7 @@ class ModelReply:
     finished: bool = False
     error: str = ""
     first: Usage | None = None
+    further: tuple[Usage, ...] = ()
     recalls: int = 0
     shown: tuple[bytes, ...] | None = None
 
