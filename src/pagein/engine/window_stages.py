@@ -30,7 +30,7 @@ from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
-from pagein.model.journal_notes import OneShotNote, ReadNote
+from pagein.model.journal_notes import CachedPrefixNote, OneShotNote, PassthroughNote, ReadNote
 from pagein.model.messages import Message, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
@@ -42,7 +42,8 @@ from pagein.policy.stubs.recall_ways import TOOLS
 
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
-_SHOWN_ONCE: Final = kind_of(OneShotNote)
+_BEHIND_THE_END: Final = frozenset(map(kind_of, (OneShotNote, CachedPrefixNote, PassthroughNote)))
+"""Kinds of notes on what became of the text behind the last cache breakpoint of a request."""
 _MARK: Final = b'"cache_control"'
 
 
@@ -150,6 +151,7 @@ class WindowStages:
             residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
         # the size of the prompt prefix, which would be written again, is known after the first reported usage
         is_shut = gate.way is None or (begins is not None and state.floor is None)
+        last = self._shown[log.leaf] if _BEHIND_THE_END & log.journal.kinds else shown_once.NOTHING_SHOWN
         scene = Scene(
             session=log.name,
             state=state,
@@ -166,7 +168,8 @@ class WindowStages:
             excluded=parts.excluded,
             way=gate.way or TOOLS,
             servers=gate.servers,
-            shown=self._shown[log.leaf].note if _SHOWN_ONCE in log.journal.kinds else None,
+            shown=last.note,
+            is_kept=last.is_kept,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:
