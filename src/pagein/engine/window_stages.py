@@ -169,7 +169,8 @@ class WindowStages:
             way=gate.way or TOOLS,
             servers=gate.servers,
             shown=last.note,
-            is_kept=last.is_kept,
+            # the recall tools would change the whole prompt
+            masks_on_entry=not last.is_kept and begins is None,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.engine.window.test_shown_once import Talk, answered, big
 
 import pagein
 from pagein.engine.engine import Engine, Settings
 from pagein.model.entries import MASKED_ON_ENTRY
 from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote
+from pagein.model.messages import Usage
 from pagein.policy.eviction.argument_masks import SOON
 from pagein.policy.eviction.residency import PRICED
-from tests.engine.window.test_shown_once import Talk, answered, big
+from pagein.providers.wire.tool_offers import ToolOffer
 
 MASKING = replace(PRICED, arguments=SOON)
 TEXT = big("file", 1_200)
@@ -100,3 +102,21 @@ def test_texts_stay_where_no_hook_guards_them_and_where_the_size_is_not_set(tmp_
         chosen = Settings(replace(PRICED, arguments=rules))
         with pagein.open(tmp_path / f"{number}.db", workspace=tmp_path, settings=chosen) as engine:
             assert answered(engine, write(begun(engine), TEXT), 30.0).opened is None
+
+
+def test_a_text_enters_whole_while_the_recall_tools_wait_for_the_first_eviction(engine: Engine) -> None:
+    """They would stand in front of the whole prompt, which the provider would write again."""
+    talk, offers = Talk(), (ToolOffer("peek", "Show it."), ToolOffer("search", "Find it."))
+    for at in (10.0, 20.0, 30.0):
+        talk = talk.runs("ok") if at < 30.0 else write(talk, TEXT)
+        prepared = engine.prepare(
+            talk.body(system="be good", tools=[{"name": "Bash", "input_schema": {"type": "object"}}]),
+            "anthropic",
+            at=at,
+            hint="one",
+            offers=offers,
+        )
+        assert prepared.failure is None
+        engine.observe(prepared, Usage(fresh=3, read=len(prepared.body) // 4, written=500, output=40))
+    assert prepared.opened is None
+    assert written(prepared.body, 3) == TEXT

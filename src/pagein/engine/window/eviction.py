@@ -66,7 +66,7 @@ class Scene:
     way: how the model recalls.
     servers: returns whether results of the provider's own tools may leave.
     shown: what the last request showed once; None without any.
-    is_kept: whether a keep-alive or an unmodified request may have cached the model's answer since the last request.
+    masks_on_entry: whether very big arguments of the model's last answer may be masked: no cache holds them.
     """
 
     session: str
@@ -85,7 +85,7 @@ class Scene:
     way: Way = TOOLS
     servers: Callable[[], bool] = lambda: True
     shown: OneShotNote | None = None
-    is_kept: bool = False
+    masks_on_entry: bool = False
 
     @property
     def window(self) -> int | None:
@@ -316,8 +316,8 @@ def _with_shown_once(scene: Scene, planned: EpochPlan) -> EpochPlan:
 
 
 def _with_masked_on_entry(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPlan:
-    """Add the very big arguments of the model's last answer, unless a request in between may have cached them."""
-    if scene.is_kept or scene.residency.arguments is None:
+    """Add the very big arguments of the model's last answer, which no request has shown."""
+    if not scene.masks_on_entry:
         return planned
     entering = masked_on_entry(scene.state, scene.residency, _calls_kept_by_user(scene), scene.excluded)
     return with_masked_on_entry(planned, entering, scene.residency, moment)

@@ -54,9 +54,8 @@ def step(shown: ShownOnce, body: Body) -> ShownOnce:
         case NoteEntry(note=OneShotNote() as note):
             return replace(shown, note=note)
         case NoteEntry(note=CachedPrefixNote(kept=kept)):
-            if kept > shown.kept:
-                return ShownOnce(None, kept, is_kept=True)
-            return shown if kept == shown.kept else replace(shown, kept=kept)
+            changed = ShownOnce(None, kept, is_kept=True) if kept > shown.kept else replace(shown, kept=kept)
+            return shown if kept == shown.kept else changed
         case RequestSent():
             return ShownOnce(None, shown.kept) if shown.note is not None or shown.is_kept else shown
         case NoteEntry(note=PassthroughNote()):
