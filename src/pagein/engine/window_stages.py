@@ -31,7 +31,7 @@ from pagein.engine.window.inserts import ManifestSource, insertions
 from pagein.engine.window.repeated_texts import repeated_texts
 from pagein.errors import StoreError
 from pagein.model.entries import EntryId, PreviewEntry, RequestSent
-from pagein.model.journal_notes import ReadNote, ShownOnceNote
+from pagein.model.journal_notes import CachedPrefixNote, PassthroughNote, ReadNote, ShownOnceNote
 from pagein.model.messages import Image, Message, Text, ToolCall, ToolResult
 from pagein.model.note_forms import kind_of
 from pagein.policy.clients.window_files import NO_CHAINS, WindowFiles
@@ -44,7 +44,8 @@ from pagein.providers.wire.server_edits import may_clear_results
 
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
-_SHOWN_ONCE: Final = kind_of(ShownOnceNote)
+_BEHIND_THE_END: Final = frozenset(map(kind_of, (ShownOnceNote, CachedPrefixNote, PassthroughNote)))
+"""Kinds of notes on what became of the text behind the last cache breakpoint of a request."""
 _MARK: Final = b'"cache_control"'
 
 
@@ -152,6 +153,7 @@ class WindowStages:
             residency = replace(residency, economics=economics_at_entrance(residency.economics, begins.tokens))
         # the size of the prompt prefix, which would be written again, is known after the first reported usage
         is_shut = gate.way is None or (begins is not None and state.floor is None)
+        last = self._shown[log.leaf] if _BEHIND_THE_END & log.journal.kinds else shown_once.NOTHING_SHOWN
         scene = Scene(
             session=log.name,
             state=state,
@@ -167,7 +169,9 @@ class WindowStages:
             excluded=parts.excluded,
             way=gate.way or TOOLS,
             servers=gate.servers,
-            shown=self._shown[log.leaf].note if _SHOWN_ONCE in log.journal.kinds else None,
+            shown=last.note,
+            # the recall tools would change the whole prompt
+            masks_on_entry=not last.is_kept and begins is None,
         )
         done = evict(scene, parts.pager)
         if done.opened is not None:

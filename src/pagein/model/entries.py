@@ -150,6 +150,10 @@ class TurnsLeft:
 
 SHOWN_ONCE: Final = "shown once"
 """Reason of an epoch that takes only results which one request showed behind its last cache breakpoint."""
+MASKED_ON_ENTRY: Final = "masked on entry"
+"""Reason of an epoch that masks only arguments which no request has shown."""
+UNCACHED: Final = frozenset((SHOWN_ONCE, MASKED_ON_ENTRY))
+"""Reasons of epochs that change nothing in front of the last cache breakpoint of the request before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +179,7 @@ class EpochEntry:
     @property
     def is_uncached(self) -> bool:
         """True for a change behind the last cache breakpoint of the request before, and nowhere else."""
-        return self.reason == SHOWN_ONCE
+        return self.reason in UNCACHED
 
     @property
     def calls(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from pagein.engine.reads.testimony import Stored
 from pagein.engine.window import full_window
 from pagein.engine.window.decision_inputs import account_after_previews, warm_calls
 from pagein.engine.window.dependencies import UNPROVEN, sound_evictions
+from pagein.engine.window.entry_masks import masked_on_entry, with_masked_on_entry
 from pagein.engine.window.full_window import FullWindow, TurnRemoval
 from pagein.engine.window.old_thinking import thought_in
 from pagein.engine.window.shown_once import with_shown_once
@@ -64,6 +65,7 @@ class Scene:
     way: how the model recalls.
     servers: returns whether results of the provider's own tools may leave.
     shown: what the last request showed once; None without any.
+    masks_on_entry: whether very big arguments of the model's last answer may be masked: no cache holds them.
     """
 
     session: str
@@ -81,6 +83,7 @@ class Scene:
     way: Way = TOOLS
     servers: Callable[[], bool] = lambda: True
     shown: ShownOnceNote | None = None
+    masks_on_entry: bool = False
 
     @property
     def window(self) -> int | None:
@@ -132,7 +135,7 @@ def evict(scene: Scene, pager: Pager) -> EvictionOutcome:
     whole, is_waiting = list[TurnRemoval](), False
     if is_feared and not state.hand.off:
         planned, whole, is_waiting = _plan_overflow(scene, moment, account, planned)
-    calls, planned = _calls_in(state, whole), _with_shown_once(scene, planned)
+    calls, planned = _calls_in(state, whole), _with_masked_on_entry(scene, moment, _with_shown_once(scene, planned))
     files, objection = scene.files, None
     leaving: Sequence[EvictionCandidate] = ()
     # without an eviction, only answers that are unproven already may have to leave
@@ -199,7 +202,7 @@ def _make_epoch(
     if not places:
         return None
     epoch = planned.epoch or Epoch(0, reason=UNPROVEN)
-    others_go_too = epoch.reason == SHOWN_ONCE and any(one.call_id not in epoch.shown_once for one in paged)
+    others_go_too = epoch.uncached and any(not epoch.is_free(one.call_id, (one.message, one.block)) for one in paged)
     reason = UNPROVEN if others_go_too else epoch.reason
     return EpochEntry(state.epoch + 1, min(places), tuple(paged), reason, tuple(back), thought, tuple(turns))
 
@@ -310,6 +313,14 @@ def _with_shown_once(scene: Scene, planned: EpochPlan) -> EpochPlan:
     return with_shown_once(planned, scene.shown, scene.state, _calls_kept_by_user(scene) | warm_calls(scene.state))
 
 
+def _with_masked_on_entry(scene: Scene, moment: Moment, planned: EpochPlan) -> EpochPlan:
+    """Add the very big arguments of the model's last answer, which no request has shown."""
+    if not scene.masks_on_entry:
+        return planned
+    entering = masked_on_entry(scene.state, scene.residency, _calls_kept_by_user(scene), scene.excluded)
+    return with_masked_on_entry(planned, entering, scene.residency, moment)
+
+
 def _most(scene: Scene, moment: Moment) -> float:
     """Return the estimated tokens to evict from a nearly full window."""
     allowed = scene.valve.low * (scene.window or 0)
@@ -350,7 +361,7 @@ def _brought(scene: Scene, planned: EpochPlan, moment: Moment, pager: Pager) -> 
     if not hand.restoring or hand.off:
         return [], []
     is_free = economics is not None and is_cold(moment, economics)
-    rewrites = planned.epoch is not None and planned.epoch.reason != SHOWN_ONCE
+    rewrites = planned.epoch is not None and not planned.epoch.uncached
     if not (rewrites or hand.epoch_now or is_free) or _is_full(scene, moment, 0):
         return [], []
     back: list[_Restoration] = []

@@ -37,10 +37,12 @@ class ShownOnce:
 
     note: None without any.
     kept: keep-alive requests so far.
+    is_kept: whether a keep-alive or an unmodified request may have cached the model's answer since the last request.
     """
 
     note: ShownOnceNote | None = None
     kept: int = 0
+    is_kept: bool = False
 
 
 NOTHING_SHOWN: Final = ShownOnce()
@@ -52,8 +54,13 @@ def step(shown: ShownOnce, body: Body) -> ShownOnce:
         case NoteEntry(note=ShownOnceNote() as note):
             return replace(shown, note=note)
         case NoteEntry(note=CachedPrefixNote(kept=kept)):
-            return shown if kept == shown.kept else ShownOnce(shown.note if kept < shown.kept else None, kept)
-        case RequestSent() | CompactionEntry() | NoteEntry(note=PassthroughNote()):
+            changed = ShownOnce(None, kept, is_kept=True) if kept > shown.kept else replace(shown, kept=kept)
+            return shown if kept == shown.kept else changed
+        case RequestSent():
+            return ShownOnce(None, shown.kept) if shown.note is not None or shown.is_kept else shown
+        case NoteEntry(note=PassthroughNote()):
+            return ShownOnce(None, shown.kept, is_kept=True)
+        case CompactionEntry():
             return shown if shown.note is None else replace(shown, note=None)
         case _:
             return shown

@@ -191,10 +191,10 @@ def account_after_call(account: Account, moment: Moment, economics: Economics) -
     price = economics.write if is_cold(moment, economics) else economics.read
     cliff = economics.cliff if is_above(moment, economics) else None
     prompt = _prompt(moment, economics) * (cliff.input if cliff is not None else 1.0)
-    said = economics.output * _surely(moment.scale) * moment.replied * (cliff.output if cliff is not None else 1.0)
+    said = economics.output * surely(moment.scale) * moment.replied * (cliff.output if cliff is not None else 1.0)
     whole = prompt + said
     dearer = times(moment, economics)
-    saved = account.saved + dearer * price * _surely(moment.scale) * (account.absent - account.entering)
+    saved = account.saved + dearer * price * surely(moment.scale) * (account.absent - account.entering)
     return replace(account, bill=account.bill + dearer * whole, saved=saved, entering=0)
 
 
@@ -233,7 +233,7 @@ def rewrite_cost(moment: Moment, economics: Economics, before: int, gain: int) -
     again = economics.write - economics.read + (economics.uncached or 0.0)
     in_front = again if economics.front is None else economics.front[1] - economics.front[0]
     dense = moment.scale * behind
-    hidden = dense + (moment.scale - _surely(moment.scale)) * gain
+    hidden = dense + (moment.scale - surely(moment.scale)) * gain
     return steep * times(moment, economics) * (again * max(dense, hidden / CAUTION) + in_front * ahead)
 
 
@@ -279,11 +279,11 @@ def account_with_previews(account: Account, economics: Economics, spared: int, s
     They are not written now and not read later; but a preview may not be enough, so a part of the savings is held back
     for recalls.
     """
-    saved = account.saved + HELD_BACK * economics.write * _surely(scale) * spared
+    saved = account.saved + HELD_BACK * economics.write * surely(scale) * spared
     return replace(account, saved=saved, absent=account.absent + spared, entering=account.entering + spared)
 
 
-def _surely(scale: float) -> float:
+def surely(scale: float) -> float:
     """Return the certain part of each estimated token saved.
 
     A scale above 1 may come from tokens that no request shows, such as thinking, and these do not leave with a result;
@@ -295,7 +295,7 @@ def _surely(scale: float) -> float:
 def rewritten(account: Account, moment: Moment, economics: Economics, cost: float, gain: int) -> Account:
     """Return the account of a call with a rewritten window, given the account without the rewrite."""
     first = (
-        times(moment, economics) * economics.write * _surely(moment.scale) * gain if is_cold(moment, economics) else 0.0
+        times(moment, economics) * economics.write * surely(moment.scale) * gain if is_cold(moment, economics) else 0.0
     )
     saved = account.saved + first - cost
     return replace(account, saved=saved, absent=account.absent + gain, anew=moment.size - gain, found=0)

@@ -40,6 +40,7 @@ class ArgumentRules:
 
     chars: minimum length of arguments, in characters. text: minimum length of a text in them.
     gain: minimum number of tokens saved.
+    on_entry: minimum length of arguments, in characters, that are masked before any request shows them; None: none are.
     guarded: whether they are masked only in sessions whose agent reported a hook that stops calls which quote a mask.
     """
 
@@ -47,6 +48,7 @@ class ArgumentRules:
     text: int = 240
     gain: int = 100
     guarded: bool = False
+    on_entry: int | None = None
 
     def __post_init__(self) -> None:
         if self.text <= _STUB_CHARS:
@@ -58,7 +60,7 @@ CAREFUL: Final = ArgumentRules(chars=10_000)
 
 A lost quote is as likely with a short text as with a long one, and a long one saves more.
 """
-SOON: Final = ArgumentRules()
+SOON: Final = ArgumentRules(on_entry=20_000)
 """Rules of the presets that accept more recalls for a lower bill (`policy.eviction.presets`)."""
 
 

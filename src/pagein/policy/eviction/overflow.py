@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Final
 
 from pagein.errors import BadSetting
-from pagein.model.entries import SHOWN_ONCE
+from pagein.model.entries import UNCACHED
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
     Account,
@@ -151,7 +151,7 @@ def with_back(
     if not coming:
         return planned
     epoch = planned.epoch or Epoch(coming[0].message, (), reason)
-    epoch = replace(epoch, reason=reason) if epoch.reason == SHOWN_ONCE else epoch
+    epoch = replace(epoch, reason=reason) if epoch.reason in UNCACHED else epoch
     first = min(epoch.frontier, *(one.message for one in coming))
     return _charge_plan(replace(planned, epoch=replace(epoch, frontier=first)), settings, moment, coming)
 

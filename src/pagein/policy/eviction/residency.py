@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Final, Literal, TypeAlias
 
 from pagein.errors import BadSetting
+from pagein.model.entries import UNCACHED
 from pagein.model.messages import ToolCall, ToolResult
 from pagein.policy.economics.rewrite_cost import (
     CAUTION,
@@ -91,7 +92,7 @@ class Residency:
     arguments: ArgumentRules | None = None
     thinking: Thinking = "kept"
     batch_tokens: int = 1
-    shown_once: int | None = 1000
+    shown_once: int | None = 500
 
     def __post_init__(self) -> None:
         for name, least in (("min_tokens", 0), ("batch_tokens", 1)):
@@ -117,13 +118,24 @@ class Epoch:
     """A decision to rewrite the window.
 
     frontier: index of the first message that changes. page_out: evicted residents, oldest first.
-    shown_once: calls with results that only the request before showed.
+    shown_once: calls with results that only the request before showed. entering: places of arguments that no request
+        has shown, by message and block.
     """
 
     frontier: int
     page_out: tuple[Resident, ...] = field(default=())
     reason: str = "batch"
     shown_once: frozenset[str] = frozenset()
+    entering: frozenset[tuple[int, int]] = frozenset()
+
+    @property
+    def uncached(self) -> bool:
+        """Whether nothing changes in front of the last cache breakpoint of the request before."""
+        return self.reason in UNCACHED
+
+    def is_free(self, call: str, place: tuple[int, int]) -> bool:
+        """Return whether the part of a call at a place is evicted without a rewrite."""
+        return call in self.shown_once or place in self.entering
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,17 @@ from pagein.engine.session import Session
 from pagein.engine.window.decision_inputs import account_after_previews
 from pagein.engine.window_stages import moment_of
 from pagein.model.bill import DecisionRow, Why
-from pagein.model.entries import SHOWN_ONCE, EpochEntry
+from pagein.model.entries import MASKED_ON_ENTRY, SHOWN_ONCE, EpochEntry
 from pagein.model.entries import PreviewEntry as Entered
-from pagein.policy.economics.rewrite_cost import CAUTION, USER_TURN_RENT, Economics, in_hand, is_user_turn, rewrite_cost
+from pagein.policy.economics.rewrite_cost import (
+    CAUTION,
+    HELD_BACK,
+    USER_TURN_RENT,
+    Economics,
+    in_hand,
+    is_user_turn,
+    rewrite_cost,
+)
 from pagein.policy.eviction.residency import Residency, plan
 from pagein.providers.cache_simulator import CacheUsage
 from pagein.providers.prices.price_lookup import Prices
@@ -91,7 +99,14 @@ class Steps:
     ) -> None:
         """Record results that this request shows once, and the stubs of those that the request before showed."""
         at, index, shown = sized.call.at, sized.call.index, prepared.shown_once
-        if hide.is_uncached:
+        opened = None if prepared.opened is None else prepared.opened.reason
+        if opened == MASKED_ON_ENTRY:
+            state = session.journal.state_at(session.leaf)
+            spared = sum(one.block.tokens - one.tokens for one in hide.masked)
+            expected = 0.0 if prices is None else HELD_BACK * prices.write * spared
+            hidden = replace(hide, previews=(), rereads=(), tail=0)
+            self.all.append(DecisionStep(index, at, opened, hidden, expected, _bankroll(state, prices), index))
+        elif hide.is_uncached:
             place = max(number for number, step in enumerate(self.all) if step.shown_once)
             hidden = replace(hide, previews=(), rereads=(), tail=0)
             self.all[place] = replace(self.all[place], hide=hidden, hidden_at=index)
@@ -324,6 +339,6 @@ def _decision_row(step: DecisionStep, at: float, realised: float | None) -> Deci
 def _kind(step: DecisionStep) -> str:
     if step.shown_once:
         return SHOWN_ONCE
-    if step.hide.rewrites:
+    if step.hide.changes_sent:
         return "epoch"
     return "previews" if step.hide.previews else "rereads"
