@@ -29,7 +29,7 @@ from pagein.engine.window.old_thinking import thought_in
 from pagein.engine.window.shown_once import with_shown_once
 from pagein.engine.window.stored_turns import store_turns
 from pagein.errors import BadSetting, NotRecallable, StoreError
-from pagein.model.entries import SHOWN_ONCE, EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
+from pagein.model.entries import EpochEntry, PagedOut, Restoration, ThinkingObject, TurnsLeft
 from pagein.model.journal_notes import ShownOnceNote
 from pagein.model.messages import Other, ToolCall, ToolResult
 from pagein.policy.clients.window_files import NO_FILES, WindowFiles
