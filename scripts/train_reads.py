@@ -1,4 +1,4 @@
-"""Train the odds that an edit quotes a read of a file (`policy/eviction/quote_odds.json`) on recorded sessions.
+"""Train the odds that an edit quotes a read of a file (`policy/eviction/quote_odds_figures.py`) on recorded sessions.
 
     python scripts/train_reads.py DIR|ARCHIVE... [--write] [--jobs N]
 
@@ -25,7 +25,7 @@ from pagein.engine.log.state import START, Rules, State
 from pagein.engine.log.state_fold import step
 from pagein.model.entries import CompactionEntry, MessageEntry
 from pagein.model.messages import Message, ToolCall, ToolResult
-from pagein.policy.eviction import quote_odds
+from pagein.policy.eviction import quote_odds_figures
 from pagein.policy.eviction.presets import PRESETS
 from pagein.policy.eviction.quote_odds import TERMS, QuoteOdds, ReadCounts, chance
 from pagein.policy.eviction.residency import PRICED, Residency
@@ -36,7 +36,7 @@ from pagein.replay.prompt.model_calls import Block, RecordedCalls, gather
 from pagein.replay.prompt.recorded_needs import needs_of
 from pagein.replay.readers import Source, find, read_source
 
-TARGET: Final = Path(quote_odds.__file__).with_name(quote_odds.FILE)
+TARGET: Final = Path(quote_odds_figures.__file__)
 RIDGE: Final = 20.0
 TRAINED: Final = "careful"
 """The preset whose other rows leave the reads to the odds."""
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Train the odds that an edit quotes a read.")
     parser.add_argument("paths", nargs="+", type=Path, help="sessions, folders or archives, as for pagein replay")
-    parser.add_argument("--write", action="store_true", help="write the file of the odds")
+    parser.add_argument("--write", action="store_true", help="write the module with the figures")
     parser.add_argument(
         "--limits", nargs="*", type=int, default=(), help="further limits, in quotes per million tokens"
     )
@@ -362,17 +362,28 @@ def _leaves(read: Read, preset: str, limit: int, odds: QuoteOdds) -> int:
 
 
 def _text(odds: QuoteOdds, sources: Sequence[str]) -> str:
-    terms = {
-        name: {"coefficient": each, "mean": mean}
-        for (name, each), mean in zip(odds.coefficients, odds.means, strict=True)
-    }
-    told = (
-        "Coefficients in thousandths of a logit, fitted by scripts/train_reads.py. Sums over sessions: no text of any."
+    """Return the module of the figures, in the project's style."""
+    rows = zip(odds.coefficients, odds.means, strict=True)
+    lines = (
+        '"""The figures of the odds of a quote: coefficients in thousandths of a logit, and the usual value of each term.',
+        "",
+        "Written by `scripts/train_reads.py`. Sums over sessions: no text of any.",
+        '"""',
+        "",
+        "from collections.abc import Mapping",
+        "from typing import Any, Final",
+        "",
+        "FIGURES: Final[Mapping[str, Any]] = {",
+        '    "sources": [',
+        *(f"        {json.dumps(name)}," for name in sources),
+        "    ],",
+        f'    "intercept": {odds.intercept},',
+        '    "terms": {',
+        *(f'        {json.dumps(name)}: {{"coefficient": {each}, "mean": {mean}}},' for (name, each), mean in rows),
+        "    },",
+        "}",
     )
-    return (
-        json.dumps({"says": told, "sources": list(sources), "intercept": odds.intercept, "terms": terms}, indent=1)
-        + "\n"
-    )
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import math
 import random
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from scripts import train_reads
 from scripts.train_reads import Row, fitted
 
 from pagein.policy.eviction.quote_odds import TERMS, chance, odds_from, packaged_odds
+from pagein.policy.eviction.quote_odds_figures import FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo-session.jsonl.gz"
@@ -43,14 +45,14 @@ def test_the_order_of_the_sessions_changes_nothing() -> None:
     assert fitted(rows) == fitted(mixed)
 
 
-def test_the_file_that_is_written_is_the_one_that_is_read() -> None:
+def test_the_figures_that_are_written_are_those_that_are_read(tmp_path: Path) -> None:
     odds = fitted(judgements(4, 300))
-    assert odds_from(train_reads._text(odds, ["s0"])) == odds
+    target = tmp_path / "figures.py"
+    target.write_text(train_reads._text(odds, ["s0"]), encoding="utf-8")
+    assert odds_from(runpy.run_path(str(target))["FIGURES"]) == odds
     packaged = packaged_odds()
     assert packaged is not None
-    text = train_reads.TARGET.read_text(encoding="utf-8")
-    sources = [line.strip(' ",') for line in text.split('"sources": [')[1].split("]")[0].splitlines() if line.strip()]
-    assert train_reads._text(packaged, sources) == text
+    assert train_reads._text(packaged, FIGURES["sources"]) == train_reads.TARGET.read_text(encoding="utf-8")
 
 
 def test_the_area_under_the_curve_is_that_of_the_order() -> None:
@@ -63,12 +65,12 @@ def test_the_area_under_the_curve_is_that_of_the_order() -> None:
 
 
 def test_the_reads_of_a_session_are_judged_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "odds.json"
+    target = tmp_path / "figures.py"
     monkeypatch.setattr(train_reads, "TARGET", target)
     assert train_reads.main([str(DEMO), "--jobs", "1"]) == 0
     assert not target.exists()
     assert train_reads.main([str(DEMO), "--jobs", "1", "--write"]) == 0
-    odds = odds_from(target.read_text(encoding="utf-8"))
+    odds = odds_from(runpy.run_path(str(target))["FIGURES"])
     assert [name for name, _ in odds.coefficients] == list(TERMS)
     assert 0 < chance(odds.intercept) < 500_000
 

@@ -23,7 +23,7 @@ from pagein.engine.recall.child_results import ChildResultDraft, ChildResults, T
 from pagein.errors import ChildModelError, PageinError
 from pagein.policy.delegation.child_costs import NOTHING
 from pagein.policy.delegation.child_replies import ChildReply, parse_reply
-from pagein.policy.delegation.evidence import Evidence, QuotedText, locate_quotes
+from pagein.policy.delegation.evidence import QuotedText, QuoteEvidence, locate_quotes
 from pagein.policy.delegation.limits import DelegationSettings
 from pagein.policy.delegation.prompts import TASK_BEHIND, child_prompt, content_block, task_words
 from pagein.policy.delegation.reports import ChildResult, Question
@@ -173,7 +173,7 @@ class ChildCalls:
             status="success",
             answer=reply.answer,
             confidence=reply.confidence,
-            evidence=tuple(map(Evidence, reply.evidence[:_QUOTES])),  # looked up when the answer is safe
+            evidence=tuple(map(QuoteEvidence, reply.evidence[:_QUOTES])),  # looked up when the answer is safe
             notes=_notes(reply),
         )
 

@@ -75,7 +75,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _CallWithWindow:
     """A call in an answer, with the window that the model saw.
 
     at: time of the answer; 0.0 if unknown.
@@ -87,7 +87,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Followed:
+class _FollowedSession:
     """A session as far as its journal was read.
 
     open: the last request, with its time, while its answer is not journaled; None otherwise.
@@ -95,7 +95,7 @@ class _Followed:
 
     place: int = 0
     links: dict[EntryId, _Link | None] = field(default_factory=dict)
-    asked: dict[str, _Asked] = field(default_factory=dict)
+    asked: dict[str, _CallWithWindow] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
     open: tuple[EntryId, float] | None = None
@@ -131,7 +131,7 @@ class _Followed:
         said = decode_message(note.message.encode("utf-8", "surrogatepass")) if isinstance(note, AnswerNote) else None
         if isinstance(said, Message):
             calls = (one for one in said.blocks if isinstance(one, ToolCall))
-            self.asked.update({one.id: _Asked(one, above, said.at or 0.0) for one in calls})
+            self.asked.update({one.id: _CallWithWindow(one, above, said.at or 0.0) for one in calls})
 
 
 class SentWindows:
@@ -142,7 +142,7 @@ class SentWindows:
 
     def __init__(self, journals: JournalStore | None) -> None:
         self._journals = journals
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, _FollowedSession] = {}
         self._found: set[str] = set()
         self._given_up: frozenset[EntryId] = frozenset()
         self._lock = Lock()
@@ -197,14 +197,14 @@ class SentWindows:
         if self._journals is None:
             return
         latest = self._journals.latest(_SESSIONS)
-        self._followed = {name: self._followed.get(name) or _Followed() for name in latest}
+        self._followed = {name: self._followed.get(name) or _FollowedSession() for name in latest}
         for name, followed in self._followed.items():
             for place, entry in self._journals.news(name, followed.place):
                 followed.place = place
                 if isinstance(entry, Entry):
                     followed.take(entry)
 
-    def _answers(self, asked: ToolRequest) -> Iterator[tuple[str, _Asked]]:
+    def _answers(self, asked: ToolRequest) -> Iterator[tuple[str, _CallWithWindow]]:
         """Yield the open calls that may be the given call, with their sessions."""
         for session, followed in self._followed.items():
             for name, one in followed.asked.items():
@@ -219,7 +219,7 @@ def _is_of(call: ToolCall, tool: str) -> bool:
     return call.name == tool or call.name.endswith(f"_{tool}")
 
 
-def _is_same(one: _Asked, asked: ToolRequest) -> bool:
+def _is_same(one: _CallWithWindow, asked: ToolRequest) -> bool:
     if not -_RECENT <= asked.at - one.at <= _RECENT:
         return False
     try:

@@ -40,7 +40,7 @@ from pagein.gateway.pages.status_pages import figures, health
 from pagein.gateway.pages.store_watch import Look
 from pagein.gateway.pages.stored_sessions import SessionArchive
 from pagein.gateway.pages.telemetry import open_telemetry
-from pagein.gateway.pages.window_orders import Hand
+from pagein.gateway.pages.window_orders import WindowHand
 from pagein.gateway.relay import Relay
 from pagein.gateway.settings import GatewaySettings
 
@@ -94,7 +94,7 @@ class GatewayParts:
     services: Mapping[str, Handler] = field(default_factory=dict)
     children: ChildAsker | None = None
     listener: socket.socket | None = None
-    hand: Hand | None = None
+    hand: WindowHand | None = None
     archive: SessionArchive | None = None
 
 

@@ -23,7 +23,7 @@ FILES: Final = {"large.txt": LARGE, "a.txt": TEXT}
 _STUB: Final = re.compile(r"pg-[0-9a-f]+(?:-[0-9a-f]+)*")
 
 
-class Scene:
+class HostScene:
     """A conversation in a host, message by message, as the host keeps it."""
 
     def __init__(self, host: HostAdapter) -> None:
@@ -49,12 +49,12 @@ class Scene:
         return [block.text for block in blocks if isinstance(block, ToolResult)]
 
 
-def _print_and_look(scene: Scene) -> str:
+def _print_and_look(scene: HostScene) -> str:
     assert scene.run("bash", command="print large.txt") == LARGE, "the host keeps the output"
     return scene.shown()[-1]
 
 
-def _recalled(scene: Scene, shown: str) -> str:
+def _recalled(scene: HostScene, shown: str) -> str:
     found = _STUB.search(shown)
     assert found is not None
     name = next(one for one in sorted(scene.host.tools()) if one.endswith("peek"))
@@ -65,13 +65,13 @@ class HostContract:
     """The contract of every host."""
 
     def test_a_large_output_leaves_the_context_and_a_registered_tool_brings_it_back(self, opens: Opens) -> None:
-        scene = Scene(opens(HOOKS, "one"))
+        scene = HostScene(opens(HOOKS, "one"))
         shown = _print_and_look(scene)
         assert len(shown) < len(LARGE) / 2
         assert _recalled(scene, shown).startswith(LARGE[:100])
 
     def test_what_the_context_shows_only_grows_and_a_new_start_shows_the_same(self, opens: Opens) -> None:
-        scene = Scene(opens(HOOKS, "two"))
+        scene = HostScene(opens(HOOKS, "two"))
         first = _print_and_look(scene)
         scene.run("bash", command="print large.txt")
         before = scene.shown()
@@ -80,7 +80,7 @@ class HostContract:
         assert scene.shown() == before
 
     def test_a_repeated_read_is_answered_by_a_marker_only_on_a_branch_that_shows_the_text(self, opens: Opens) -> None:
-        scene = Scene(opens(HOOKS, "three"))
+        scene = HostScene(opens(HOOKS, "three"))
         assert scene.run("read", path="a.txt") == TEXT
         behind = list(scene.history)
         assert scene.run("read", path="a.txt") == "[readcache: unchanged, 3 lines]"
@@ -88,7 +88,7 @@ class HostContract:
         assert scene.run("read", path="a.txt") == TEXT, "the history was replaced by one without the read"
 
     def test_a_message_that_pagein_does_not_know_changes_nothing(self, opens: Opens) -> None:
-        scene = Scene(opens(HOOKS, "four"))
+        scene = HostScene(opens(HOOKS, "four"))
         scene.history.append({"kind": "a steering message of the host's own"})
         shown = _print_and_look(scene)
         assert _recalled(scene, shown).startswith(LARGE[:100])
@@ -96,14 +96,14 @@ class HostContract:
     # --- what is lost without a hook ---
 
     def test_without_a_context_nothing_leaves_and_markers_hold(self, opens: Opens) -> None:
-        scene = Scene(opens([one for one in HOOKS if one != "context"], "five"))
+        scene = HostScene(opens([one for one in HOOKS if one != "context"], "five"))
         assert _print_and_look(scene) == LARGE
         assert scene.run("read", path="a.txt") == TEXT
         marker = scene.run("read", path="a.txt")
         assert scene.shown() == [LARGE, TEXT, marker], "what the marker rests on stands in the request"
 
     def test_without_tools_what_left_is_found_by_its_id_in_the_store(self, opens: Opens) -> None:
-        scene = Scene(opens([one for one in HOOKS if one != "tools"], "six"))
+        scene = HostScene(opens([one for one in HOOKS if one != "tools"], "six"))
         shown = _print_and_look(scene)
         assert scene.host.tools() == frozenset()
         scene.host = opens(HOOKS, "six")
@@ -111,13 +111,13 @@ class HostContract:
         assert _recalled(scene, shown).startswith(LARGE[:100])
 
     def test_without_events_of_tools_reads_pass_and_outputs_leave(self, opens: Opens) -> None:
-        scene = Scene(opens([one for one in HOOKS if one != "tool_events"], "seven"))
+        scene = HostScene(opens([one for one in HOOKS if one != "tool_events"], "seven"))
         assert [scene.run("read", path="a.txt") for _ in range(2)] == [TEXT, TEXT]
         assert len(_print_and_look(scene)) < len(LARGE) / 2
 
     def test_without_a_name_of_the_session_the_next_start_is_rebuilt_from_the_history(self, opens: Opens) -> None:
         hooks = [one for one in HOOKS if one != "session"]
-        scene = Scene(opens(hooks, ""))
+        scene = HostScene(opens(hooks, ""))
         _print_and_look(scene)
         scene.host = opens(hooks, "")
         shown = scene.shown()[-1]

@@ -9,7 +9,13 @@ import pytest
 from pagein.errors import BadSetting
 from pagein.gateway.client_setup import LAUNCHES
 from pagein.gateway.clients.client import ConfigPlaces
-from pagein.gateway.clients.launching import Endpoint, LaunchPlan, LaunchRequest, choose_upstreams, is_same_upstream
+from pagein.gateway.clients.launching import (
+    AgentEndpoint,
+    LaunchPlan,
+    LaunchRequest,
+    choose_upstreams,
+    is_same_upstream,
+)
 from pagein.providers.vendors import VENDORS
 
 URL = "http://127.0.0.1:8790"
@@ -150,9 +156,9 @@ def test_no_provider_is_pointed_to_an_upstream_that_is_not_its_own() -> None:
     from pagein.gateway.clients.launching import Endpoints
 
     known = (
-        Endpoint("openai", "openai"),
-        Endpoint("a", "openai", f"{CORP}/a/v1"),
-        Endpoint("b", "openai", f"{CORP}/b/v1"),
+        AgentEndpoint("openai", "openai"),
+        AgentEndpoint("a", "openai", f"{CORP}/a/v1"),
+        AgentEndpoint("b", "openai", f"{CORP}/b/v1"),
     )
     for chosen, through in [("openai", ["openai"]), ("a", ["a"]), ("b", ["b"]), ("", ["openai"])]:
         upstreams, found = choose_upstreams(Endpoints(known, chosen), {}, lambda _: False)

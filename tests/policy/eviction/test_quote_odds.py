@@ -1,6 +1,5 @@
 """The odds of a quote: whole numbers, the same on every machine, judged at a flat cost."""
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagein.policy.eviction import quote_odds
 from pagein.policy.eviction.quote_odds import (
     TERMS,
     QuoteOdds,
@@ -115,14 +113,13 @@ def test_the_reasons_are_the_three_terms_that_lower_the_chance_most() -> None:
     assert odds.reasons(replace(READ, since_edit=0)) == ""
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", json.dumps({"intercept": 1, "terms": {"no such term": {}}})])
-def test_without_a_file_that_fits_there_are_no_odds_and_the_other_rows_decide(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    "figures", [{}, {"intercept": "no number", "terms": {}}, {"intercept": 1, "terms": {"no such term": {}}}]
+)
+def test_without_figures_that_fit_there_are_no_odds_and_the_other_rows_decide(figures: dict[str, object]) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)):
-        odds_from(text)
-    monkeypatch.setattr(quote_odds, "FILE", "no-such-file.json")
-    assert packaged_odds() is None
+        odds_from(figures)
+    assert packaged_odds(figures) is None
     assert judged_reads(None) == ()
     by_hand = ResidencyRules(tuple(row for row in USUAL.at("thrifty").rows if row.limit is None))
     assert by_hand == USUAL.at("thrifty").without_layer("odds")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, misses
 from pagein.gateway.clients.config_files import read_json
-from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option
+from pagein.gateway.clients.launching import AgentEndpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option
 from pagein.gateway.settings import is_set
 from pagein.providers.vendors import ANTHROPIC
 
@@ -90,7 +90,7 @@ def _told(places: ConfigPlaces) -> _ClientSettings:
 
 def _endpoints(places: ConfigPlaces, _: Sequence[str]) -> Endpoints:
     address = _told(places).variables.get(_ADDRESS, "")
-    return Endpoints((Endpoint(ANTHROPIC.name, ANTHROPIC.name, address),), ANTHROPIC.name)
+    return Endpoints((AgentEndpoint(ANTHROPIC.name, ANTHROPIC.name, address),), ANTHROPIC.name)
 
 
 def _plan(asked: LaunchRequest) -> LaunchPlan:

@@ -9,7 +9,15 @@ from typing import Any, Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, is_same, no_variables, where_told
 from pagein.gateway.clients.config_files import read_toml
-from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option, versioned
+from pagein.gateway.clients.launching import (
+    AgentEndpoint,
+    Endpoints,
+    Launch,
+    LaunchPlan,
+    LaunchRequest,
+    option,
+    versioned,
+)
 from pagein.providers.vendors import OPENAI
 
 _BUILT_IN: Final = "openai"
@@ -75,7 +83,7 @@ def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
     config |= dict(_overrides(arguments))
     chosen = str(config.get("model_provider") or _BUILT_IN)
     if chosen == _BUILT_IN:
-        return Endpoints((Endpoint(chosen, OPENAI.name, str(config.get("openai_base_url") or "")),), chosen)
+        return Endpoints((AgentEndpoint(chosen, OPENAI.name, str(config.get("openai_base_url") or "")),), chosen)
     entry = next((one for name, one in _entries(config) if name == chosen), None)
     if entry is None:
         raise BadSetting(
@@ -83,7 +91,7 @@ def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
         )
     if entry.get("wire_api", "responses") != "responses":
         raise BadSetting(f"codex's provider {chosen!r} has another wire_api than responses; start codex itself")
-    return Endpoints((Endpoint(chosen, OPENAI.name, str(entry.get("base_url") or "")),), chosen)
+    return Endpoints((AgentEndpoint(chosen, OPENAI.name, str(entry.get("base_url") or "")),), chosen)
 
 
 def _plan(asked: LaunchRequest) -> LaunchPlan:

@@ -7,7 +7,7 @@ from typing import Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, misses
 from pagein.gateway.clients.config_files import read_json
-from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest
+from pagein.gateway.clients.launching import AgentEndpoint, Endpoints, Launch, LaunchPlan, LaunchRequest
 from pagein.providers.vendors import GOOGLE
 
 _LOGIN: Final = "gemini-api-key"
@@ -43,7 +43,7 @@ def _login(places: ConfigPlaces) -> tuple[Path, str]:
 
 
 def _endpoints(places: ConfigPlaces, _: Sequence[str]) -> Endpoints:
-    return Endpoints((Endpoint(GOOGLE.name, GOOGLE.name, places.environment.get(_ADDRESS, "")),), GOOGLE.name)
+    return Endpoints((AgentEndpoint(GOOGLE.name, GOOGLE.name, places.environment.get(_ADDRESS, "")),), GOOGLE.name)
 
 
 def _plan(asked: LaunchRequest) -> LaunchPlan:

@@ -14,7 +14,7 @@ from pagein.providers.vendors import VENDORS
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class AgentEndpoint:
     """A provider in a client's configuration.
 
     name: its name there
@@ -35,7 +35,7 @@ class Endpoints:
     chosen: name of the provider in use; "" if it is not known
     """
 
-    known: tuple[Endpoint, ...]
+    known: tuple[AgentEndpoint, ...]
     chosen: str = ""
 
 
@@ -98,7 +98,9 @@ def choose_upstreams(
 
     Raises BadSetting if the settings name another address than the client's provider in use.
     """
-    known = tuple(Endpoint(one.name, one.vendor, "" if is_gateway(one.address) else one.address) for one in found.known)
+    known = tuple(
+        AgentEndpoint(one.name, one.vendor, "" if is_gateway(one.address) else one.address) for one in found.known
+    )
     upstreams = {one.name: told.get(one.name, one.address) for one in VENDORS}
     decided: set[str] = set()
     for one in sorted(known, key=lambda one: one.name != found.chosen):
@@ -146,6 +148,6 @@ def option(arguments: Sequence[str], *names: str) -> str:
     return found
 
 
-def _is_vendors_own(endpoint: Endpoint) -> bool:
+def _is_vendors_own(endpoint: AgentEndpoint) -> bool:
     own = {one.name: one.address for one in VENDORS}
     return not endpoint.address or is_same_upstream(endpoint.address, own[endpoint.vendor])

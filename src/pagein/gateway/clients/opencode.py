@@ -8,7 +8,15 @@ from typing import Any, Final
 from pagein.errors import BadSetting
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, no_variables, setup_by_addresses
 from pagein.gateway.clients.config_files import read_json, tables_in
-from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option, versioned
+from pagein.gateway.clients.launching import (
+    AgentEndpoint,
+    Endpoints,
+    Launch,
+    LaunchPlan,
+    LaunchRequest,
+    option,
+    versioned,
+)
 from pagein.providers.vendors import ANTHROPIC, OPENAI
 
 _CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
@@ -61,7 +69,7 @@ def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
             if isinstance(options, dict) and options.get("baseURL"):
                 addresses[name] = str(options["baseURL"])
     known = tuple(
-        Endpoint(name, _LIBRARIES[library], addresses.get(name, ""))
+        AgentEndpoint(name, _LIBRARIES[library], addresses.get(name, ""))
         for name, library in libraries.items()
         if library in _LIBRARIES and (name in _BUILT_IN or name in addresses)
     )

@@ -7,7 +7,15 @@ from typing import Final
 
 from pagein.gateway.clients.client import Client, ClientSetup, ConfigPlaces, no_variables, setup_by_addresses
 from pagein.gateway.clients.config_files import read_json, tables_in
-from pagein.gateway.clients.launching import Endpoint, Endpoints, Launch, LaunchPlan, LaunchRequest, option, versioned
+from pagein.gateway.clients.launching import (
+    AgentEndpoint,
+    Endpoints,
+    Launch,
+    LaunchPlan,
+    LaunchRequest,
+    option,
+    versioned,
+)
 from pagein.providers.vendors import ANTHROPIC, OPENAI
 
 EXTENSION: Final = Path(__file__).with_name("pi_base_urls.js")
@@ -42,10 +50,11 @@ def _endpoints(places: ConfigPlaces, arguments: Sequence[str]) -> Endpoints:
         {name: one for name, one in providers.items() if isinstance(one, dict)} if isinstance(providers, dict) else {}
     )
     known = [
-        Endpoint(name, vendor, str(entries.get(name, {}).get("baseUrl") or "")) for name, vendor in _BUILT_IN.items()
+        AgentEndpoint(name, vendor, str(entries.get(name, {}).get("baseUrl") or ""))
+        for name, vendor in _BUILT_IN.items()
     ]
     known += [
-        Endpoint(name, _VENDORS[str(one.get("api"))], str(one["baseUrl"]))
+        AgentEndpoint(name, _VENDORS[str(one.get("api"))], str(one["baseUrl"]))
         for name, one in entries.items()
         if name not in _BUILT_IN and one.get("baseUrl") and one.get("api") in _VENDORS
     ]

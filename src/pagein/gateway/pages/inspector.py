@@ -16,7 +16,7 @@ from pagein.gateway.pages.dashboard import answer_json
 from pagein.gateway.pages.prompt_picture import SentPrompt, picture_of, text_of
 from pagein.gateway.pages.sent_prompts import SentPrompts
 from pagein.gateway.pages.stored_sessions import SessionArchive
-from pagein.gateway.pages.window_orders import Hand
+from pagein.gateway.pages.window_orders import WindowHand
 
 _LONGEST: Final = 1 << 16
 _LONGEST_TEXT: Final = 1 << 20
@@ -37,7 +37,7 @@ class Inspector:
 
     board: Board
     prompts: SentPrompts
-    hand: Hand | None = None
+    hand: WindowHand | None = None
     archive: SessionArchive | None = None
 
     def pages(self) -> dict[str, Handler]:

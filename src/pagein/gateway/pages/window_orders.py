@@ -53,7 +53,7 @@ class ResultView(TypedDict):
     missing: str
 
 
-class Hand(Protocol):
+class WindowHand(Protocol):
     """Takes orders about windows. Called from any thread."""
 
     def order(self, session: str, act: str, target: str, *, now: bool) -> OrderView:

@@ -35,7 +35,7 @@ class QuotedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class QuoteEvidence:
     """A quote with its place.
 
     object_id: None if no target contains the quote; then there is no version and no place.
@@ -63,15 +63,15 @@ class Evidence:
         return self.note.place
 
 
-def locate_quotes(quotes: Sequence[str], targets: Sequence[QuotedText]) -> tuple[Evidence, ...]:
+def locate_quotes(quotes: Sequence[str], targets: Sequence[QuotedText]) -> tuple[QuoteEvidence, ...]:
     """Return each quote with its place in the targets, in the order of the quotes."""
     return tuple(_locate(quote, targets) for quote in quotes)
 
 
-def _locate(quote: str, targets: Sequence[QuotedText]) -> Evidence:
+def _locate(quote: str, targets: Sequence[QuotedText]) -> QuoteEvidence:
     wanted = quote.strip()
     if len(wanted) < _LEAST or len(wanted) > _LONGEST:
-        return Evidence(quote)
+        return QuoteEvidence(quote)
     for target in targets:
         start = _first_place(wanted, target)
         if start >= 0:
@@ -82,7 +82,7 @@ def _locate(quote: str, targets: Sequence[QuotedText]) -> Evidence:
         found = loose.search(target.text, begin, end) or loose.search(target.text)
         if found is not None:
             return _evidence(quote, target, found.start(), found.end(), is_exact=False)
-    return Evidence(quote)
+    return QuoteEvidence(quote)
 
 
 def _first_place(wanted: str, target: QuotedText) -> int:
@@ -91,7 +91,7 @@ def _first_place(wanted: str, target: QuotedText) -> int:
     return target.text.find(wanted)
 
 
-def _evidence(quote: str, target: QuotedText, start: int, end: int, *, is_exact: bool) -> Evidence:
+def _evidence(quote: str, target: QuotedText, start: int, end: int, *, is_exact: bool) -> QuoteEvidence:
     first = target.text.count("\n", 0, start) + 1
     last = first + target.text.count("\n", start, end)
-    return Evidence(quote, target.object_id, target.version, first, last, start, end, is_exact)
+    return QuoteEvidence(quote, target.object_id, target.version, first, last, start, end, is_exact)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from pagein.model.delegation_notes import DelegationKind
 from pagein.policy.delegation.child_costs import NOTHING, CallCost
 from pagein.policy.delegation.child_replies import Confidence
-from pagein.policy.delegation.evidence import Evidence
+from pagein.policy.delegation.evidence import QuoteEvidence
 
 Status: TypeAlias = Literal["success", "error", "timeout", "cancelled", "not_asked"]
 """How a child ended. `not_asked`: no child was begun, and `why` says the reason."""
@@ -53,7 +53,7 @@ class ChildResult:
     status: Status
     answer: str = ""
     confidence: Confidence = "low"
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[QuoteEvidence, ...] = ()
     object_id: str | None = None
     artifact: str | None = None
     is_partial: bool = False

@@ -4,23 +4,22 @@ Rules of this file
 ------------------
 1. A term is a whole number that the fold of a session keeps, or four times a logarithm to base 2, rounded down: so every
    machine computes the same.
-2. The coefficients are whole thousandths of a logit, in `quote_odds.json`. `scripts/train_reads.py` writes that file from
-   recorded sessions. Without the file there are no odds, and the other rows of the residency table decide alone.
+2. The coefficients are whole thousandths of a logit, in `quote_odds_figures`. `scripts/train_reads.py` writes that module
+   from recorded sessions. If its terms are not those of this version there are no odds, and the other rows of the
+   residency table decide alone.
 """
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
-from importlib import resources
-from typing import Final
+from typing import Any, Final
 
+from pagein.policy.eviction.quote_odds_figures import FIGURES
 from pagein.policy.eviction.session_work import SessionWork
 
-FILE: Final = "quote_odds.json"
 MILLION: Final = 1_000_000
 _LEAST_LOGIT, _MOST_LOGIT = -16_000, 16_000
 _DOCUMENT: Final = re.compile(r"\.(md|mdx|rst|txt|adoc|json|ya?ml|toml|lock|ini|cfg|conf|env|mod|sum)$|(^|/)docs?/")
@@ -161,23 +160,22 @@ def chance(logit: int) -> int:
     return round(_EXACT.divide(_EXACT.multiply(odds, Decimal(MILLION)), _EXACT.add(odds, Decimal(1))))
 
 
-def odds_from(text: str) -> QuoteOdds:
-    """Return the model in a file's text. Raises ValueError, KeyError or TypeError for another content."""
-    rows = json.loads(text)
-    terms = rows["terms"]
+def odds_from(figures: Mapping[str, Any]) -> QuoteOdds:
+    """Return the model of these figures. Raises ValueError, KeyError or TypeError for other figures."""
+    terms = figures["terms"]
     unknown = [name for name in terms if name not in TERMS]
     if unknown:
         raise KeyError(unknown[0])
     return QuoteOdds(
-        int(rows["intercept"]),
+        int(figures["intercept"]),
         tuple((name, int(row["coefficient"])) for name, row in terms.items()),
         tuple(int(row["mean"]) for row in terms.values()),
     )
 
 
-def packaged_odds() -> QuoteOdds | None:
-    """Return the model of this version; None for a missing file, or a file with another model."""
+def packaged_odds(figures: Mapping[str, Any] = FIGURES) -> QuoteOdds | None:
+    """Return the model of this version; None for the figures of another model."""
     try:
-        return odds_from(resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError):
+        return odds_from(figures)
+    except (ValueError, KeyError, TypeError):
         return None
