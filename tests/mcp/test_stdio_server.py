@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -338,8 +340,6 @@ def test_receipts_hold_over_all_modes_of_a_read(folder: Path) -> None:
 
 
 def test_the_budget_of_reads_adds_up_in_a_conversation_and_is_no_strangers(folder: Path) -> None:
-    import threading
-
     from pagein.engine.engine import Settings
     from pagein.mcp.tool_answers import Caller, ToolAnswers
     from pagein.policy.guards.limits import GuardSettings
@@ -481,6 +481,48 @@ def test_a_server_and_a_client_that_are_killed_in_mid_call_leave_a_sound_store_a
         left.stdin.close()  # what the end of a client does, whatever ended it
         left.stdout.close()
         assert left.wait(PATIENCE) in (0, 1)
+
+
+def test_twenty_clients_at_once_on_one_store_are_each_told_the_truth(folder: Path) -> None:
+    """A server and an engine for each client, as twenty processes would have, without the starts of twenty processes."""
+    from pagein.mcp.protocol import ClientCalls, make_server, serve_streams
+    from pagein.mcp.stdio_server import StdioServer
+    from pagein.mcp.tool_answers import ToolAnswers
+
+    def run(number: int) -> list[str]:
+        (hears, says), (reads, writes) = os.pipe(), os.pipe()
+        tools, told = offered(USUAL), []
+        with pagein.open(folder / "store.db", workspace=folder) as engine:
+            calls = ClientCalls(ToolAnswers(engine, str(folder)))
+            with os.fdopen(hears, "rb") as source, os.fdopen(writes, "wb") as sink:
+                server = StdioServer(
+                    FirstAnswers(tools), lambda *ends: serve_streams(make_server(tools, calls), *ends), source, sink
+                )
+                work = threading.Thread(target=server.run)
+                work.start()
+                with os.fdopen(says, "wb", 0) as saying, os.fdopen(reads, "rb") as hearing:
+
+                    def ask(message: Message) -> Message:
+                        saying.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+                        found: Message = json.loads(hearing.readline())
+                        return found
+
+                    ask(initialize(name=f"client-{number % 3}"))
+                    known: list[str] = []
+                    for call in range(1, 4):
+                        arguments = {"mode": "file", "target": "a.py", "known": known}
+                        params = {"name": "read", "arguments": arguments}
+                        shown = ask({"id": call, "method": "tools/call", "params": params})["result"]["content"]
+                        told.append(shown[0]["text"])
+                        known = known or [told[-1].rpartition("[known=")[2].rstrip("]")]
+                work.join(PATIENCE)
+        assert not work.is_alive()
+        return told
+
+    with ThreadPoolExecutor(20) as pool:
+        found = list(pool.map(run, range(20)))
+    marker = f"[readcache: unchanged, {len(LINES.split(chr(10)))} lines]"
+    assert all(one[0].startswith(LINES) and one[1:] == [marker, marker] for one in found), found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

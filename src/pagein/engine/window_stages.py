@@ -40,7 +40,7 @@ from pagein.policy.eviction.residency import Residency
 from pagein.policy.stubs.manifest import BUDGET
 from pagein.policy.stubs.previews import Previews
 from pagein.policy.stubs.recall_ways import TOOLS
-from pagein.providers.wire.server_edits import may_clear_results
+from pagein.providers.wire.server_edits import EDITING_FIELDS, may_clear_results
 
 C = TypeVar("C", bound=WindowCall)
 _READ: Final = kind_of(ReadNote)
@@ -315,7 +315,8 @@ def gate_of(call: PendingCall, here: Callable[[], State], *, has_exchanges: bool
     has_exchanges: True if the session has hidden recall exchanges.
     repaired: True if the request had to be repaired.
     """
-    script, recall, rereads = call.script, call.recall, not may_clear_results(call.theirs.fields)
+    script, recall, fields = call.script, call.recall, call.theirs.fields
+    rereads = EDITING_FIELDS.isdisjoint(fields) or not may_clear_results(fields)
     if repaired:
         return replace(CLOSED_GATE, rereads=rereads, way=recall.way, begins=recall.begins)
     units = script.units

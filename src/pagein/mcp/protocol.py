@@ -134,14 +134,16 @@ def make_server(tools: tuple[OfferedTool, ...], calls: ClientCalls) -> "Server[A
 
 def serve_streams(server: "Server[Any]", source: BinaryIO, sink: io.BufferedIOBase) -> None:
     """Speak the protocol on these streams until the input ends."""
+    heard = io.TextIOWrapper(source, encoding="utf-8", errors="replace")
+    # typeshed asks for a name of the output, which nobody reads
+    said = io.TextIOWrapper(sink, encoding="utf-8", write_through=True)  # type: ignore[type-var]
 
     async def serve() -> None:
-        reader = anyio.wrap_file(io.TextIOWrapper(source, encoding="utf-8", errors="replace"))
-        writer = anyio.wrap_file(io.TextIOWrapper(sink, encoding="utf-8", write_through=True))  # type: ignore[type-var]  # typeshed asks for a name, which nobody reads
-        async with stdio_server(reader, writer) as (incoming, outgoing):
+        async with stdio_server(anyio.wrap_file(heard), anyio.wrap_file(said)) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    anyio.run(serve)
+    with heard, said:
+        anyio.run(serve)
 
 
 def _can(context: Context, capability: types.ClientCapabilities) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from pagein.model.json_text import decode_json
 
+EDITING_FIELDS: Final = frozenset({"context_management", "truncation"})
+"""The fields by which a request can ask for such edits. Few requests have any."""
 _KEEPS_RESULTS: Final = "clear_thinking"
 """How the kinds of those edits begin that leave results alone."""
 
