@@ -225,6 +225,24 @@ def test_a_move_that_is_understood_keeps_what_is_known() -> None:
     assert story.state.index[story.file("b.py")].path == "/repo/b.py"
 
 
+def test_a_read_of_some_lines_that_shows_another_file_makes_the_known_content_unknown() -> None:
+    story = (
+        Story(client="claude-code")
+        .says()
+        .calls("r", "Read", "     1\tone\n     2\ttwo\n     3\tthree", file_path="/repo/a.py")
+    )
+    part = {"file_path": "/repo/a.py", "offset": 2, "limit": 1}
+    file = story.file("a.py")
+    assert story.says().calls("p", "Read", "     2\ttwo", **part).state.is_active(file)
+    assert not story.calls("q", "Read", "     2\tTWO", **part).state.is_active(file)
+    assert story.state.index[file].content == "unread"
+
+
+def test_the_move_of_an_active_file_is_told() -> None:
+    story = Story().says().calls("r", "read", "x = 1\n", path="a.py").asks().calls("m", command="mv a.py b.py")
+    assert ("updated", story.file("b.py")) in [(one.kind, one.id) for one in story.state.news_at(story.state.messages)]
+
+
 def test_a_deleted_file_that_a_command_writes_is_there_again() -> None:
     story = Story().says().calls("r", "read", "x = 1\n", path="a.py").calls("d", command="rm a.py")
     assert story.state.index[story.file("a.py")].deleted

@@ -163,11 +163,16 @@ class PoolFold:
             walk = self._meet_call(walk, call, result, tuple((one, "") for one in read))
             return _with(walk, note_call(walk.state, call.id, read, self.rules))
         files, deeds = file_deeds(walk.files, walk.profile, walk.folder, call, result)
+        lost = {
+            one.path
+            for one in deeds
+            if one.known == "part" and one.path in walk.files.files and one.path not in files.files
+        }
         walk = replace(walk, files=files)
         shown: list[str] = []
         used: list[str] = []
         for deed in deeds:
-            walk = self._deed(walk, deed)
+            walk = self._deed(walk, deed, lost)
             object_id = self.file_id(walk, deed.path)
             if deed.deed == "read" and deed.known == "whole":
                 shown.append(object_id)
@@ -218,7 +223,8 @@ class PoolFold:
         )
         return _with(walk, index_object(walk.state, found))
 
-    def _deed(self, walk: PoolWalk, deed: FileDeed) -> PoolWalk:
+    def _deed(self, walk: PoolWalk, deed: FileDeed, lost: Collection[str]) -> PoolWalk:
+        """Follow what a call did to a file. lost: paths of files that the call shows to be other than they were known."""
         object_id = self.file_id(walk, deed.path)
         if deed.deed == "move" and deed.other in walk.paths:
             object_id = walk.paths[deed.other]
@@ -235,7 +241,7 @@ class PoolFold:
         else:
             found = base
         state = index_object(walk.state, found)
-        if deed.deed in ("write", "edit") and found.content == "unread":
+        if found.content == "unread" and (deed.deed in ("write", "edit") or deed.path in lost):
             state = make_unread(state, object_id)
         return _with(walk, list_object(state, object_id))
 
